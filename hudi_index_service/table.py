@@ -129,6 +129,7 @@ class IndexedTable:
         name: str,
         columns: Sequence[str | Column],
         *,
+        include: Sequence[str | Column] = (),
         using: str | Sequence[str] = "lucene",
         if_not_exists: bool = False,
         since: str | None = None,
@@ -139,6 +140,8 @@ class IndexedTable:
         Args:
             name: Letters, digits and _.
             columns: Column names, or `Column` with options of the index type.
+            include: Columns whose values are stored beside the index, with those of `columns`: a
+                query that mentions only such columns reads no base file.
             using: One or several index types; each builds its own entries with all the columns.
             if_not_exists: Return the existing definition if the name is taken.
             since: The first instant (requested time) for INCREMENTAL builds; None for the first
@@ -155,6 +158,7 @@ class IndexedTable:
             self.indexes(),
             name,
             columns,
+            include=include,
             using=using,
             if_not_exists=if_not_exists,
             since=since,

@@ -22,6 +22,10 @@ def create(
         list[str],
         typer.Argument(help="Columns, optionally with options: msg or msg:analyzer=standard."),
     ],
+    include: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose values are stored beside the index; may be repeated."),
+    ] = None,
     using: Annotated[
         list[str] | None, typer.Option(help="The index type, by default lucene; may be repeated.")
     ] = None,
@@ -32,6 +36,7 @@ def create(
     definition = open_table(table).create_index(
         name,
         [_column(text) for text in columns],
+        include=include or (),
         using=using or "lucene",
         if_not_exists=if_not_exists,
     )

@@ -41,3 +41,11 @@ def parse_arrow_type(text: str) -> pa.DataType:
         element = parse_arrow_type(match["element"])
         return pa.list_(pa.field(match["name"], element, nullable=match["required"] is None))
     raise EntryInvalid(f"The manifest has a type that is unknown here: {text}.")
+
+
+def is_known_type(type: pa.DataType) -> bool:
+    """Whether a manifest can state the type."""
+    try:
+        return parse_arrow_type(str(type)) == type
+    except EntryInvalid:
+        return False

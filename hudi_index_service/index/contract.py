@@ -31,7 +31,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import text_scalar
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, IndexDefinitionInvalid
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.many_readers import ManyReaders
 from hudi_index_service.index.scores import RankedRows, TextRanker
@@ -365,6 +365,21 @@ class IndexType(ABC):
             ColumnNotIndexable: the index type cannot hold the column's type.
             IndexDefinitionInvalid: an option is unknown or has a wrong value.
         """
+
+    def key_field(self, column: str, type: pa.DataType, key: Sequence[str]) -> str:
+        """The field to index for a column of a composite key, the same for all of its columns.
+
+        Args:
+            key: The names of the key's columns, in order.
+
+        Raises:
+            ColumnNotIndexable: the column cannot be part of a key.
+            IndexDefinitionInvalid: the index type has no composite keys, or not of so many columns.
+        """
+        raise IndexDefinitionInvalid(
+            f"Column {column}: index type {self.name} has no composite keys.",
+            remedy="Leave the option key out, or use the index type btree.",
+        )
 
     @abstractmethod
     def builder(

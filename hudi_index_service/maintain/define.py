@@ -29,6 +29,7 @@ def create_index(
     name: str,
     columns: Sequence[str | Column],
     *,
+    include: Sequence[str | Column] = (),
     using: str | Sequence[str],
     if_not_exists: bool,
     since: str | None,
@@ -61,7 +62,7 @@ def create_index(
     if not isinstance(using, str):
         require_list(using, "using")
     kinds = index_types([using] if isinstance(using, str) else using)
-    definition_columns = new_columns(name, columns, kinds, table.schema())
+    definition_columns = new_columns(name, columns, include, kinds, table.schema())
     names = tuple(kind.name for kind in kinds)
     return definitions.create(name, names, definition_columns, _seen_timeline(table, since))
 

@@ -8,17 +8,28 @@ import pyarrow as pa
 from hudi_index_service.columns import column_path, find_column, require_list, require_name
 from hudi_index_service.errors import ColumnNotFound, IndexDefinitionInvalid
 from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.entries.column_fields import (
+    column_fields,
+    including,
+    is_indexed,
+    key_of,
+)
 from hudi_index_service.index.factory import index_types
 from hudi_index_service.metadata.definitions import Column, IndexDefinition
 
 
 def new_columns(
-    index: str, columns: Iterable[str | Column], kinds: Sequence[IndexType], schema: pa.Schema
+    index: str,
+    columns: Iterable[str | Column],
+    include: Iterable[str | Column],
+    kinds: Sequence[IndexType],
+    schema: pa.Schema,
 ) -> tuple[Column, ...]:
     """The columns, named as in the schema, each with options that every index type accepts.
 
     Args:
         index: The index's name, for messages.
+        include: Columns whose values are stored, see `including`.
 
     Raises:
         ColumnNotFound, ColumnAmbiguous: the schema has no such column.
@@ -27,14 +38,23 @@ def new_columns(
         ConfigInvalid: `columns` is not a list.
     """
     require_list(columns, "columns")
-    resolved = tuple(_resolved(column, schema) for column in columns)
+    require_list(include, "include")
+    resolved = including(
+        [_resolved(column, schema) for column in columns],
+        [_resolved(column, schema) for column in include],
+    )
     if not resolved:
         raise IndexDefinitionInvalid(
             f"Index {index} names no column.", remedy="Name at least one column."
         )
     _refuse_repeated(index, [column.name for column in resolved])
+    if not _has_indexed(resolved, [kind.name for kind in kinds]):
+        raise IndexDefinitionInvalid(
+            f"Index {index} would only store values: none of its columns is indexed.",
+            remedy="Name at least one column to look up.",
+        )
     for column in resolved:
-        _refuse_unfit(column, kinds, schema)
+        _refuse_unfit(column, resolved, kinds, schema)
     return resolved
 
 
@@ -92,22 +112,24 @@ def altered_columns(
             raise _no_such_column(definition, column_name)
         column = _with_defaults(Column(name=match, options=dict(values)), options_for_all)
         columns[match] = changed[match] = column
-    if not columns:
+    after = tuple(columns.values())
+    if not _has_indexed(after, definition.index_types):
         raise IndexDefinitionInvalid(
-            f"Index {definition.name} would be left without a column.",
+            f"Index {definition.name} would be left without an indexed column.",
             remedy="Drop the index instead.",
         )
     if changed:
         kinds = index_types(definition.index_types)
         for column in changed.values():
-            _refuse_unfit(column, kinds, schema)
-    return tuple(columns.values())
+            _refuse_unfit(column, after, kinds, schema)
+    return after
 
 
 def without_columns(
     definitions: Iterable[IndexDefinition], names: Iterable[str]
 ) -> list[tuple[IndexDefinition, tuple[Column, ...]]]:
-    """The definitions that have any of the columns, each with its remaining columns."""
+    """The definitions that have any of the columns, each with its remaining columns; none if no
+    indexed column remains."""
     affected = []
     for definition in definitions:
         columns = {column.name: column for column in definition.columns}
@@ -116,7 +138,9 @@ def without_columns(
             if match is not None:
                 del columns[match]
         if len(columns) < len(definition.columns):
-            affected.append((definition, tuple(columns.values())))
+            remaining = tuple(columns.values())
+            is_left = _has_indexed(remaining, definition.index_types)
+            affected.append((definition, remaining if is_left else ()))
     return affected
 
 
@@ -131,7 +155,15 @@ def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
     return column.model_copy(update={"options": {**options, **column.options}})
 
 
-def _refuse_unfit(column: Column, kinds: Sequence[IndexType], schema: pa.Schema) -> None:
+def _has_indexed(columns: Iterable[Column], index_types: Iterable[str]) -> bool:
+    names = tuple(index_types)
+    return any(is_indexed(column, name) for column in columns for name in names)
+
+
+def _refuse_unfit(
+    column: Column, columns: Sequence[Column], kinds: Sequence[IndexType], schema: pa.Schema
+) -> None:
+    """Refuses a column, one of the index's `columns`, that an index type does not support."""
     _, type = find_column(schema, column_path(column.name))
     names = [kind.name for kind in kinds]
     for option in column.options:
@@ -144,7 +176,7 @@ def _refuse_unfit(column: Column, kinds: Sequence[IndexType], schema: pa.Schema)
             )
     for kind in kinds:
         try:
-            kind.fields(column.name, type, column.options_of(kind.name))
+            column_fields(column, type, kind, key_of(columns, kind.name))
         except IndexDefinitionInvalid as error:
             if len(kinds) == 1:
                 raise

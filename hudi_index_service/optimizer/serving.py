@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import count
 
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
+from hudi_index_service.index.entries.column_fields import indexed
 from hudi_index_service.index.entries.entry import Entry
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
@@ -21,12 +22,14 @@ class ServingEntry:
     with the values read from its manifest.
 
     Attributes:
-        columns: The entry's columns that live definitions still have, sorted by name.
+        columns: The indexed columns that live definitions still have, sorted by name.
+        stored: The names of the columns whose values it stores for live definitions.
     """
 
     entry: Entry
     index_type: IndexType
     columns: tuple[StoredColumn, ...]
+    stored: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -56,11 +59,12 @@ class ServingEntry:
     def __reduce__(self) -> tuple[object, ...]:
         # The index type is sent to Spark tasks by name, and found there by its entry point. Layouts
         # have other numbers in other processes.
-        return _serving_entry, (self.entry, self.index_type.name, self.names)
+        return _serving_entry, (self.entry, self.index_type.name, self.names, self.stored)
 
 
-def _serving_entry(entry: Entry, index_type_name: str, names: tuple[str, ...]) -> ServingEntry:
+def _serving_entry(
+    entry: Entry, index_type_name: str, names: tuple[str, ...], stored: tuple[str, ...]
+) -> ServingEntry:
     columns = (entry.manifest.column(name) for name in names)
-    return ServingEntry(
-        entry, index_type(index_type_name), tuple(each for each in columns if each is not None)
-    )
+    usable = indexed(each for each in columns if each is not None)
+    return ServingEntry(entry, index_type(index_type_name), usable, stored)

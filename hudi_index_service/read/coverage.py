@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.entries.column_fields import indexed, stored_names
 from hudi_index_service.index.entries.entry import (
     Entry,
     EntryListing,
@@ -74,7 +75,7 @@ class RequiredColumns:
         return frozenset(
             (spec.name, str(spec.type))
             for requirement in self.groups.get(name, ())
-            for spec in requirement.columns
+            for spec in indexed(requirement.columns)
         )
 
     def result(
@@ -224,9 +225,9 @@ def _entry_or_reason(entry: Entry, required: Sequence[Requirement]) -> ServingEn
     if entry.manifest.index_type_version > kind.version:
         return f"its {name} entry has the newer version {entry.manifest.index_type_version}"
     columns = _usable_columns(entry.manifest, required)
-    if not columns:
+    if not indexed(columns):
         return f"its {name} entry lacks the columns as they are defined now"
-    return ServingEntry(entry, kind, columns)
+    return ServingEntry(entry, kind, indexed(columns), stored_names(columns))
 
 
 def _usable_columns(

@@ -150,8 +150,13 @@ class _Parser(Steps):
         while self.accept(","):
             using.append(self.name("index type"))
         columns = self.in_parentheses(self.column, "OPTIONS", first=", or (")
+        include: list[str] = []
+        if self.accept("INCLUDE"):
+            include = self.in_parentheses(self.column_name)
         options = self.options()
-        self.end_of_statement("OPTIONS" if not options else "")
+        self.end_of_statement(
+            "" if include or options else "INCLUDE", "OPTIONS" if not options else ""
+        )
         return CreateIndex(
             name=name,
             table=table,
@@ -160,6 +165,7 @@ class _Parser(Steps):
                 column.model_copy(update={"options": {**options, **column.options}})
                 for column in columns
             ),
+            include=tuple(include),
             if_not_exists=if_not_exists,
         )
 

@@ -146,6 +146,7 @@ class StatementRunner:
             definition = table.create_index(
                 statement.name,
                 statement.columns,
+                include=statement.include,
                 using=statement.using,
                 if_not_exists=statement.if_not_exists,
             )

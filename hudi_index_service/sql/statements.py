@@ -33,15 +33,18 @@ TableReference = TableName | TablePath
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
     """``CREATE INDEX [IF NOT EXISTS] name ON [TABLE] t
-    USING type [, type, …] (column [OPTIONS(key = 'value', …)], …) [OPTIONS(…)]``
+    USING type [, type, …] (column [OPTIONS(key = 'value', …)], …) [INCLUDE (column, …)]
+    [OPTIONS(…)]``
 
-    The statement's options apply to every column; a column's own options override them.
+    The statement's options apply to every column before INCLUDE; a column's own options override
+    them.
     """
 
     name: str
     table: TableReference
     using: tuple[str, ...]
     columns: tuple[Column, ...]
+    include: tuple[str, ...] = ()
     if_not_exists: bool = False
 
 

@@ -8,7 +8,7 @@ holds a few batches of bounded size and the builder's allowance.
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,12 +33,20 @@ from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import (
     BuiltIndex,
     ColumnSpec,
+    ColumnStatistics,
     IndexBuilder,
     IndexType,
     StoredColumn,
 )
+from hudi_index_service.index.entries.column_fields import indexed, stored_names
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.index.files.stored_values import (
+    VALUES,
+    ValuesWriter,
+    joined_values,
+    without_values,
+)
 from hudi_index_service.index.segments.keys import is_routed
 from hudi_index_service.storage.store import Storage
 
@@ -51,12 +59,13 @@ _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded an
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A finished index, the columns' least and greatest values, and the keys of their values, as
-    far as they are routed."""
+    """A finished index, the columns' least and greatest values, the keys of their values, as far as
+    they are routed, and the packed file's members with stored values."""
 
     built: BuiltIndex
     extremes: Mapping[str, Extremes]
     keys: Mapping[str, ValueKeys] = field(default_factory=dict)
+    values: Mapping[str, Path | bytes] = field(default_factory=dict)
 
 
 class PartStaged(Exception):
@@ -97,22 +106,35 @@ class BaseFileIndexer:
         path = self._base_file.path
         extremes = {spec.name: Extremes() for spec in columns}
         # Keys of parts are not collected: they would have to be staged and joined.
-        routed = columns if part.is_whole else ()
+        own_columns = indexed(columns)
+        routed = own_columns if part.is_whole else ()
         keys = {spec.name: ValueKeys() for spec in routed if self._is_routed(spec)}
         with open_parquet(self._storage, path) as file:
             # Checked for all columns: reads of rows found by the index do not see this footer.
             refuse_legacy_calendar(file.metadata, source=path)
-            batches = self._batches(file, columns, part, extremes, keys)
-            builder = self._builder(columns, scratch, part)
+            known = {spec.name: extremes[spec.name] for spec in own_columns}
+            batches = self._batches(file, columns, part, known, keys)
+            builder = self._builder(own_columns, scratch, part)
+            values = self._values_writer(columns, scratch, part)
             try:
                 with self._ready(batches) as ready:
                     for batch in ready:
-                        builder.add(batch)
+                        builder.add(_of(own_columns, batch))
+                        if values is not None:
+                            values.add(batch)
                         self._row_count.add(batch.num_rows)
-                return Indexed(builder.finish(), extremes, keys)
+                built = builder.finish()
+                if values is None:
+                    return Indexed(built, extremes, keys)
+                nulls = {name: ColumnStatistics(n) for name, n in values.null_counts.items()}
+                built = replace(built, statistics={**nulls, **built.statistics})
+                return Indexed(built, extremes, keys, values.finish())
             except BaseException:
                 builder.abort()
                 raise
+            finally:
+                if values is not None:
+                    values.close()
 
     def _ready(
         self, batches: Generator[pa.RecordBatch, None, None]
@@ -122,9 +144,22 @@ class BaseFileIndexer:
             return closing(batches)
         return read_ahead(batches, depth=_BATCHES_AHEAD)
 
+    def _in_memory(self, part: Part) -> bool:
+        return part.is_whole and self._base_file.size <= SMALL_BYTES
+
+    def _values_writer(
+        self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part
+    ) -> ValuesWriter | None:
+        """The writer of stored values; None if no column has any."""
+        names = stored_names(columns)
+        if not names:
+            return None
+        path = None if self._in_memory(part) else scratch.folder / VALUES
+        return ValuesWriter(pa.schema([(c.name, c.type) for c in columns if c.name in names]), path)
+
     def _builder(self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part) -> IndexBuilder:
         kind, memory_mb, threads = self._kind, self._memory_mb, self._threads
-        if part.is_whole and self._base_file.size <= SMALL_BYTES:
+        if self._in_memory(part):
             builder = kind.memory_builder(columns, memory_mb=memory_mb, threads=threads)
             if builder is not None:
                 return builder
@@ -175,20 +210,22 @@ class BaseFileIndexer:
             raise PartStaged
         folder = work / "joined"
         folder.mkdir()
-        files = self._kind.combine([staging.fetch(each, work) for each in parts], folder)
-        return Indexed(joined_index(parts, files), joined_extremes(parts))
+        indexes = [staging.fetch(each, work) for each in parts]
+        files = self._kind.combine(list(map(without_values, indexes)), folder)
+        values = joined_values(indexes, folder / VALUES)
+        return Indexed(joined_index(parts, files), joined_extremes(parts), values=values)
 
     def _stage(
         self,
-        indexed: Indexed,
+        result: Indexed,
         columns: Sequence[ColumnSpec],
         work: Path,
         part: Part,
         staging: Staging,
     ) -> StagedPart:
         name = staging.data_name(part)
-        built, extremes = indexed.built, indexed.extremes
-        packed = pack(built.files, work / name)
+        built, extremes = result.built, result.extremes
+        packed = pack({**built.files, **result.values}, work / name, first=VALUES)
         staged_part = StagedPart(
             number=part.number,
             of=part.of,
@@ -203,3 +240,10 @@ class BaseFileIndexer:
         )
         staging.add(work / name, staged_part)
         return staged_part
+
+
+def _of(columns: Sequence[ColumnSpec], batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with just these columns."""
+    if len(columns) == batch.num_columns:
+        return batch
+    return batch.select([spec.name for spec in columns])

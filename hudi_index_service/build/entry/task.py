@@ -53,6 +53,7 @@ from hudi_index_service.index.entries.manifest import (
 from hudi_index_service.index.entries.requirements import merged
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import PackedFile, pack, pack_into
+from hudi_index_service.index.files.stored_values import VALUES
 from hudi_index_service.index.segments.segment import Facts, facts_of
 from hudi_index_service.metadata.documents import NewerFormat, document_name
 from hudi_index_service.storage.store import Storage
@@ -312,7 +313,8 @@ class _EntryBuild:
             data_name = f"data-{self._task.build_id}-{uuid.uuid4().hex[:12]}{DATA_SUFFIX}"
             data_path = f"{self._folder}/{data_name}"
             files = self._kind.store(built.files, self._storage.uri, data_path)
-            packed, data = _packed({**files, PARQUET_METADATA: footer}, scratch, data_name)
+            members = {**files, **indexed.values, PARQUET_METADATA: footer}
+            packed, data = _packed(members, scratch, data_name)
             manifest = Manifest(
                 generation=generation,
                 index_type=self._kind.name,
@@ -374,9 +376,9 @@ def _packed(
     """The files as one, in memory if all of them are."""
     if all(isinstance(each, bytes) for each in files.values()):
         content = BytesIO()
-        return pack_into(files, content), content.getvalue()
+        return pack_into(files, content, first=VALUES), content.getvalue()
     path = scratch.folder / name
-    return pack(files, path), path
+    return pack(files, path, first=VALUES), path
 
 
 @cache  # reading it from the installed package takes a millisecond

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_type
+from hudi_index_service.columns import column_path, column_type, find_column
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
 from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.entries.column_fields import column_fields, indexed, key_of
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.metadata.definitions import IndexDefinition
@@ -42,17 +43,17 @@ def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Re
     """
     kind = index_type(name)
     specs = []
-    for column in definition.columns:
-        type = column_type(schema, column.name)
-        if type is None:
-            continue
+    present = [each for each in definition.columns if column_type(schema, each.name) is not None]
+    key = key_of(present, kind.name)
+    for column in present:
+        _, type = find_column(schema, column_path(column.name))
         try:
-            fields = kind.fields(column.name, type, column.options_of(kind.name))
+            fields = column_fields(column, type, kind, key)
         except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
             log.warning("Index %s skips a column: %s", definition.name, error)
             continue
         specs.append(ColumnSpec(column.name, type, fields))
-    return Requirement(definition, name, tuple(specs))
+    return Requirement(definition, name, tuple(specs) if indexed(specs) else ())
 
 
 def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> list[Requirement]:
@@ -74,7 +75,7 @@ def analyzed_texts(requirements: Iterable[Requirement]) -> Mapping[str, tuple[An
     texts: dict[str, list[AnalyzedText]] = {}
     for each in requirements:
         kind = index_type(each.index_type)
-        for spec in each.columns:
+        for spec in indexed(each.columns):
             text = kind.analyzed_text(spec)
             if text is not None and text not in texts.setdefault(spec.name, []):
                 texts[spec.name].append(text)
@@ -87,7 +88,7 @@ def text_rankers(requirements: Iterable[Requirement]) -> Mapping[str, TextRanker
     rankers: dict[str, TextRanker] = {}
     for each in requirements:
         kind = index_type(each.index_type)
-        for spec in each.columns:
+        for spec in indexed(each.columns):
             ranker = kind.text_ranker(spec)
             if ranker is not None:
                 rankers[spec.name] = ranker

@@ -40,18 +40,26 @@ class PackedFile:
     sha256: str
 
 
-def pack(members: Mapping[str, Path | FileRange | bytes], target: Path) -> PackedFile:
-    """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name."""
+def pack(
+    members: Mapping[str, Path | FileRange | bytes], target: Path, *, first: str = ""
+) -> PackedFile:
+    """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name.
+
+    Args:
+        first: The name of a member to put at the very beginning, if there is one of that name.
+    """
     with target.open("wb") as out:
-        return pack_into(members, out)
+        return pack_into(members, out, first=first)
 
 
-def pack_into(members: Mapping[str, Path | FileRange | bytes], out: BinaryIO) -> PackedFile:
+def pack_into(
+    members: Mapping[str, Path | FileRange | bytes], out: BinaryIO, *, first: str = ""
+) -> PackedFile:
     """The same, to an open file."""
     contents: dict[str, tuple[int, int]] = {}
     sums = _Checksums()
     length = 0
-    for name in sorted(members):
+    for name in sorted(members, key=lambda name: (name != first, name)):
         padding = b"\0" * (-length % _ALIGNMENT)
         start = length + len(padding)
         for chunk in chain((padding,), _chunks(members[name])):

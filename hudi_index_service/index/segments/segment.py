@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.arrow import integers_array, texts_array, truths_array
 from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.entries.column_fields import indexed
 from hudi_index_service.index.entries.manifest import DataFile, Manifest
 from hudi_index_service.index.segments.bounds import column_bounds
 from hudi_index_service.index.segments.keys import count_distinct
@@ -166,7 +167,7 @@ def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
     ]
     return Facts(
         pa.Table.from_arrays(files, schema=pa.schema(FILE_FIELDS)),
-        _column_rows(manifest.columns, routed),
+        _column_rows(indexed(manifest.columns), routed),
         routed,
     )
 

@@ -11,6 +11,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import IndexType, PackedIndex
+from hudi_index_service.index.entries.column_fields import indexed
 from hudi_index_service.index.entries.entry import Entry
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
@@ -74,7 +75,7 @@ class EntryCheck:
         index: PackedIndex,
         outcome: Outcome,
     ) -> None:
-        columns = entry.manifest.columns
+        columns = indexed(entry.manifest.columns)
         outcome.wrong += [(entry.data_path, each) for each in kind.verify(index, columns)]
         footer = footer_sha256(self._storage, base_file.path, base_file.size)
         if footer != entry.manifest.base_file.footer_sha256:

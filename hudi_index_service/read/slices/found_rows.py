@@ -37,7 +37,8 @@ class FoundRows:
         query: The query, with the partition values of the slice.
         rows: The rows to be read; None for all rows that a scan leaves.
         by_page: Reads the pages of these rows; None for a scan.
-        cost: The cost of reading them by page; None for a scan.
+        stored: Reads them from the values that an entry stores, if it has all columns.
+        cost: The cost of reading them by page, or from stored values; None for a scan.
         readable_by_row: Whether the row reader can read the file.
         replaced: Rows of the base file that count no longer; none of `rows`.
         log_rows: Rows to be returned besides, as far as they match.
@@ -49,11 +50,17 @@ class FoundRows:
     query: Query
     rows: BitMap | None = None
     by_page: RowReader | None = None
+    stored: RowReader | None = None
     cost: RowPlan | None = None
     readable_by_row: bool = True
     trusted: bool = True
     replaced: BitMap | None = None
     log_rows: Sequence[pa.RecordBatch] = ()
+
+    @property
+    def reader(self) -> RowReader | None:
+        """Reads the rows one by one; None for a scan."""
+        return self.stored or self.by_page
 
     @property
     def is_nothing(self) -> bool:
@@ -70,7 +77,7 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     for each in found:
         if each.is_nothing:
             continue
-        reader, cost = each.by_page, each.cost
+        reader, cost = each.reader, each.cost
         if (
             reader is None
             or cost is None
@@ -103,7 +110,7 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     """The matching rows of several slices, in order, with the query's output columns; None if they
     must be read one by one, which reports why."""
     started = perf_counter_ns()
-    readers = [each.by_page for each in group if each.by_page is not None]
+    readers = [each.reader for each in group if each.reader is not None]
     row_ids = [row_positions(each.rows) for each in group if each.rows is not None]
     first = readers[0]
     assert len(readers) == len(row_ids) == len(group), "rows that are read by page"

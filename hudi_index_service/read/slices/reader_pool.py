@@ -22,6 +22,7 @@ from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.files.local_copy import packed_index, readable_index
 from hudi_index_service.index.files.opened_file import OpenedFile
 from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.storage.store import Storage, StoredFile
@@ -32,9 +33,9 @@ MOST_OPEN = 12_000
 OTHER_FILES = 224
 """Open files that are left to the rest of the process, and a quarter of all others."""
 
-_Key: TypeAlias = tuple[str, tuple[str, ...]]
-"""The path of the data file and the columns that the reader may use; a query that may use other
-columns of the same entry needs another reader."""
+_Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""The path of the data file and the columns that the reader, and reads of stored values, may use; a
+query that may use others of the same entry needs another reader."""
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class OpenEntry:
     Attributes:
         reader: Answers predicate leaves.
         bounds: The page bounds of the base file, with its stripped footer.
+        values: The footer of the values that the entry stores; None if it stores none.
         file: The data file, or its local copy.
         size: The size of the data file in bytes.
         blocks: Fetches missing blocks of the data file; None if it is complete.
@@ -56,6 +58,7 @@ class OpenEntry:
     bounds: PageBounds
     file: OpenedFile
     size: int
+    values: Footer | None = None
     blocks: BlockCopy | None = None
     listed: StoredFile | None = None
     users: int = 0
@@ -224,10 +227,12 @@ class ReaderPool:
                 if blocks is not None:
                     on_failure.callback(blocks.close)
                 bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
+                values = values_footer(index) if serving.stored else None
                 kind = serving.index_type.configured(self._settings)
                 reader = kind.open(index, serving.columns)
                 on_failure.pop_all()
-            return OpenEntry(reader, bounds, file, index.length, blocks, serving.entry.listed)
+            listed = serving.entry.listed
+            return OpenEntry(reader, bounds, file, index.length, values, blocks, listed)
 
     @contextmanager
     def _readable(self, serving: ServingEntry) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
@@ -329,4 +334,4 @@ class ReaderPool:
 
 
 def _key(serving: ServingEntry) -> _Key:
-    return serving.entry.data_path, serving.names
+    return serving.entry.data_path, serving.names, serving.stored

@@ -5,12 +5,15 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from threading import Lock
 from time import perf_counter_ns
 
+import pyarrow as pa
 from hudi_index_parquet import Footer
 from pyroaring import BitMap
 
+from hudi_index_service.columns import root_column
 from hudi_index_service.errors import (
     EntryInvalid,
     IndexServiceError,
@@ -28,9 +31,11 @@ from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Match, Predicate
+from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.row_ids import RowSet
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
 
@@ -279,6 +284,27 @@ class SliceEntries:
         Raises: see `rows`.
         """
         return self._any().bounds.footer
+
+    def stored_rows(self, storage: Storage, columns: pa.Schema) -> RowReader | None:
+        """Reads rows from the values that an entry stores; None if none stores all the columns.
+
+        Args:
+            columns: The columns to read, in the table's types.
+        """
+        base_file = self.plan.file_slice.base_file
+        roots = {root_column(name) for name in columns.names}
+        for serving in self._entries:
+            if base_file is None or not roots or not roots.issubset(serving.stored):
+                continue
+            try:
+                opened = self._open(serving)
+            except INDEX_FAILURES as error:
+                warn_of(error, f"{serving.entry.folder} cannot be used")
+                continue
+            if opened.values is not None:
+                packed = replace(base_file, path=serving.entry.data_path, size=opened.size)
+                return RowReader(storage, packed, opened.values, columns)
+        return None
 
     def _any(self) -> OpenEntry:
         for opened in self._open_entries.values():

@@ -5,6 +5,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,7 +17,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired, IndexServiceError, SnapshotChanged
+from hudi_index_service.errors import IndexRequired, IndexServiceError, NeedsSpark, SnapshotChanged
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
@@ -54,6 +55,11 @@ from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+UNREADABLE_VALUES = (*INDEX_FAILURES, NeedsSpark, OSError, ParquetReadError)
+"""Errors of reading stored values. The base file is read instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +283,7 @@ class SliceReader:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 candidates = self._row_set(plan, entries, statistics, superset_ok=True)
                 footer = entries.footer()
+                stored = entries.stored_rows(self.table.storage, self.query.needed)
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return replace(found, trusted=False)
@@ -285,7 +292,7 @@ class SliceReader:
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
-        found = replace(found, rows=candidates.rows)
+        found = replace(found, rows=candidates.rows, stored=stored)
         if not candidates.rows:
             self.backoff.record(plan.expected, plan.total, scanned=False)
             return found
@@ -298,6 +305,9 @@ class SliceReader:
         reader = RowReader(storage, base_file, footer, self.query.needed)
         first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
         try:
+            if found.stored is not None:  # never more than a scan of the base file
+                self.backoff.record(plan.expected, plan.total, scanned=False)
+                return replace(found, by_page=reader, cost=found.stored.plan(first_row_ids))
             cost = reader.plan(first_row_ids)
         except ParquetReadError as error:
             found.statistics.note = unreadable_by_row(base_file, error)
@@ -364,8 +374,18 @@ class SliceReader:
                 )
             return
         rows_read = 0
+        if found.stored is not None:
+            try:
+                for read in found.stored.batches(row_ids, limit=self.limit):
+                    statistics.add_read(read.did)
+                    yield from numbered(row_ids[rows_read:], read.batches)
+                    rows_read += read.count
+                return
+            except UNREADABLE_VALUES as error:  # the base file has them, too
+                path = found.stored.base_file.path
+                log.warning("The values stored in %s are not used: %s", path, error)
         try:
-            for read in found.by_page.batches(row_ids, limit=self.limit):
+            for read in found.by_page.batches(row_ids[rows_read:], limit=self.limit):
                 statistics.add_read(read.did)
                 yield from numbered(row_ids[rows_read:], read.batches)
                 rows_read += read.count
