@@ -110,8 +110,9 @@ def _present(listing: EntryListing, base_file: BaseFile, damaged: int) -> Manife
         raise
     except EntryInvalid:
         return None
-    refuse_newer(manifest, index_type(manifest.index_type))
-    return manifest if manifest.generation > damaged else None
+    kind = index_type(manifest.index_type)
+    refuse_newer(manifest, kind)
+    return manifest if manifest.generation > damaged and not is_outdated(manifest, kind) else None
 
 
 def _is_up_to_date(
@@ -121,6 +122,11 @@ def _is_up_to_date(
     if present is None or (demand is not None and demand.has_extra_columns(present)):
         return False
     return holds_all(present, (spec for each in requirements for spec in each.columns))
+
+
+def is_outdated(manifest: Manifest, kind: IndexType) -> bool:
+    """Whether the entry has a layout of the index type that this release no longer reads."""
+    return manifest.index_type_version < kind.oldest
 
 
 def refuse_newer(manifest: Manifest, kind: IndexType) -> None:

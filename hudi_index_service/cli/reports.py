@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build
+from hudi_index_service.index.entries.column_fields import is_indexed
 from hudi_index_service.maintain.clean import Cleaning
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
@@ -18,8 +19,12 @@ _PARTITIONS_SHOWN = 20
 
 def definition_line(definition: IndexDefinition) -> str:
     """What `hudi-index create` and `alter` print."""
-    names = ", ".join(column.name for column in definition.columns)
-    return f"Index {definition.name} ({', '.join(definition.index_types)}) on {names}."
+    types = ", ".join(definition.index_types)
+    by_use: dict[bool, list[str]] = {True: [], False: []}
+    for column in definition.columns:
+        by_use[any(is_indexed(column, each) for each in definition.index_types)].append(column.name)
+    stored = f", storing {', '.join(by_use[False])}" if by_use[False] else ""
+    return f"Index {definition.name} ({types}) on {', '.join(by_use[True])}{stored}."
 
 
 def drop_lines(dropped: Dropped) -> Iterator[str]:

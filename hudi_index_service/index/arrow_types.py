@@ -46,6 +46,6 @@ def parse_arrow_type(text: str) -> pa.DataType:
 def is_known_type(type: pa.DataType) -> bool:
     """Whether a manifest can state the type."""
     try:
-        return parse_arrow_type(str(type)) == type
+        return bool(parse_arrow_type(str(type)) == type)
     except EntryInvalid:
         return False

@@ -332,12 +332,15 @@ class IndexType(ABC):
     found by entry point (`hudi_index_service.index.factory`).
 
     Attributes:
+        oldest: The oldest version of the type's own layout that readers accept; entries of older
+            ones are built anew.
         fetches_blocks: Whether the reader reads every block of a packed file with `read_member`, or
             fetches missing blocks itself (`PackedIndex.blocks`). Other readers get whole files.
         runs_jvm: Whether the type builds in a JVM inside the worker process, which needs memory for
             the JVM's heap (``lucene.heap_mb``).
     """
 
+    oldest: int = 1
     fetches_blocks: bool = False
     runs_jvm: bool = False
 
@@ -422,6 +425,12 @@ class IndexType(ABC):
         """How well an index with these columns answers, in one look-up, a leaf or an `And` of
         leaves on one column with one value per row. The answer depends only on the layout of the
         columns (`StoredColumn.layout`) and reads no index bytes."""
+
+    def keys(self, columns: Sequence[StoredColumn]) -> Sequence[tuple[str, ...]]:
+        """The composite keys of an index with these columns: the names of the columns of each, in
+        order. Conjuncts on the first columns of a key may be answered by one look-up, as a
+        `Conjunction`."""
+        return ()
 
     def holds_values(self, column: ColumnSpec) -> bool:
         """Whether an index with the column's fields is asked for single values of it. Else the

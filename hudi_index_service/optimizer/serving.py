@@ -1,6 +1,6 @@
 """The entries that may serve a query, with the columns that they may serve."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -41,6 +41,11 @@ class ServingEntry:
         """A number that is equal in this process for all entries whose columns are stored in the
         same way, for which an index type answers the same leaves."""
         return _layouts.setdefault(tuple(column.layout for column in self.columns), next(_numbers))
+
+    @cached_property
+    def keys(self) -> Sequence[tuple[str, ...]]:
+        """The composite keys, see `IndexType.keys`."""
+        return self.index_type.keys(self.columns)
 
     @cached_property
     def rows(self) -> int:

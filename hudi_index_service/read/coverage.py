@@ -222,8 +222,10 @@ def _entry_or_reason(entry: Entry, required: Sequence[Requirement]) -> ServingEn
     """A valid entry with the columns that it may serve, or why it does not serve."""
     name = entry.manifest.index_type
     kind = index_type(name)
-    if entry.manifest.index_type_version > kind.version:
-        return f"its {name} entry has the newer version {entry.manifest.index_type_version}"
+    version = entry.manifest.index_type_version
+    if not kind.oldest <= version <= kind.version:
+        age = "newer" if version > kind.version else "older"
+        return f"its {name} entry has the {age} version {version}"
     columns = _usable_columns(entry.manifest, required)
     if not indexed(columns):
         return f"its {name} entry lacks the columns as they are defined now"

@@ -59,6 +59,7 @@ class ExplainedReading(_Part):
         index_requests, index_bytes: Requests for index data, and bytes fetched by them.
         lookup_ms, ms: Milliseconds of look-ups, and of the slice including look-ups.
         log_rows: The number of rows of record keys in log files, merged alone; absent if none were.
+        stored: Whether rows were read from values stored beside the index, not from the base file.
         note: Why the access differs from the plan, if it does.
     """
 
@@ -73,6 +74,7 @@ class ExplainedReading(_Part):
     lookup_ms: float
     ms: float
     log_rows: int | None = None
+    stored: bool
     note: str
 
 
@@ -112,6 +114,7 @@ class ExplainedRun(_Part):
     Attributes:
         seconds: Elapsed time.
         slices: The number of slices per access.
+        stored: The number of slices whose rows were read from values stored beside the index.
         notes: Notes on slices that were not read as planned.
     """
 
@@ -123,6 +126,7 @@ class ExplainedRun(_Part):
     index_requests: int
     index_bytes: int
     slices: dict[str, int]
+    stored: int
     notes: tuple[ExplainedNote, ...]
 
 

@@ -113,6 +113,7 @@ class Explanation:
             index_requests=statistics.index_requests,
             index_bytes=statistics.index_bytes,
             slices={access.value: statistics.count(access) for access in Access},
+            stored=sum(each.stored for each in statistics.slices),
             notes=tuple(
                 ExplainedNote(name=each.slice_name, note=each.note)
                 for each in statistics.slices
@@ -178,6 +179,9 @@ def _run_lines(run: ExplainedRun) -> list[str]:
     if run.index_requests:
         requests = counted(run.index_requests, "request")
         lines.append(f"cold     {run.index_bytes:,} bytes of indexes fetched by {requests}")
+    if run.stored:
+        files = counted(run.stored, "base file")
+        lines.append(f"stored   the values of {files} in the index: none of them was read")
     notes = Counter(each.note for each in run.notes)
     lines += [f"  {number:>5} {note}" for note, number in notes.most_common(_SLICES_SHOWN)]
     return lines
@@ -261,6 +265,7 @@ def _reading(statistics: SliceStatistics) -> ExplainedReading:
         lookup_ms=round(statistics.lookup_ms, 3),
         ms=round(statistics.ms, 3),
         log_rows=statistics.log_rows,
+        stored=statistics.stored,
         note=statistics.note,
     )
 

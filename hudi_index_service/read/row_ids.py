@@ -63,6 +63,10 @@ class Lookups(Protocol):
         reading the rows that they may rule out are left out."""
 
     @property
+    def keys(self) -> Sequence[tuple[str, ...]]:
+        """The composite keys of the entries, see `IndexType.keys`."""
+
+    @property
     def row_steps(self) -> int:
         """The cost of reading one more page, in steps of a look-up."""
 
@@ -92,6 +96,7 @@ class EachLeaf:
     total: int
     superset_ok: bool = False
     row_steps: int = 1
+    keys: Sequence[tuple[str, ...]] = ()
 
     def answers(self, conjuncts: And) -> bool:
         """Never."""
@@ -142,13 +147,27 @@ def candidate_rows(predicate: Predicate, lookups: Lookups, most: int | None = No
             return lookups.rows(leaf, most)
 
 
-def is_exact(predicate: Predicate, answers_exactly: Callable[[Predicate], bool]) -> bool:
-    """Whether look-ups alone determine exactly the matching rows."""
+def is_exact(
+    predicate: Predicate,
+    answers_exactly: Callable[[Predicate], bool],
+    keys: Sequence[tuple[str, ...]] = (),
+) -> bool:
+    """Whether look-ups alone determine exactly the matching rows.
+
+    Args:
+        answers_exactly: Whether one look-up answers a leaf, or some conjuncts, exactly.
+        keys: The composite keys, see `IndexType.keys`.
+    """
     match predicate:
         case Constant():
             return True
-        case And(operands) | Or(operands):
-            return all(is_exact(operand, answers_exactly) for operand in operands)
+        case _OneColumn() | Conjunction():
+            return answers_exactly(predicate)
+        case And(operands):
+            groups = joined(operands, answers_exactly, keys)
+            return all(is_exact(each, answers_exactly, keys) for each in groups)
+        case Or(operands):
+            return all(is_exact(each, answers_exactly, keys) for each in operands)
     return answers_exactly(predicate)
 
 
@@ -204,18 +223,24 @@ def _grouped(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicat
     """The conjuncts, grouped by look-up. If exact rows are needed, all are looked up together where
     possible. If rows are read and checked anyway, groups stay apart, so that look-ups can stop
     early."""
-    groups = joined(operands, lookups.answers)
+    groups = joined(operands, lookups.answers, lookups.keys)
     if lookups.superset_ok or len(groups) < 2:
         return groups
     together = Conjunction(tuple(groups))
     return [together] if lookups.answers(together) else groups
 
 
-def joined(operands: Sequence[Predicate], answers: Callable[[And], bool]) -> list[Predicate]:
-    """The conjuncts of an AND, those on one column grouped if one look-up answers them.
+def joined(
+    operands: Sequence[Predicate],
+    answers: Callable[[And], bool],
+    keys: Sequence[tuple[str, ...]] = (),
+) -> list[Predicate]:
+    """The conjuncts of an AND, those on one column grouped if one look-up answers them, and those
+    on the first columns of a composite key.
 
     Args:
         answers: Whether one look-up answers some conjuncts.
+        keys: The composite keys, see `IndexType.keys`.
     """
     groups: list[tuple[Predicate, ...]] = []
     for operand in operands:
@@ -228,7 +253,28 @@ def joined(operands: Sequence[Predicate], answers: Callable[[And], bool]) -> lis
                 break
         else:
             groups.append((operand,))
-    return [_OneColumn(group) if len(group) > 1 else group[0] for group in groups]
+    by_column = [_OneColumn(group) if len(group) > 1 else group[0] for group in groups]
+    return _by_key(by_column, answers, keys)
+
+
+def _by_key(
+    groups: list[Predicate],
+    answers: Callable[[And], bool],
+    keys: Sequence[tuple[str, ...]],
+) -> list[Predicate]:
+    """The groups, those on the first columns of the longest key that fits made one."""
+    best: tuple[Predicate, ...] = ()
+    for key in keys:
+        of_key: tuple[Predicate, ...] = ()
+        for name in key:
+            of_column = [each for each in groups if each.columns() == {name}]
+            if not of_column or (of_key and not answers(Conjunction((*of_key, *of_column)))):
+                break
+            of_key = (*of_key, *of_column)
+        best = max(best, of_key, key=len)
+    if len(best) < 2:
+        return groups
+    return [Conjunction(best), *(each for each in groups if all(each is not one for one in best))]
 
 
 def _range_column(leaf: Predicate) -> str | None:

@@ -22,8 +22,7 @@ class SliceStatistics:
         candidates: The number of row ids from the index; None if it was not used.
         pages: The number of data pages read by row id.
         ranges: The number of byte ranges in which these pages were read.
-        bytes_read: Compressed bytes of the base file's columns and pages that were read, without
-            log files.
+        bytes_read: Compressed bytes of the columns and pages that were read, without log files.
         rows_checked: The number of rows that the residual checked, or that a scan ruled out by
             their value in a dictionary.
         rows_returned: The number of rows that it kept.
@@ -35,6 +34,7 @@ class SliceStatistics:
         ms: Milliseconds of reading the slice, including look-ups. Slices that are read in parallel
             delay each other.
         log_rows: The number of log rows that were checked; None if none were merged alone.
+        stored: Whether rows were read from values that an entry stores, not from the base file.
         keys: The number of record keys searched in the base file; None if none were, or if the read
             is not a search for keys.
         note: Why the access differs from the plan, if it does.
@@ -54,6 +54,7 @@ class SliceStatistics:
     lookup_ms: float = 0.0
     ms: float = 0.0
     log_rows: int | None = None
+    stored: bool = False
     keys: int | None = None
     note: str = ""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service.build.entry.parts import Part, largest_first, part_counts
@@ -15,10 +16,12 @@ from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
+from hudi_index_service.index.files.stored_values import VALUES
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file
@@ -120,6 +123,28 @@ def test_building_in_parts_gives_the_same_entry(storage: Storage, tmp_path: Path
     for in_part, in_whole in zip(in_parts.columns, whole.columns, strict=True):
         # A term in several segments is counted in each of them.
         assert in_part.model_copy(update={"distinct": in_whole.distinct}) == in_whole
+
+
+def test_stored_values_of_parts_are_joined(storage: Storage) -> None:
+    rows = numbered_rows(10_003)
+    task = build_task(storage, write_base_file(storage, rows, row_group_size=2_500), rows.schema)
+    own = {each.name: each for each in task.due.columns}
+    columns = (
+        ColumnSpec("amount", own["amount"].type, ("stored",)),
+        ColumnSpec("sender", own["sender"].type, (*own["sender"].fields, "stored")),
+    )
+    (outcome,) = run([replace(task, due=replace(task.due, columns=columns))], parallelism=3)
+    assert outcome.status is TaskStatus.BUILT, outcome.error
+
+    manifest = only_manifest(storage)
+    (folder,) = EntryListing(storage, "lucene").folders()
+    first = manifest.data.members[0]
+    assert (first.name, first.offset) == (VALUES, 0)
+    values = storage.read(f"{folder}/{manifest.data.name}")[: first.length]
+    assert pq.read_table(pa.BufferReader(values)) == rows.select(["amount", "sender"])
+    amount, sender = manifest.columns
+    assert (amount.null_count, amount.minimum) == (rows["amount"].null_count, None)
+    assert (sender.null_count, sender.minimum) == (0, "User0")
 
 
 def test_extremes_of_parts_are_combined_in_the_order_of_their_types(storage: Storage) -> None:

@@ -45,6 +45,14 @@ def test_an_index_can_have_several_types(table: IndexedTable, sorted_values: str
     assert json.loads(run("show", table.uri))["type"] == "lucene, sorted"
 
 
+def test_an_index_can_store_values(table: IndexedTable) -> None:
+    created = run("create", table.uri, "i", "amount", "--include", "msg", "--include", "id")
+    assert created.splitlines()[0] == "Index i (lucene) on amount, storing msg, id."
+    run("build", table.uri, "--strategy", "all")
+    scan = table.scan("amount = 3.0", columns=["msg", "id"])
+    assert "stored   the values of" in str(scan.explain(analyze=True))
+
+
 def test_columns_that_could_not_be_purged_are_reported(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.create_index("j", ["msg"])

@@ -1,7 +1,7 @@
 """Indexes built from Arrow data alone, without a table or Spark."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -131,15 +131,14 @@ def building(kind: IndexType, folder: Path) -> BuildIndex:
         batch_rows: int = 1000,
         memory_mb: int = 32,
         options: Mapping[str, Mapping[str, str]] | None = None,
+        key: Sequence[str] = (),
     ) -> IndexedData:
-        specs = [
-            ColumnSpec(
-                field.name,
-                field.type,
-                kind.fields(field.name, field.type, (options or {}).get(field.name, {})),
-            )
-            for field in data.schema
-        ]
+        def fields(field: pa.Field) -> tuple[str, ...]:
+            if field.name in key:
+                return (kind.key_field(field.name, field.type, key),)
+            return kind.fields(field.name, field.type, (options or {}).get(field.name, {}))
+
+        specs = [ColumnSpec(field.name, field.type, fields(field)) for field in data.schema]
         work = folder / str(next(numbers))
         work.mkdir()
         builder = kind.builder(specs, work, memory_mb=memory_mb)

@@ -1,5 +1,5 @@
 """A damaged index is refused or answers correctly, wherever the damage is, and never crashes the
-process: Lucene and LMDB both read mapped files natively."""
+process: Lucene reads mapped files, and the row reader leaves, natively."""
 
 import json
 import subprocess

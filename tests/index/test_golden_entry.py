@@ -1,5 +1,6 @@
 """The disk format as first released: it remains readable and answers correctly."""
 
+import shutil
 from pathlib import Path
 
 import hudi_index_parquet
@@ -8,16 +9,21 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import Footer
 
+from hudi_index_service.build.entry.task import BuildTask, TaskStatus, run_task
+from hudi_index_service.build.reconcile import DueEntry, is_outdated
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
-from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.contract import Answer, Conjunction
+from hudi_index_service.index.entries.column_fields import indexed
 from hudi_index_service.index.entries.entry import Entry, EntryListing
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.files.packed_file import checksums, read_member
+from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.metadata.definitions import DefinitionStore
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import And
 from hudi_index_service.storage.store import Storage
 from tests.index.conftest import rows_where
 from tests.index.golden import make
@@ -143,10 +149,10 @@ BTREE_WHERES = [
 def test_the_golden_btree_entry_answers_exactly(tmp_path: Path) -> None:
     storage, kind = Storage(make.BTREE_FOLDER), index_type("btree")
     entry = EntryListing(storage, "btree").find(make.base_file(make.BTREE_FOLDER))
-    columns = entry.manifest.columns
+    columns = indexed(entry.manifest.columns)
     rows = pq.read_table(make.BTREE_FOLDER / make.BASE_FILE, partitioning=None)
     assert repr(rows.to_pydict()) == repr(make.BTREE_ROWS.to_pydict())
-    assert entry.manifest.index_type_version == 1
+    assert entry.manifest.index_type_version == 2
     assert {column.name: column.type for column in columns} == {
         field.name: field.type for field in make.BTREE_ROWS.schema
     }
@@ -160,4 +166,30 @@ def test_the_golden_btree_entry_answers_exactly(tmp_path: Path) -> None:
             assert reader.row_ids(leaf) == expected, where
             least, most = reader.row_bounds(leaf)
             assert 0 < least <= len(expected) <= most, where
+        conjuncts = negation_normal_form(
+            parse_predicate(
+                "city = 'city 3' AND age BETWEEN 1000 AND 90000", make.BTREE_ROWS.schema
+            )
+        )
+        assert isinstance(conjuncts, And)
+        together = Conjunction(conjuncts.operands)
+        assert kind.answer(together, columns) is Answer.EXACT
+        assert reader.row_ids(together) == rows_where(conjuncts, make.BTREE_ROWS)
         reader.close()
+        footer = values_footer(index)
+        assert footer is not None
+        positions = np.array([0, 7, 2999], dtype=np.int64)
+        values, _ = footer.read(index.path, positions.data, ["text", "wide"])
+    assert values == make.BTREE_ROWS.select(["text", "wide"]).take(positions)
+
+
+def test_a_btree_entry_of_the_first_version_is_scanned_and_built_anew(tmp_path: Path) -> None:
+    shutil.copytree(make.FIRST_BTREE_FOLDER, tmp_path / "table")
+    storage, base_file = Storage(tmp_path / "table"), make.base_file(make.FIRST_BTREE_FOLDER)
+    manifest = EntryListing(storage, "btree").find(base_file).manifest
+    assert manifest.index_type_version == 1
+    assert is_outdated(manifest, index_type("btree"))
+    due = DueEntry(base_file, "btree", manifest.specs(), manifest.definitions)
+    outcome = run_task(BuildTask(storage, due, "000002", memory_mb=16, batch_rows=1000))
+    assert outcome.status is TaskStatus.BUILT, outcome.error
+    assert EntryListing(storage, "btree").find(base_file).manifest.index_type_version == 2

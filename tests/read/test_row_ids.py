@@ -1,5 +1,6 @@
 """Row ids of whole predicates: conjuncts looked up together, cheapest first, none needlessly."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ class Known:
     superset_ok: bool = True
     total: int = TOTAL
     row_steps: int = ROW_STEPS
+    keys: Sequence[tuple[str, ...]] = ()
     lookups: list[tuple[str, int | None]] = field(default_factory=list)
     narrowed_to: dict[str, tuple[BitMap, bool]] = field(default_factory=dict)
 

@@ -1,5 +1,7 @@
-"""Queries whose columns are all stored beside the index read no base file, and give Spark's answers."""
+"""Queries on columns whose values are stored beside the index read no base file, and give Spark's
+answers."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    ColumnNotIndexable,
+    IndexDefinitionInvalid,
+    IndexServiceError,
+)
+from hudi_index_service.index.entries import manifest
+from hudi_index_service.index.files import packed_file
+from hudi_index_service.index.files.stored_values import VALUES
 from tests.golden.predicates import PREDICATES
+from tests.golden.table import Golden
 from tests.read.conftest import COLUMNS, Indexed
 from tests.same_rows import assert_same_rows
 
@@ -17,9 +29,7 @@ INDEX_TYPES = ["lucene", "btree"]
 
 
 def columns_for(using: str) -> list[str | Column]:
-    return [
-        each if isinstance(each, str) or using == "lucene" else each.name for each in COLUMNS
-    ]
+    return [each if isinstance(each, str) or using == "lucene" else each.name for each in COLUMNS]
 
 
 def stored_copy(path: Path, target: Path, using: str = "lucene") -> IndexedTable:
@@ -102,3 +112,127 @@ def test_every_predicate_gives_sparks_answer(
         for where in PREDICATES:
             found = table.scan(where, columns=columns).to_arrow()
             assert_same_rows(found, indexed.answer(where).select(columns))
+
+
+def small(clustered: Callable[[bool], Indexed], target: Path, include: list[str]) -> IndexedTable:
+    """A copy of the table with an index on one column."""
+    shutil.copytree(clustered(False).path, target)
+    table = open_table(target)
+    table.drop_index("all_columns", purge=True)
+    table.create_index("by_name", ["name"], include=include)
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+WHERE = "name = 'plain'"
+ONLY = {"stored": "only"}
+
+
+def test_explain_says_that_no_base_file_was_read(
+    clustered: Callable[[bool], Indexed], tmp_path: Path
+) -> None:
+    with small(clustered, tmp_path / "table", ["amount"]) as table:
+        covered = table.scan(WHERE, columns=["name", "amount"]).explain(analyze=True)
+        assert "stored   the values of 1 base file in the index" in str(covered)
+        assert covered.to_dict()["actual"]["stored"] == 1
+        other = table.scan(WHERE, columns=["name", "price"]).explain(analyze=True)
+        assert "stored  " not in str(other)
+        assert other.to_dict()["actual"]["stored"] == 0
+
+
+def test_rows_are_read_from_the_base_file_if_stored_values_are_damaged(
+    clustered: Callable[[bool], Indexed],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (packed_file, manifest):  # else all members are in one block
+        monkeypatch.setattr(module, "BLOCK_SIZE", 512)
+    path = tmp_path / "table"
+    with small(clustered, path, ["amount"]) as table:
+        (data,) = path.rglob("data-*.pack")
+        content = bytearray(data.read_bytes())
+        content[600:700] = bytes(byte ^ 0xFF for byte in content[600:700])
+        data.write_bytes(content)
+        scan = table.scan(WHERE, columns=["name", "amount"], use_index="require")
+        assert_same_rows(scan.to_arrow(), clustered(False).answer(WHERE).select(["name", "amount"]))
+        assert "are not used" in caplog.text
+        assert scan.statistics.pages > 0
+
+
+def test_a_column_is_stored_and_dropped_again(
+    clustered: Callable[[bool], Indexed], tmp_path: Path
+) -> None:
+    path = tmp_path / "table"
+    with small(clustered, path, []) as table:
+        stored = {"name": {"stored": "true"}}
+        table.alter_index("by_name", add=[Column(name="msg", options=ONLY)], options=stored)
+        table.refresh("by_name").raise_for_failures()
+        scan = table.scan(WHERE, columns=["name", "msg"])
+        assert_same_rows(scan.to_arrow(), clustered(False).answer(WHERE).select(["name", "msg"]))
+        assert scan.statistics.slices[0].stored
+        assert stored_columns(path) == ["msg", "name"]
+        table.drop_index(columns=["msg"], purge=True)
+        assert stored_columns(path) == ["name"]
+        assert len(list(path.rglob("data-*.pack"))) == 1
+        assert_same_rows(scan.to_arrow(), clustered(False).answer(WHERE).select(["name", "msg"]))
+        assert not scan.statistics.slices[0].stored
+        assert [each.name for each in table.indexes()[0].columns] == ["name"]
+        table.drop_index(columns=["name"])
+        assert table.indexes() == ()
+
+
+def stored_columns(path: Path) -> list[str]:
+    """The columns whose values the newest data file holds."""
+    document = max(path.rglob("manifest-*.json"))
+    data = json.loads(document.read_text())["data"]
+    first = data["members"][0]
+    assert (first["name"], first["offset"]) == (VALUES, 0)
+    values = pa.BufferReader((document.parent / data["name"]).read_bytes()[: first["length"]])
+    return list(pq.read_schema(values).names)
+
+
+@pytest.mark.parametrize(
+    ("columns", "include", "error", "message"),
+    [
+        (["name"], ["place"], ColumnNotIndexable, "cannot be stored"),
+        (["name"], ["place.City"], IndexDefinitionInvalid, "Store the whole column place"),
+        (["name"], ["name"], IndexDefinitionInvalid, "names column name twice"),
+        ([], ["name"], IndexDefinitionInvalid, "none of its columns is indexed"),
+        (["name"], ["missing"], ColumnNotFound, "missing"),
+        ([Column(name="name", options={"stored": "yes"})], [], IndexDefinitionInvalid, "'yes'"),
+        (
+            ["msg", Column(name="name", options={"stored": "only", "analyzer": "standard"})],
+            [],
+            IndexDefinitionInvalid,
+            "it has no option 'analyzer'",
+        ),
+    ],
+)
+def test_values_that_cannot_be_stored(
+    clustered: Callable[[bool], Indexed],
+    tmp_path: Path,
+    columns: list[str | Column],
+    include: list[str],
+    error: type[IndexServiceError],
+    message: str,
+) -> None:
+    path = tmp_path / "table"
+    shutil.copytree(clustered(False).path, path)
+    with open_table(path) as table:
+        before = table.indexes()
+        with pytest.raises(error) as raised:
+            table.create_index("i", columns, include=include)
+        assert message in str(raised.value)
+        assert table.indexes() == before
+
+
+def test_values_from_before_a_change_of_type_are_not_used(golden: Golden, tmp_path: Path) -> None:
+    shape = golden("fields_changed")
+    path = shape.put(tmp_path, "written")
+    with open_table(path) as table:
+        table.create_index("i", ["id"], include=["cost", "many"])
+        table.build(strategy="all").raise_for_failures()
+        shape.put(path)
+        scan = table.scan("id < 'zzz'", columns=["id", "cost", "many"])
+        assert_same_rows(scan.to_arrow(), shape.rows().select(["id", "cost", "many"]))

@@ -55,6 +55,16 @@ T = TableName(("t",))
             ),
         ),
         (
+            "CREATE INDEX i ON t USING btree (a, b) INCLUDE (c, d.e) OPTIONS (key = 'composite')",
+            CreateIndex(
+                "i",
+                T,
+                ("btree",),
+                tuple(Column(name=name, options={"key": "composite"}) for name in ("a", "b")),
+                include=("c", "d.e"),
+            ),
+        ),
+        (
             "CREATE INDEX i ON t USING lucene, `b-tree` (a)",
             CreateIndex("i", T, ("lucene", "b-tree"), (Column(name="a"),)),
         ),
@@ -221,8 +231,9 @@ def test_indexes_of_hudis_own_types_are_passed_to_hudi(query):
         ("CREATE INDEX i ON t USING lucene (lower(a))", "OPTIONS, , or ) expected at line 1, col"),
         (
             "CREATE INDEX i ON t USING lucene (a) x",
-            "OPTIONS or the end expected at line 1, column 38",
+            "INCLUDE, OPTIONS or the end expected at line 1, column 38",
         ),
+        ("CREATE INDEX i ON t USING lucene (a) INCLUDE b", "( expected at line 1, column 46"),
         ("CREATE INDEX i ON t USING lucene (a OPTIONS(k=))", "Quoted value, number, true or false"),
         (
             "CREATE INDEX i ON t USING lucene (a OPTIONS(k='v'",

@@ -29,7 +29,7 @@ from hudi_index_service.build.entry.parts import LEAST_BYTES, WHOLE, Part
 from hudi_index_service.build.entry.row_count import RowCount
 from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.build.entry.staging import Staging
-from hudi_index_service.build.reconcile import DueEntry, refuse_newer
+from hudi_index_service.build.reconcile import DueEntry, is_outdated, refuse_newer
 from hudi_index_service.errors import (
     BuildFailed,
     EntryInvalid,
@@ -284,7 +284,8 @@ class _EntryBuild:
         except EntryInvalid:
             return None
         refuse_newer(manifest, self._kind)
-        return manifest if manifest.generation > self._task.due.damaged else None
+        is_usable = manifest.generation > self._task.due.damaged
+        return manifest if is_usable and not is_outdated(manifest, self._kind) else None
 
     def _built(self, manifest: Manifest) -> TaskOutcome:
         """The outcome of an entry that this task published last."""

@@ -9,6 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.composite import trees_of
 from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
 from hudi_index_service.index.btree.leaf_file import LeafStore
@@ -38,7 +39,7 @@ def findings(source: MergeSource, rows: int, columns: Sequence[StoredColumn]) ->
         EntryInvalid: a leaf cannot be read.
     """
     numbers = {name: n for n, name in enumerate(source.description.columns)}
-    for column in columns:
+    for column in trees_of(columns):
         if column.name not in numbers:
             yield f"column {column.name} is missing."
             continue

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from hudi_index_service.index.btree.composite import composite_columns, composite_field
 from hudi_index_service.index.btree.fields import required_fields
 from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.contract import (
@@ -26,12 +27,22 @@ class BTreeIndexType(IndexType):
 
     name = "btree"
     contract = CONTRACT_VERSION
-    version = 1
+    version = 2
+    oldest = 2
     fetches_blocks = True
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
         """See `required_fields`."""
         return required_fields(column, type, options)
+
+    def key_field(self, column: str, type: pa.DataType, key: Sequence[str]) -> str:
+        """See `composite_field`."""
+        return composite_field(column, type, key, kind=self.name)
+
+    def keys(self, columns: Sequence[StoredColumn]) -> tuple[tuple[str, ...], ...]:
+        """The composite keys that the columns' fields name."""
+        fields = {field for column in columns for field in column.fields}
+        return tuple(key for field in sorted(fields) if (key := composite_columns(field)))
 
     def builder(
         self,

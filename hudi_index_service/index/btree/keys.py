@@ -17,12 +17,9 @@ import pyarrow.compute as pc
 from hudi_index_service.index.column_kinds import is_wide_number
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
 
-LONGEST_KEY = 511
-"""LMDB's limit, in bytes."""
-
-CUT_BYTES = LONGEST_KEY - 3
-"""Three bytes say whose value it is (see `tree`). A key of exactly so many bytes may be the
-beginning of a longer value, a shorter one is a whole value."""
+CUT_BYTES = 508
+"""The length of the longest key. A key of exactly so many bytes may be the beginning of a longer
+value, a shorter one is a whole value."""
 
 _SIGN = np.uint64(1 << 63)
 _NUMBER_BYTES = 8
@@ -89,7 +86,7 @@ def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
     """The keys of all other values without NULL, in a binary type, and the number of cut ones."""
     if is_wide_number(values.type):
         return encode_wide(values), 0
-    keys = _as_binary(values)
+    keys = as_binary(values)
     lengths = pc.binary_length(keys)
     if not len(keys) or pc.max(lengths).as_py() < CUT_BYTES:
         return keys, 0
@@ -97,7 +94,7 @@ def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
     return pc.binary_slice(keys, 0, CUT_BYTES), cut
 
 
-def _as_binary(values: pa.Array) -> pa.Array:
+def as_binary(values: pa.Array) -> pa.Array:
     """Text as bytes; nothing is checked or changed."""
     if pa.types.is_string(values.type):
         return values.view(pa.binary())

@@ -4,10 +4,12 @@ import os
 import weakref
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+import numpy as np
+from hudi_index_parquet import ParquetReadError, rows_in_leaves
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
@@ -17,6 +19,10 @@ from hudi_index_service.index.contract import PackedIndex
 
 LEAVES = "leaves"
 TREE = "tree"
+
+Search: TypeAlias = tuple[int, bytes, bytes | None]
+"""The number of a leaf among some, and the keys to find in it: the least one, and the least one
+above the last; None for no bound."""
 
 _CACHED_LEAVES = 16  # decoded leaves
 _AT_ONCE = 2**20  # bytes of neighbors read by one call
@@ -37,11 +43,34 @@ class LeafStore(Protocol):
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; most efficient for adjacent leaves."""
 
+    def rows(self, places: list[LeafPlace], searches: Sequence[Search]) -> np.ndarray:
+        """The row ids of searches in packed leaves, which come in the order of the leaves."""
+
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Announces the leaves read next; if each would cost a request, fetches them together."""
 
     def close(self) -> None:
         """Releases all resources."""
+
+
+def rows_in(
+    bodies: Sequence[bytes], places: Sequence[LeafPlace], searches: Sequence[Search]
+) -> tuple[np.ndarray, list[int]]:
+    """The row ids of searches in packed leaves; or none, and the numbers of the leaves that do not
+    have their checksums.
+
+    Raises:
+        EntryInvalid: a leaf contradicts itself.
+    """
+    leaves = [
+        (body, place.crc32, place.rows, place.keys)
+        for body, place in zip(bodies, places, strict=True)
+    ]
+    try:
+        rows, unsound = rows_in_leaves(leaves, searches)
+    except ParquetReadError as error:
+        raise EntryInvalid(f"{str(error).capitalize()}.") from error
+    return np.frombuffer(rows or b"", dtype=np.uint32), unsound
 
 
 def checked(body: bytes, place: LeafPlace, source: str) -> bytes:
@@ -114,14 +143,27 @@ class LeafFile:
 
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """The bytes of leaves; adjacent leaves are read together."""
-        bodies: list[bytes] = []
+        return [
+            body if _is_sound(body, place) else self._read(place)
+            for body, place in zip(self._unchecked(places), places, strict=True)
+        ]
+
+    def rows(self, places: list[LeafPlace], searches: Sequence[Search]) -> np.ndarray:
+        """The row ids of searches in packed leaves."""
+        bodies = list(self._unchecked(places))
+        rows, unsound = rows_in(bodies, places, searches)
+        if unsound:
+            for number in unsound:
+                bodies[number] = self._read(places[number])
+            rows, _ = rows_in(bodies, places, searches)
+        return rows
+
+    def _unchecked(self, places: list[LeafPlace]) -> Iterator[bytes]:
         for first, end in _runs(places):
             start = places[first].offset
             content = self._bytes(start, places[end - 1].offset + places[end - 1].length - start)
             for place in places[first:end]:
-                body = content[place.offset - start : place.offset - start + place.length]
-                bodies.append(body if _is_sound(body, place) else self._read(place))
-        return bodies
+                yield content[place.offset - start : place.offset - start + place.length]
 
     def close(self) -> None:
         """Closes the file."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.keys import LONGEST_KEY, ByteKeys, Keys, lowest_number
+from hudi_index_service.index.btree.keys import CUT_BYTES, ByteKeys, Keys, lowest_number
 
 LEAF_ROWS = 2048
 """Rows in a packed leaf, at most."""
@@ -229,7 +229,7 @@ def _byte_key_block(keys: ByteKeys) -> bytes:
     """Sorted byte keys as stored: their common prefix, and the suffixes."""
     prefix = _common_prefix(keys[0], keys[len(keys) - 1])
     lengths = np.diff(keys.offsets) - len(prefix)
-    suffixes = ByteKeys.of(pc.binary_slice(keys.to_arrow(), len(prefix), LONGEST_KEY))
+    suffixes = ByteKeys.of(pc.binary_slice(keys.to_arrow(), len(prefix), CUT_BYTES))
     first, last = int(suffixes.offsets[0]), int(suffixes.offsets[-1])
     header = _LENGTH.pack(len(prefix)) + prefix + lengths.astype("<u2").tobytes()
     return header + bytes(suffixes.data[first:last])

@@ -2,13 +2,14 @@
 answers the leaf. Reads no index bytes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.index.btree.fields import has_number_keys
+from hudi_index_service.index.btree.composite_lookup import composite_lookup
+from hudi_index_service.index.btree.fields import KEY, has_number_keys
 from hudi_index_service.index.btree.intervals import (
     EVERY_KEY,
     Interval,
@@ -24,6 +25,7 @@ from hudi_index_service.index.btree.keys import (
     key_of_number,
     number_keys,
 )
+from hudi_index_service.index.btree.tree_lookup import TreeLookup
 from hudi_index_service.index.column_kinds import element_type, is_array, is_wide_number
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.known_lookups import KnownLookups
@@ -45,40 +47,30 @@ from hudi_index_service.predicate.expression import (
 _BROKEN = "\ufffd"  # in Spark's patterns, it also stands for bytes that are not UTF-8
 
 
-@dataclass(frozen=True, slots=True)
-class TreeLookup:
-    """A look-up that answers a leaf: finding rows, optionally followed by taking the complement.
-
-    Attributes:
-        keys: The keys whose rows to find; None to find the rows where the column is NULL.
-        complement: Whether the answer is all rows except those found.
-        without_null: Whether the complement also excludes rows where the column, or an element of
-            it, is NULL.
-    """
-
-    column: str
-    keys: Intervals | None
-    answer: Answer = Answer.EXACT
-    complement: bool = False
-    without_null: bool = False
-
-
 Columns = Mapping[str, StoredColumn]
 
 
+def lookup(predicate: Predicate, columns: Columns) -> TreeLookup | None:
+    """The look-up for a leaf of a predicate in negation normal form, for an AND of leaves on one
+    column, or for a `Conjunction` on the first columns of a composite key; None if no tree answers
+    it."""
+    own_keys = {name: each for name, each in columns.items() if KEY in each.fields}
+    found = _lookup(predicate, own_keys)
+    return composite_lookup(predicate, columns, _lookup) if found is None else found
+
+
 @singledispatch
-def lookup(leaf: Predicate, columns: Columns) -> TreeLookup | None:
-    """The look-up for a leaf of a predicate in negation normal form, or for an AND of leaves on one
-    column; None if the tree cannot answer it."""
+def _lookup(leaf: Predicate, columns: Columns) -> TreeLookup | None:
+    """The look-up in a column's own tree."""
     return None
 
 
-@lookup.register
+@_lookup.register
 def _is_null(leaf: IsNull, columns: Columns) -> TreeLookup | None:
     return TreeLookup(leaf.column.name, None) if leaf.column.name in columns else None
 
 
-@lookup.register
+@_lookup.register
 def _compare(leaf: Compare, columns: Columns) -> TreeLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or is_array(column.type):  # Spark orders arrays, and compares them whole
@@ -136,7 +128,7 @@ def _not_empty(keys: Sequence[Interval]) -> Intervals:
     return tuple(each for each in keys if not each.is_empty)
 
 
-@lookup.register
+@_lookup.register
 def _in(leaf: In, columns: Columns) -> TreeLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or is_array(column.type):
@@ -157,7 +149,7 @@ def _in(leaf: In, columns: Columns) -> TreeLookup | None:
     )
 
 
-@lookup.register
+@_lookup.register
 def _array_contains(leaf: ArrayContains, columns: Columns) -> TreeLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or not is_array(column.type):
@@ -165,7 +157,7 @@ def _array_contains(leaf: ArrayContains, columns: Columns) -> TreeLookup | None:
     return _keys_where(column, Operator.EQ, leaf.value)
 
 
-@lookup.register
+@_lookup.register
 def _like(leaf: Like, columns: Columns) -> TreeLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or not is_string(column.type):
@@ -178,7 +170,7 @@ def _like(leaf: Like, columns: Columns) -> TreeLookup | None:
     return _with_prefix(column, leaf.prefix, exact=leaf.is_prefix_only)
 
 
-@lookup.register
+@_lookup.register
 def _rlike(leaf: RLike, columns: Columns) -> TreeLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or not is_string(column.type):
@@ -197,20 +189,20 @@ def _with_prefix(column: StoredColumn, text: str, *, exact: bool) -> TreeLookup 
     return TreeLookup(column.name, (prefixed(start[:CUT_BYTES]),), answer)
 
 
-@lookup.register
+@_lookup.register
 def _and(conjuncts: And, columns: Columns) -> TreeLookup | None:
     """The look-up for conjuncts on one column: the keys that all of them look for."""
     combined: TreeLookup | None = None
     for leaf in conjuncts.operands:
-        leaf_lookup = lookup(leaf, columns)
+        leaf_lookup = _lookup(leaf, columns)
         if leaf_lookup is None or leaf_lookup.keys is None or leaf_lookup.complement:
             return None
-        if is_array(columns[leaf_lookup.column].type):
+        if is_array(columns[leaf_lookup.tree].type):
             return None  # different elements may satisfy different conjuncts
         if combined is None:
             combined = leaf_lookup
             continue
-        if combined.column != leaf_lookup.column or combined.keys is None:
+        if combined.tree != leaf_lookup.tree or combined.keys is None:
             return None
         exact = combined.answer is leaf_lookup.answer is Answer.EXACT
         combined = replace(
@@ -221,13 +213,13 @@ def _and(conjuncts: And, columns: Columns) -> TreeLookup | None:
     return combined
 
 
-@lookup.register
+@_lookup.register
 def _together(conjuncts: Conjunction, columns: Columns) -> TreeLookup | None:
-    """None: a tree looks up columns one by one."""
+    """None: each column has a tree of its own."""
     return None
 
 
-@lookup.register
+@_lookup.register
 def _not(leaf: Not, columns: Columns) -> TreeLookup | None:
     operand = leaf.operand
     if isinstance(operand, In) and operand.has_null:
@@ -235,7 +227,7 @@ def _not(leaf: Not, columns: Columns) -> TreeLookup | None:
         return TreeLookup(operand.column.name, ()) if operand.column.name in columns else None
     null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
     without_null = not (isinstance(operand, IsNull) or null_safe)
-    return _negate(lookup(operand, columns), without_null=without_null)
+    return _negate(_lookup(operand, columns), without_null=without_null)
 
 
 def _negate(positive: TreeLookup | None, *, without_null: bool) -> TreeLookup | None:

@@ -9,13 +9,15 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.composite import trees_of
 from hudi_index_service.index.btree.counting import Counter
+from hudi_index_service.index.btree.fields import KEY
 from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
 from hudi_index_service.index.btree.keys import ByteKeys
 from hudi_index_service.index.btree.leaf_file import TREE, LeafFile, LeafStore
-from hudi_index_service.index.btree.leaves import PackedLeaf
-from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
+from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
+from hudi_index_service.index.btree.tree_lookup import TreeLookup
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
 from hudi_index_service.index.files.packed_file import read_member
@@ -49,12 +51,11 @@ class BTreeReader(IndexReader):
             self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
             stack.callback(self._leaves.close)
             self._tree = Tree(lambda: read_member(index, TREE))
-            stack.callback(self._tree.close)
             description = self._tree.description()
             if description.rows != self._rows:
                 raise EntryInvalid(f"{index.path} holds {description.rows} rows, not {self._rows}.")
             self._numbers = {name: n for n, name in enumerate(description.columns)}
-            missing = sorted({*self._columns} - {*self._numbers})
+            missing = sorted({each.name for each in trees_of(columns)} - {*self._numbers})
             if missing:
                 raise EntryInvalid(f"{index.path} lacks the column {missing[0]}.")
             self._counter = Counter(self._tree, self._leaves if leaves is None else None)
@@ -90,7 +91,7 @@ class BTreeReader(IndexReader):
             return self._invert(lookup, self._rows_of(lookup), BitMap(spread))
         if lookup.keys is None:
             return _thin(self._rows_of(lookup), most)
-        return _thin(self._rows_of_keys(lookup.column, lookup.keys, _SAMPLED_LEAVES), most)
+        return _thin(self._rows_of_keys(lookup.tree, lookup.keys, _SAMPLED_LEAVES), most)
 
     def estimate(self, leaf: Predicate) -> int:
         """The number of rows that are found, or excluded, as `row_bounds` counts them."""
@@ -106,7 +107,7 @@ class BTreeReader(IndexReader):
         if lookup.complement:
             nulls = self._null_row_count(lookup)
             # An array may hold a matching element and a NULL.
-            disjoint = not is_array(self._columns[lookup.column].type)
+            disjoint = not is_array(self._columns[lookup.tree].type)
             excluded = least + nulls if disjoint else max(least, nulls)
             least, most = self._rows - nulls - most, self._rows - excluded
         most = min(max(most, 0), self._rows)
@@ -116,6 +117,8 @@ class BTreeReader(IndexReader):
         """The number of rows per value of a text column, counting only `among` if given."""
         stored_column = self._columns[column]
         if not is_string(stored_column.type) or stored_column.truncated:
+            return None
+        if KEY not in stored_column.fields:
             return None
         places = self._places(column, (EVERY_KEY,))[0]
         if sum(place.keys for place in places) > most:
@@ -145,7 +148,6 @@ class BTreeReader(IndexReader):
 
     def close(self) -> None:
         """Closes the index."""
-        self._tree.close()
         self._leaves.close()
 
     def _lookup(self, leaf: Predicate) -> TreeLookup:
@@ -157,21 +159,21 @@ class BTreeReader(IndexReader):
     def _rows_of(self, lookup: TreeLookup) -> BitMap:
         """The rows that the look-up finds, before any complement."""
         if lookup.keys is None:
-            return self._branch(lookup.column, Branch.NULLS)
-        return self._rows_of_keys(lookup.column, lookup.keys)
+            return self._branch(lookup.tree, Branch.NULLS)
+        return self._rows_of_keys(lookup.tree, lookup.keys)
 
     def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
         """The given rows that are in the look-up's complement."""
         remaining = rows - without
-        return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
+        return remaining - self._null_rows(lookup.tree) if lookup.without_null else remaining
 
     def _null_row_count(self, lookup: TreeLookup) -> int:
         """The number of rows that a complement excludes for NULL."""
-        column = self._columns[lookup.column]
+        column = self._columns[lookup.tree]
         if not lookup.without_null:
             return 0
         if is_array(column.type):
-            return len(self._null_rows(lookup.column))
+            return len(self._null_rows(lookup.tree))
         return column.null_count
 
     def _null_rows(self, column: str) -> BitMap:
@@ -196,32 +198,31 @@ class BTreeReader(IndexReader):
         return self._tree.places(self._numbers[column], ranges)
 
     def _rows_of_keys(
-        self, column: str, keys: Sequence[Interval], most_leaves: int | None = None
+        self, tree: str, keys: Sequence[Interval], most_leaves: int | None = None
     ) -> BitMap:
         """The rows of the keys, from at most `most_leaves` leaves, if given."""
         keys = keys if most_leaves is None else _spread(keys, most_leaves)
-        sets, id_arrays = BitMap(), [np.zeros(0, dtype=np.uint32)]
-        places_of = self._places(column, keys)
-        self._leaves.expect(_leaves_to_read(keys, places_of, most_leaves))
-        for interval, places in zip(keys, places_of, strict=True):
-            inner = []
-            numbered = list(enumerate(places))
-            for number, place in (
-                numbered if most_leaves is None else _spread(numbered, most_leaves)
-            ):
-                if place.is_set:
-                    if interval.holds(place.key):
-                        sets |= self._leaves.set(place)
-                elif 0 < number < len(places) - 1:
-                    inner.append(place)
-                else:
-                    id_arrays.append(_part(self._leaves.packed(place), interval))
-            for place, body in zip(inner, self._leaves.neighbors(inner), strict=True):
-                id_arrays.append(PackedLeaf(body, place.rows, place.keys).rows)
-        ids = id_arrays[1] if len(id_arrays) == 2 else np.concatenate(id_arrays)
-        # A sorted array is by far the fastest way into a bitmap.
-        packed_rows = BitMap(array("I", np.sort(ids).tobytes()))
-        return self._within(sets | packed_rows if sets else packed_rows)
+        places_of: Sequence[Sequence[LeafPlace]] = self._places(tree, keys)
+        if most_leaves is not None:
+            places_of = [_spread(places, most_leaves) for places in places_of]
+        searches = list(_searches(keys, places_of))
+        leaves = list({place.offset: place for place, _ in searches}.values())
+        sets = [
+            place
+            for interval, places in zip(keys, places_of, strict=True)
+            for place in places
+            if place.is_set and interval.holds(place.key)
+        ]
+        self._leaves.expect([*leaves, *sets])
+        rows = BitMap.union(*map(self._leaves.set, sets)) if sets else BitMap()
+        if leaves:
+            numbers = {place.offset: number for number, place in enumerate(leaves)}
+            ids = self._leaves.rows(
+                leaves, [(numbers[place.offset], each.low, each.high) for place, each in searches]
+            )
+            # A sorted array is by far the fastest way into a bitmap.
+            rows |= BitMap(array("I", np.sort(ids).tobytes()))
+        return self._within(rows)
 
     def _within(self, rows: BitMap) -> BitMap:
         if rows and rows.max() >= self._rows:
@@ -240,29 +241,25 @@ class BTreeReader(IndexReader):
         """Lower and upper bounds of the rows found before any complement; estimates unless exact
         bounds are requested."""
         if lookup.keys is None:
-            nulls = self._columns[lookup.column].null_count
+            nulls = self._columns[lookup.tree].null_count
             return nulls, nulls
-        column = self._numbers[lookup.column]
+        column = self._numbers[lookup.tree]
         if exactly:
             return self._counter.bounds(column, lookup.keys)
         estimate = self._counter.about(column, lookup.keys)
         return estimate, estimate
 
 
-def _leaves_to_read(
-    keys: Sequence[Interval], places_of: Sequence[Sequence[LeafPlace]], most: int | None
-) -> Iterator[LeafPlace]:
-    """The leaves to read of those that may hold the keys of each interval: at most `most` for each
-    interval, if given."""
+def _searches(
+    keys: Sequence[Interval], places_of: Sequence[Sequence[LeafPlace]]
+) -> Iterator[tuple[LeafPlace, Interval]]:
+    """The packed leaves to search, each with an interval, in the order of the leaves. Leaves
+    between the first and the last one of an interval have only keys of it."""
     for interval, places in zip(keys, places_of, strict=True):
-        for place in places if most is None else _spread(places, most):
-            if not place.is_set or interval.holds(place.key):
-                yield place
-
-
-def _part(leaf: PackedLeaf, interval: Interval) -> np.ndarray:
-    """The rows of a leaf whose keys lie in the interval."""
-    return leaf.rows_between(*leaf.span(interval.low, interval.high))
+        last = len(places) - 1
+        for number, place in enumerate(places):
+            if not place.is_set:
+                yield place, interval if number in (0, last) else EVERY_KEY
 
 
 def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:

@@ -1,44 +1,35 @@
-"""The inner part of the tree: an LMDB file that maps first keys to the places of leaves.
+"""The inner part of the tree: the first keys and the places of all leaves, in order.
 
-A key in LMDB is the number of the column (two bytes), the branch (one byte: the rows where the
-column is NULL, the arrays with a NULL element, or values), and, for values, the key itself. The
-last key of all holds the description of the columns.
-
-LMDB maps its file into memory and trusts it, so that a damaged file could end the process. The file
-is therefore stored compressed, checked before it is unpacked, and unpacked into an unnamed file of
-this process, which no other process can change. A forked process unpacks its own copy. See
-`Environment` in LMDB's documentation, "Caveats".
+It is an Arrow stream of one batch with two columns: the key, which is the number of the column (two
+bytes), the branch (one byte: the rows where the column is NULL, the arrays with a NULL element, or
+values), and, for values, the leaf's first key; and the place of the leaf as `LEAF` packs it. The
+stream's metadata holds the description of the columns. A leaf for each two thousand rows or so: a
+reader holds the tree in memory and searches it there.
 """
 
 import json
-import os
 import struct
-import tempfile
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import IntEnum
-from mmap import PAGESIZE
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import lmdb
 import pyarrow as pa
 
-from hudi_index_service.errors import EntryInvalid, StorageFailed
-from hudi_index_service.index.btree.keys import LONGEST_KEY
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.keys import ByteKeys
 
-LAYOUT = 1
+LAYOUT = 2
 
 LEAF = struct.Struct("<BQIIQIQ")
 """What the tree says of a leaf: the fields of a `LeafPlace` but its key. See docs/format.md."""
 
-_DESCRIPTION = b"\xff\xff\xff"
+_DESCRIPTION = b"description"
 _PREFIX = struct.Struct(">HB")
-_SLACK = 64  # pages in addition to those for the leaves' keys: inner ones, and LMDB's own
-_LENGTH = struct.Struct("<Q")
-_CODEC = "zstd"
-_FILES = 20  # new files to try
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class Branch(IntEnum):
@@ -87,55 +78,24 @@ class Description:
 def write_tree(
     path: Path, leaves: Sequence[tuple[int, Branch, LeafPlace]], description: Description
 ) -> None:
-    """Writes the compressed tree to `path`; the leaves come in the order of column, branch, key."""
-    last = json.dumps(
-        {"layout": LAYOUT, "rows": description.rows, "columns": list(description.columns.items())}
-    ).encode()
-    entry_bytes = sum(len(leaf.key) + LEAF.size + 16 for _, _, leaf in leaves) + len(last)
-    size = PAGESIZE * (2 * entry_bytes // PAGESIZE + _SLACK)
-    with ExitStack() as files:
-        plain, environment = _new_environment(path, size, files)
-        try:
-            with environment.begin(write=True) as transaction:
-                for column, branch, leaf in leaves:
-                    key = branch_prefix(column, branch) + leaf.key
-                    transaction.put(key, _pack(leaf), append=True)
-                transaction.put(_DESCRIPTION, last, append=True)
-        finally:
-            environment.close()
-        content = plain.read_bytes()
-    path.write_bytes(_LENGTH.pack(len(content)) + pa.compress(content, codec=_CODEC, asbytes=True))
-
-
-def _new_environment(beside: Path, size: int, files: ExitStack) -> tuple[Path, Any]:
-    """A new environment to write to, and its file, which is deleted when `files` ends."""
-
-    def new_file(number: int) -> Path:
-        plain = beside.with_name(f"{beside.name}.{number}.mdb")
-        files.callback(plain.unlink, missing_ok=True)
-        return plain
-
-    return _in_new_file(new_file, map_size=size, lock=False, sync=False, metasync=False)
-
-
-def _in_new_file(new_file: Callable[[int], Path], **options: Any) -> tuple[Path, Any]:
-    """An environment in a new file, and the file.
-
-    LMDB identifies files by their inodes. A new file can have the inode of a file that another
-    thread is just closing, and LMDB takes it for that file. While the new file exists, the next one
-    has another inode.
-    """
-    for number in range(_FILES):
-        file = new_file(number)
-        try:
-            return file, lmdb.open(str(file), subdir=False, **options)
-        except lmdb.Error as error:
-            if "already open" not in str(error):
-                raise
-    raise StorageFailed(
-        "A btree index cannot be opened: LMDB takes every new file for one that is open already.",
-        remedy="Try again, with less running at once on this machine.",
+    """Writes the tree to `path`; the leaves come in the order of column, branch, key."""
+    about = {
+        "layout": LAYOUT,
+        "rows": description.rows,
+        "columns": list(description.columns.items()),
+    }
+    schema = pa.schema(
+        [("key", pa.large_binary()), ("leaf", pa.binary(LEAF.size))],
+        metadata={_DESCRIPTION: json.dumps(about)},
     )
+    keys = [branch_prefix(column, branch) + leaf.key for column, branch, leaf in leaves]
+    places = [_pack(leaf) for _, _, leaf in leaves]
+    arrays = [pa.array(keys, pa.large_binary()), pa.array(places, pa.binary(LEAF.size))]
+    batch = pa.record_batch(arrays, schema=schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=_OPTIONS) as stream:
+        stream.write_batch(batch)
+    path.write_bytes(sink.getvalue())
 
 
 def _pack(leaf: LeafPlace) -> bytes:
@@ -149,56 +109,63 @@ def branch_prefix(column: int, branch: Branch) -> bytes:
     return _PREFIX.pack(column, branch)
 
 
-def _unpack(prefix: bytes, key: bytes, value: bytes) -> LeafPlace:
-    if len(value) != LEAF.size:
-        raise EntryInvalid("A btree index holds data other than leaves.")
-    is_set, offset, length, crc32, rows, keys, before = LEAF.unpack(value)
-    return LeafPlace(key, bool(is_set), offset, length, crc32, rows, keys, before, prefix)
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """The leaves of one branch.
+
+    Attributes:
+        first_keys: Of each leaf, in order.
+        start: The place of the first leaf in the tree.
+    """
+
+    prefix: bytes
+    first_keys: list[bytes]
+    start: int
 
 
 class Tree:
     """An open tree. Safe to use from several threads, and in forked processes.
 
     Args:
-        load: Returns the bytes that `write_tree` wrote, checked; called once in each process, for
-            the first look-up.
+        load: Returns the bytes that `write_tree` wrote, checked; called for the first look-up.
     """
 
     def __init__(self, load: Callable[[], bytes]) -> None:
         self._load = load
-        self._environments: dict[int, Any] = {}
+        self._branches: dict[bytes, _Leaves] = {}
 
     def leaves(
         self, column: int, branch: Branch, low: bytes = b"", high: bytes | None = None
     ) -> Iterator[LeafPlace]:
         """The leaves that may hold keys from `low` on and below `high` (None: no bound)."""
-        with self._transaction() as transaction, transaction.cursor() as cursor:
-            yield from _between(cursor, branch_prefix(column, branch), low, high)
+        leaves = self._of_branch(branch_prefix(column, branch))
+        return (self._place(leaves, number) for number in _between(leaves.first_keys, low, high))
 
     def places(
         self, column: int, ranges: Sequence[tuple[bytes, bytes | None]]
     ) -> list[list[LeafPlace]]:
         """The leaves of values for each of several ranges."""
-        prefix = branch_prefix(column, Branch.VALUES)
-        with self._transaction() as transaction, transaction.cursor() as cursor:
-            return [_places(cursor, prefix, low, high) for low, high in ranges]
+        leaves = self._of_branch(branch_prefix(column, Branch.VALUES))
+        numbers = [_between(leaves.first_keys, low, high) for low, high in ranges]
+        known = {
+            number: self._place(leaves, number) for number in {n for each in numbers for n in each}
+        }
+        return [[known[number] for number in each] for each in numbers]
 
     def floors(self, column: int, keys: Iterable[bytes]) -> list[LeafPlace | None]:
         """For each key, the last leaf of values whose first key is not above it."""
-        prefix = branch_prefix(column, Branch.VALUES)
-        with self._transaction() as transaction, transaction.cursor() as cursor:
-            return [_floor(cursor, prefix, key) for key in keys]
+        leaves = self._of_branch(branch_prefix(column, Branch.VALUES))
+        floors = (bisect_right(leaves.first_keys, key) - 1 for key in keys)
+        return [None if number < 0 else self._place(leaves, number) for number in floors]
 
     def description(self) -> Description:
         """What the tree holds.
 
         Raises:
-            EntryInvalid: it is damaged, or was written by a newer release.
+            EntryInvalid: it is damaged, or was written by another release.
         """
-        with self._transaction() as transaction:
-            content = transaction.get(_DESCRIPTION)
         try:
-            fields = json.loads(content or b"")
+            fields = json.loads((self._batch.schema.metadata or {})[_DESCRIPTION])
             layout, rows, columns = fields["layout"], int(fields["rows"]), dict(fields["columns"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EntryInvalid("A btree index lacks its description.") from error
@@ -206,88 +173,49 @@ class Tree:
             raise EntryInvalid(f"A btree index has layout {layout}; this release reads {LAYOUT}.")
         return Description(rows, columns)
 
-    def close(self) -> None:
-        """Closes the file."""
-        environment = self._environments.pop(os.getpid(), None)
-        if environment is not None:
-            environment.close()
-
-    def _transaction(self) -> Any:
-        process = os.getpid()
-        environment = self._environments.get(process)
-        if environment is None:
-            # Two threads may both open one; then only one of them is kept.
-            new = _open_environment(self._load())
-            environment = self._environments.setdefault(process, new)
+    @cached_property
+    def _batch(self) -> pa.RecordBatch:
         try:
-            return environment.begin()
-        except lmdb.Error as error:
-            raise EntryInvalid(f"A btree index cannot be read: {error}.") from error
+            with pa.ipc.open_stream(self._load()) as stream:
+                batch = stream.read_next_batch()
+            batch.validate(full=True)
+        except (pa.ArrowException, OSError, StopIteration, MemoryError) as error:
+            raise EntryInvalid("A btree index cannot be unpacked.") from error
+        if batch.schema.types != [pa.large_binary(), pa.binary(LEAF.size)]:
+            raise EntryInvalid("A btree index holds data other than leaves.")
+        return batch
+
+    @cached_property
+    def _keys(self) -> ByteKeys:
+        return ByteKeys.of(self._batch.column(0))
+
+    @cached_property
+    def _leaf_bytes(self) -> memoryview:
+        return memoryview(self._batch.column(1).buffers()[1] or b"")
+
+    def _of_branch(self, prefix: bytes) -> _Leaves:
+        leaves = self._branches.get(prefix)
+        if leaves is None:
+            start, end = bisect_left(self._keys, prefix), bisect_left(self._keys, _after(prefix))
+            first_keys = [key[_PREFIX.size :] for key in self._keys.slice(start, end)]
+            leaves = self._branches[prefix] = _Leaves(prefix, first_keys, start)
+        return leaves
+
+    def _place(self, leaves: _Leaves, number: int) -> LeafPlace:
+        offset = (leaves.start + number) * LEAF.size
+        is_set, *others = LEAF.unpack_from(self._leaf_bytes, offset)
+        return LeafPlace._make((leaves.first_keys[number], bool(is_set), *others, leaves.prefix))
 
 
-def _floor(cursor: Any, prefix: bytes, key: bytes) -> LeafPlace | None:
-    if not _seek(cursor, prefix, key):
-        return None
-    inner_key = cursor.key()
-    if not inner_key.startswith(prefix) or inner_key[_PREFIX.size :] > key:
-        return None
-    return _unpack(prefix, inner_key[_PREFIX.size :], cursor.value())
+def _after(prefix: bytes) -> bytes:
+    """The least byte string above all that begin with the prefix of a branch."""
+    column, branch = _PREFIX.unpack(prefix)
+    return _PREFIX.pack(column, branch + 1)
 
 
-def _places(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> list[LeafPlace]:
-    if high == low + b"\0":  # a single key is in one leaf alone
-        place = _floor(cursor, prefix, low)
-        return [] if place is None else [place]
-    return list(_between(cursor, prefix, low, high))
-
-
-def _between(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> Iterator[LeafPlace]:
-    if not _seek(cursor, prefix, low):
-        return
-    for key, value in cursor.iternext():
-        first = key[_PREFIX.size :]
-        if not key.startswith(prefix) or (high is not None and first >= high):
-            return
-        yield _unpack(prefix, first, value)
-
-
-def _seek(cursor: Any, prefix: bytes, key: bytes) -> bool:
-    """Moves the cursor to the last leaf of the branch whose first key is not above the given one,
-    else to its first leaf; False if there is nothing."""
-    target = (prefix + key)[:LONGEST_KEY]
-    if cursor.set_range(target):
-        if cursor.key() == target:
-            return True
-        if cursor.prev() and cursor.key().startswith(prefix):
-            return True
-        return bool(cursor.set_range(prefix))
-    return False  # the description comes last: there is nothing at all
-
-
-def _open_environment(packed: bytes) -> Any:
-    """Unpacks a tree, and opens it."""
-    try:
-        (length,) = _LENGTH.unpack_from(packed)
-        content = pa.decompress(packed[_LENGTH.size :], decompressed_size=length, codec=_CODEC)
-    except (OSError, ValueError, struct.error, MemoryError) as error:
-        raise EntryInvalid("A btree index cannot be unpacked.") from error
-    try:
-        with ExitStack() as files:
-
-            def new_file(_: int) -> Path:
-                file = files.enter_context(tempfile.NamedTemporaryFile(prefix="hudi-index-btree-"))
-                file.write(content)
-                file.flush()
-                return Path(file.name)
-
-            _, environment = _in_new_file(
-                new_file, readonly=True, lock=False, create=False, max_spare_txns=8
-            )
-            return environment
-    except lmdb.Error as error:
-        raise EntryInvalid(f"A btree index cannot be opened: {error}.") from error
-    except OSError as error:
-        raise StorageFailed(
-            f"A btree index cannot be unpacked into {tempfile.gettempdir()}: {error.strerror}.",
-            remedy="Set TMPDIR to a writable folder with free space.",
-        ) from error
+def _between(first_keys: Sequence[bytes], low: bytes, high: bytes | None) -> range:
+    """The numbers of the leaves that may hold keys from `low` on and below `high`."""
+    start = max(0, bisect_right(first_keys, low) - 1)
+    if high is None:
+        return range(start, len(first_keys))
+    return range(start, bisect_left(first_keys, high))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_path, column_type, find_column
+from hudi_index_service.columns import column_type
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.entries.column_fields import column_fields, indexed, key_of
@@ -42,17 +42,24 @@ def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Re
         IndexTypeUnknown: the index type is not installed here.
     """
     kind = index_type(name)
-    specs = []
-    present = [each for each in definition.columns if column_type(schema, each.name) is not None]
+    types = {
+        column.name: type
+        for column in definition.columns
+        if (type := column_type(schema, column.name)) is not None
+    }
+    present = [each for each in definition.columns if each.name in types]
     key = key_of(present, kind.name)
-    for column in present:
-        _, type = find_column(schema, column_path(column.name))
+    for column in tuple(present):
         try:
-            fields = column_fields(column, type, kind, key)
+            column_fields(column, types[column.name], kind, key)
         except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
             log.warning("Index %s skips a column: %s", definition.name, error)
-            continue
-        specs.append(ColumnSpec(column.name, type, fields))
+            present.remove(column)
+    key = key_of(present, kind.name)
+    specs = [
+        ColumnSpec(each.name, types[each.name], column_fields(each, types[each.name], kind, key))
+        for each in present
+    ]
     return Requirement(definition, name, tuple(specs) if indexed(specs) else ())
 
 

@@ -16,8 +16,8 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.files.packed_file import read_member
 
-VALUES = "values.parquet"
-METADATA = "values-metadata"
+VALUES = "parquet-values"
+METADATA = "parquet-values-metadata"
 
 _PAGE_ROWS = 1024
 _GROUP_ROWS = 128 * 1024

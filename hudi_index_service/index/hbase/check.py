@@ -30,5 +30,3 @@ def check_index(
         return list(findings(source, index.rows, columns))
     except EntryInvalid as error:
         return [error.message]
-    finally:
-        tree.close()

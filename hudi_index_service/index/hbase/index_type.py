@@ -21,7 +21,8 @@ class HBaseIndexType(BTreeIndexType):
     """
 
     name = "hbase"
-    version = 1
+    version = 2
+    oldest = 2
     fetches_blocks = False
 
     def __init__(self, hbase_settings: HBaseSettings | None = None) -> None:

@@ -6,10 +6,11 @@ from threading import local
 from time import monotonic
 from typing import Any
 
+import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.leaf_file import checked, checked_set
+from hudi_index_service.index.btree.leaf_file import Search, checked, checked_set, rows_in
 from hudi_index_service.index.btree.leaves import PackedLeaf
 from hudi_index_service.index.btree.tree import LeafPlace
 from hudi_index_service.index.files.io_counters import count
@@ -76,6 +77,11 @@ class HBaseLeaves:
         missing = [place for place, key in zip(places, keys, strict=True) if key not in ahead]
         bodies = self._fetch(missing) if missing else {}
         return [ahead[key] if key in ahead else bodies[key] for key in keys]
+
+    def rows(self, places: list[LeafPlace], searches: Sequence[Search]) -> np.ndarray:
+        """The row ids of searches in packed leaves."""
+        rows, _ = rows_in(self.neighbors(places), places, searches)
+        return rows
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Fetches the leaves together in advance."""

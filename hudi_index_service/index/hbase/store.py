@@ -72,11 +72,7 @@ class EntryStore:
             EntryInvalid: the files are damaged.
         """
         tree_bytes = _content(files[TREE])
-        tree = Tree(lambda: tree_bytes)
-        try:
-            places = list(_all_leaves(tree))
-        finally:
-            tree.close()
+        places = list(_all_leaves(Tree(lambda: tree_bytes)))
         keys = EntryKeys.of(self._uri, path)
         content = hashlib.sha256(tree_bytes).hexdigest()
         if self._server.settings.create_table:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hudi_index_service.build.entry.scratch import scratch_folder
-from hudi_index_service.build.reconcile import refuse_newer
+from hudi_index_service.build.reconcile import is_outdated, refuse_newer
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
@@ -58,6 +58,10 @@ class EntryCheck:
         refuse_newer(entry.manifest, kind)
         kind.check_runtime()
         outcome = Outcome()
+        if is_outdated(entry.manifest, kind):
+            version = entry.manifest.index_type_version
+            outcome.wrong.append((entry.data_path, f"it has the older version {version}."))
+            return outcome
         try:
             with _as_stored(self._storage, entry, self._settings) as index:
                 outcome.wrong += [(entry.data_path, each) for each in _bytes(entry, index)]
@@ -75,8 +79,8 @@ class EntryCheck:
         index: PackedIndex,
         outcome: Outcome,
     ) -> None:
-        columns = indexed(entry.manifest.columns)
-        outcome.wrong += [(entry.data_path, each) for each in kind.verify(index, columns)]
+        columns = entry.manifest.columns
+        outcome.wrong += [(entry.data_path, each) for each in kind.verify(index, indexed(columns))]
         footer = footer_sha256(self._storage, base_file.path, base_file.size)
         if footer != entry.manifest.base_file.footer_sha256:
             reason = f"the footer of {base_file.path} is not the one it was built from."

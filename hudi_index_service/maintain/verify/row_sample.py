@@ -22,8 +22,10 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
+from hudi_index_service.index.entries.column_fields import indexed, stored_names
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (
     ArrayContains,
@@ -64,9 +66,11 @@ class RowSample:
         self._base_file = base_file
         self._source = row_source(storage, base_file.path)
         self._index = index
-        self._all_columns = columns
-        self._columns = [c for c in columns if column_type(schema, c.name) == c.type]
-        roots = sorted({root_column(column.name) for column in self._columns})
+        self._all_columns = indexed(columns)
+        usable = [c for c in columns if column_type(schema, c.name) == c.type]
+        self._columns = indexed(usable)
+        self._stored = stored_names(usable)
+        roots = sorted({root_column(column.name) for column in usable})
         self._schema = pa.schema([schema.field(root) for root in roots])
         self.positions = sampled_positions(index.rows, size)
 
@@ -84,12 +88,30 @@ class RowSample:
         if not _are_same(own_rows, copied_rows):
             yield "its copy of the base file's footer leads to other rows."
         own_rows = self._scanned() if own_rows is None else own_rows
+        if self._stored and not self._stores(own_rows):
+            yield "its stored values are not those of the base file."
         reader = kind.open(self._index, self._all_columns)
         try:
             for column in self._columns:
                 yield from self._compare_column(own_rows, column, kind, reader)
         finally:
             reader.close()
+
+    def _stores(self, rows: pa.RecordBatch) -> bool:
+        """Whether the stored values of these rows are the same."""
+        footer = values_footer(self._index)
+        if footer is None:
+            return False
+        positions = np.array(self.positions, dtype=np.int64)
+        try:
+            table, _ = footer.read(self._index.path, positions.data, self._stored)
+        except ParquetReadError as error:
+            if is_broken_text(error):
+                return True  # then they are never read
+            raise EntryInvalid(f"The stored values cannot be read: {error}.") from error
+        batches = table.combine_chunks().to_batches()
+        stored = rows.select(self._stored)
+        return _are_same(stored, batches[0] if batches else stored.slice(0, 0))
 
     def _rows(self, metadata: bytes | None) -> pa.RecordBatch | None:
         """The rows, read with the base file's own footer or the entry's copy of it; None if they

@@ -32,7 +32,7 @@ def prefer_scan_for_count(
     operands = predicate.operands if isinstance(predicate, And) else (predicate,)
     if not may_count_by_rows(lookups.total) or not any(map(_is_list_of_terms, operands)):
         return False
-    groups = joined(operands, lookups.answers)
+    groups = joined(operands, lookups.answers, lookups.keys)
     terms, fewest = 0, lookups.total
     for each in groups:
         if _is_list_of_terms(each.operands[0] if isinstance(each, And) else each):

@@ -136,7 +136,9 @@ class _Slices:
         """The conjuncts, as the entries of one of the slices answer them together."""
         entries = self.plans[min(among)].entries
         return joined(
-            operands, lambda some: any(each.answer(some) is not Answer.NONE for each in entries)
+            operands,
+            lambda some: any(each.answer(some) is not Answer.NONE for each in entries),
+            [key for each in entries for key in each.keys],
         )
 
     def answering(self, leaf: Predicate, among: Set[int]) -> list[_Entries]:

@@ -36,7 +36,7 @@ def _rows(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
         case Not(Constant(value)):
             return constant(None if value is None else not value, total)
         case And(operands):
-            groups = joined(operands, entries.answers)
+            groups = joined(operands, entries.answers, entries.keys)
             return all_of(
                 [
                     _rows(each, entries) if each in operands else _lookup_estimate(each, entries)

@@ -1,5 +1,6 @@
 """Look-ups in the entries of a slice, as the set algebra of `read/row_ids.py` needs them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
@@ -35,6 +36,11 @@ class EntryLookups:
     def without_limit(self) -> "EntryLookups":
         """The same look-ups without a limit; results found so far are kept."""
         return replace(self, limit=None, put_off=False)
+
+    @property
+    def keys(self) -> Sequence[tuple[str, ...]]:
+        """The composite keys of the entries."""
+        return self.entries.keys
 
     @property
     def total(self) -> int:

@@ -131,6 +131,7 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     ms, pages = (perf_counter_ns() - started) / 1e6, sum(each.pages for each in did) or 1
     for each, stats in zip(group, did, strict=True):
         each.statistics.add_read(stats)
+        each.statistics.stored = each.stored is not None
         each.statistics.ms += ms * stats.pages / pages
     return result
 

@@ -32,7 +32,7 @@ def sampled_rows(predicate: Predicate, samples: Samples) -> BitMap:
         case Constant():
             return BitMap()
         case And(operands) if not samples.answered(predicate):
-            return _of_all(joined(operands, samples.answers), samples)
+            return _of_all(joined(operands, samples.answers, samples.keys), samples)
         case Or(operands):
             return BitMap.union(*(sampled_rows(each, samples) for each in operands))
     return samples.sample(predicate, FEWEST_STEPS) if samples.answered(predicate) else BitMap()

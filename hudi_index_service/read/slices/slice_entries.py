@@ -3,7 +3,7 @@ damaged, entries of other index types answer its leaves."""
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import Lock
@@ -134,6 +134,11 @@ class SliceEntries:
             raise failure
         return RowSet.everything()
 
+    @property
+    def keys(self) -> Sequence[tuple[str, ...]]:
+        """The composite keys of the entries, see `IndexType.keys`."""
+        return [key for each in self._entries for key in each.keys]
+
     def answers(self, conjuncts: And) -> bool:
         """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
         first = next(self._answering(conjuncts), None)
@@ -147,7 +152,7 @@ class SliceEntries:
             best = best or answer
             if each is serving:
                 return answer is best
-        return False
+        return best is None
 
     def _lookup_cost_ms(self, serving: ServingEntry, leaf: Predicate) -> float:
         """The part of an entry's look-up cost that differs between entries, in milliseconds."""

@@ -201,7 +201,9 @@ class SliceReader:
         if plan.access is not Access.INDEX or predicate is None:
             return plan.access in (Access.SKIP, Access.LOGS)
         return is_exact(
-            predicate, lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries)
+            predicate,
+            lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries),
+            [key for each in plan.entries for key in each.keys],
         )
 
     def exact_rows(
@@ -375,6 +377,7 @@ class SliceReader:
             return
         rows_read = 0
         if found.stored is not None:
+            statistics.stored = True
             try:
                 for read in found.stored.batches(row_ids, limit=self.limit):
                     statistics.add_read(read.did)
@@ -382,6 +385,7 @@ class SliceReader:
                     rows_read += read.count
                 return
             except UNREADABLE_VALUES as error:  # the base file has them, too
+                statistics.stored = False
                 path = found.stored.base_file.path
                 log.warning("The values stored in %s are not used: %s", path, error)
         try:

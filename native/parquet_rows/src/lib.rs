@@ -9,6 +9,7 @@ mod bounds;
 mod error;
 mod file;
 mod hash;
+mod leaves;
 mod metadata;
 mod parallel;
 mod plan;
@@ -28,12 +29,14 @@ use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 
 use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
+use crate::leaves::{Leaf, Span};
 use crate::metadata::Footer;
 use crate::plan::RowPlan;
 use crate::positions::Positions;
@@ -430,6 +433,46 @@ fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
     Ok(Positions::List(buffer.to_vec(rows.py())?))
 }
 
+/// (body, CRC-32, rows, keys)
+type LeafFields = (PyBackedBytes, u32, usize, usize);
+/// (number of the leaf, lower bound, upper bound)
+type SpanFields = (usize, PyBackedBytes, Option<PyBackedBytes>);
+
+#[pyfunction]
+fn rows_in_leaves(
+    py: Python<'_>,
+    leaves: Vec<LeafFields>,
+    spans: Vec<SpanFields>,
+) -> PyResult<(Option<Py<PyBytes>>, Vec<usize>)> {
+    let found = py.detach(|| {
+        let leaves: Vec<Leaf> = leaves
+            .iter()
+            .map(|(body, crc32, rows, keys)| Leaf {
+                body,
+                crc32: *crc32,
+                rows: *rows,
+                keys: *keys,
+            })
+            .collect();
+        let spans: Vec<Span> = spans
+            .iter()
+            .map(|(leaf, low, high)| Span {
+                leaf: *leaf,
+                low,
+                high: high.as_deref(),
+            })
+            .collect();
+        guard(|| leaves::rows_in(&leaves, &spans))
+    })?;
+    Ok(match found {
+        Ok(rows) => {
+            let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_ne_bytes()).collect();
+            (Some(PyBytes::new(py, &bytes).unbind()), Vec::new())
+        }
+        Err(unsound) => (None, unsound),
+    })
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::silence_guarded_panics();
@@ -445,5 +488,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
     module.add_function(wrap_pyfunction!(row_count, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_in_leaves, module)?)?;
     Ok(())
 }

@@ -67,4 +67,3 @@ def test_building_in_parts_gives_the_same_entry(storage: Storage, tmp_path: Path
     for in_part, in_whole in zip(in_parts.columns, whole.columns, strict=True):
         # A value in several parts is counted in each of them.
         assert in_part.model_copy(update={"distinct": in_whole.distinct}) == in_whole
-    assert whole.build.versions["lmdb"]

@@ -147,11 +147,11 @@ def test_verify_finds_leaves_in_the_wrong_order(indexed: IndexedData, tmp_path: 
 def test_an_unknown_layout_version_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.index.btree.tree.LAYOUT", 2)
+    monkeypatch.setattr("hudi_index_service.index.btree.tree.LAYOUT", 3)
     description = Description(2, {"n": True})
     write_tree(tmp_path / "tree", [], description)
     content = (tmp_path / "tree").read_bytes()
     assert Tree(lambda: content).description() == description
     monkeypatch.undo()
-    with pytest.raises(EntryInvalid, match="has layout 2; this release reads 1"):
+    with pytest.raises(EntryInvalid, match="has layout 3; this release reads 2"):
         Tree(lambda: content).description()

@@ -99,7 +99,6 @@ def test_a_closed_reader_refuses_look_ups(indexed: IndexedData) -> None:
 
 
 def test_threads_can_open_and_close_readers_concurrently(indexed: IndexedData) -> None:
-    """LMDB identifies its files by inode, and a new file can reuse that of a deleted one."""
     kind, index, columns = indexed.kind, indexed.index, indexed.columns
 
     def open_and_close(_: int) -> int:

@@ -1,12 +1,14 @@
 """How the golden entries were made: ``python -m tests.index.golden.make <index type> <empty
 folder>``.
 
-They guard the disk format: ``format_1/`` was written by format 1.0, ``btree_1/`` by version 1 of
-the B+ tree's layout. Every later release must read both and answer from them. A new format gets a
-folder of its own; these are never made again.
+They guard the disk format: ``format_1/`` was written by format 1.0, ``btree_2/`` by version 2 of
+the B+ tree's layout. Every later release must read both and answer from them. ``btree_1/`` was
+written by version 1, which is not read: it is built anew. A new format gets a folder of its own;
+these are never made again.
 """
 
 import sys
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from hashlib import sha256
@@ -18,7 +20,7 @@ import pyarrow.parquet as pq
 from hudi_index_service.build.entry.task import BuildTask, run_task
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
 from hudi_index_service.storage.store import Storage
@@ -42,7 +44,10 @@ ROWS = pa.table(
 )
 
 
-BTREE_FOLDER = Path(__file__).parent / "btree_1"
+FIRST_BTREE_FOLDER = Path(__file__).parent / "btree_1"
+BTREE_FOLDER = Path(__file__).parent / "btree_2"
+BTREE_KEY = ("city", "age", "raw")
+STORED = ("text", "wide")
 _NUMBERS = range(3000)
 BTREE_ROWS = pa.table(
     {  # sets and packed leaves, numbers of every width, keys stored, by LZ4 and by Zstandard
@@ -77,6 +82,14 @@ def base_file(folder: Path) -> BaseFile:
     return BaseFile(BASE_FILE, PARTITION, FILE_ID, INSTANT, size)
 
 
+def fields(kind: IndexType, column: pa.Field, options: Mapping[str, str]) -> tuple[str, ...]:
+    """The fields of a column: its own, and in a B+ tree those of a composite key and of values."""
+    own = kind.fields(column.name, column.type, options)
+    if kind.name == "btree" and column.name in BTREE_KEY:
+        own = (*own, kind.key_field(column.name, column.type, BTREE_KEY))
+    return (*own, "stored") if kind.name == "btree" and column.name in STORED else own
+
+
 def make(name: str, folder: Path) -> None:
     """Writes the base file, the definition and the entry."""
     rows, options = (ROWS, ANALYZED) if name == "lucene" else (BTREE_ROWS, {})
@@ -85,8 +98,7 @@ def make(name: str, folder: Path) -> None:
     pq.write_table(rows, path, compression="gzip", write_page_index=True)
     storage, kind = Storage(folder), index_type(name)
     columns = tuple(
-        ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, options.get(f.name, {})))
-        for f in rows.schema
+        ColumnSpec(f.name, f.type, fields(kind, f, options.get(f.name, {}))) for f in rows.schema
     )
     definition = DefinitionStore(storage).create(
         "people",

@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import lmdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from hudi_index_service.index.btree.fields import has_number_keys
+from hudi_index_service.index.btree.composite import composite_columns, composite_keys
+from hudi_index_service.index.btree.fields import KEY, has_number_keys
 from hudi_index_service.index.btree.keys import byte_keys, number_keys
 from hudi_index_service.index.btree.tree import Branch
 from hudi_index_service.index.btree.writing.groups import Groups
@@ -28,25 +28,33 @@ _SORTING = 3  # sorting needs this many times a column's bytes in addition
 
 
 @dataclass(slots=True)
-class _Column:
-    """The values of a column added since the last run was written."""
+class _Tree:
+    """The keys of one tree added since the last run was written.
 
-    spec: ColumnSpec
+    Attributes:
+        name: The column, or the field of a composite key.
+        type: The type of the column; bytes for a composite key.
+        places: The places of its columns in a batch.
+    """
+
+    name: str
+    type: pa.DataType
+    places: tuple[int, ...]
     keys: list[np.ndarray | pa.Array] = field(default_factory=list)
     rows: list[range | np.ndarray] = field(default_factory=list)
     held_bytes: int = 0
     nulls: BitMap = field(default_factory=BitMap)
     null_elements: BitMap = field(default_factory=BitMap)
-    null_count: int = 0
     cut: int = 0
 
-    def add(self, array: pa.Array, first_row: int) -> None:
+    def add(self, batch: pa.RecordBatch, first_row: int) -> None:
         """Adds a batch's values."""
+        columns = [batch.column(place) for place in self.places]
+        array = columns[0] if len(columns) == 1 else composite_keys(columns)
         rows: range | np.ndarray = range(first_row, first_row + len(array))
         if array.null_count:
             self.nulls |= _rows_where(array.is_null(), rows)
-            self.null_count += array.null_count
-        if is_array(self.spec.type):
+        if is_array(self.type):
             rows = _ids(rows)[element_rows(array)]
             array = pc.list_flatten(array)
             if array.null_count:
@@ -54,7 +62,7 @@ class _Column:
         if array.null_count:
             rows = _ids(rows)[np.asarray(array.is_valid())]
             array = array.drop_null()
-        if has_number_keys(self.spec.type):
+        if has_number_keys(self.type):
             keys: np.ndarray | pa.Array = number_keys(array)
         else:
             keys, cut = byte_keys(array)
@@ -67,9 +75,9 @@ class _Column:
         """Sorts the values with their rows, and releases them."""
         keys, rows = self.keys, self.rows
         self.keys, self.rows, self.held_bytes = [], [], 0
-        unique = is_array(self.spec.type)
+        unique = is_array(self.type)
         row_ids = np.concatenate([np.zeros(0, dtype=np.uint32), *map(_ids, rows)])
-        if has_number_keys(self.spec.type):
+        if has_number_keys(self.type):
             numbers = np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
             return sorted_numbers(numbers, row_ids, unique=unique)
         return sorted_bytes(keys, row_ids, unique=unique)
@@ -96,7 +104,9 @@ class BTreeBuilder:
     def __init__(
         self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int, threads: int = 1
     ) -> None:
-        self._columns = [_Column(spec) for spec in columns]
+        self._columns = tuple(columns)
+        self._nulls = dict.fromkeys((spec.name for spec in columns), 0)
+        self._trees = list(_trees(columns))
         self._folder = folder
         self._most_bytes = memory_mb * _MIB
         self._threads = threads
@@ -105,15 +115,17 @@ class BTreeBuilder:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Adds the next rows."""
-        for column, array in zip(self._columns, batch.columns, strict=True):
-            column.add(array, self._rows)
+        for spec, array in zip(self._columns, batch.columns, strict=True):
+            self._nulls[spec.name] += array.null_count
+        for tree in self._trees:
+            tree.add(batch, self._rows)
         self._rows += batch.num_rows
         if self._sorting_bytes() > self._most_bytes:
             self._write_run()
 
     def _sorting_bytes(self) -> int:
-        """The bytes needed to sort the held values."""
-        sizes = sorted((column.held_bytes for column in self._columns), reverse=True)
+        """The bytes needed to sort the held keys."""
+        sizes = sorted((tree.held_bytes for tree in self._trees), reverse=True)
         return sum(sizes) + _SORTING * sum(sizes[: self._threads])
 
     def _write_run(self) -> None:
@@ -123,40 +135,38 @@ class BTreeBuilder:
         self._runs.append(folder)
 
     def _write(self, folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
-        """Sorts and writes the held values. Returns the files, and the number of keys by column."""
+        """Sorts and writes the held keys. Returns the files, and the number of keys by tree."""
         writer = TreeWriter(folder)
         try:
             distinct = {}
-            for column, groups in self._sorted_columns():
-                writer.begin_column(
-                    column.spec.name, has_number_keys=has_number_keys(column.spec.type)
-                )
-                writer.nulls(Branch.NULLS, column.nulls)
-                writer.nulls(Branch.NULL_ELEMENTS, column.null_elements)
-                column.nulls, column.null_elements = BitMap(), BitMap()
-                distinct[column.spec.name] = writer.values((groups,))
+            for tree, groups in self._sorted_trees():
+                writer.begin_column(tree.name, has_number_keys=has_number_keys(tree.type))
+                writer.nulls(Branch.NULLS, tree.nulls)
+                writer.nulls(Branch.NULL_ELEMENTS, tree.null_elements)
+                tree.nulls, tree.null_elements = BitMap(), BitMap()
+                distinct[tree.name] = writer.values((groups,))
             return writer.finish(self._rows), distinct
         finally:
             writer.close()
 
-    def _sorted_columns(self) -> Iterator[tuple[_Column, Groups]]:
-        """The columns, in order, with their sorted values; several are sorted concurrently."""
+    def _sorted_trees(self) -> Iterator[tuple[_Tree, Groups]]:
+        """The trees, in order, with their sorted keys; several are sorted concurrently."""
         if self._threads == 1:
-            yield from ((column, column.sort()) for column in self._columns)
+            yield from ((tree, tree.sort()) for tree in self._trees)
             return
         with ThreadPoolExecutor(self._threads) as threads:
-            ahead = [threads.submit(column.sort) for column in self._columns[: self._threads]]
-            for number, column in enumerate(self._columns):
-                yield column, ahead.pop(0).result()
+            ahead = [threads.submit(tree.sort) for tree in self._trees[: self._threads]]
+            for number, tree in enumerate(self._trees):
+                yield tree, ahead.pop(0).result()
                 following = number + self._threads
-                if following < len(self._columns):
-                    ahead.append(threads.submit(self._columns[following].sort))
+                if following < len(self._trees):
+                    ahead.append(threads.submit(self._trees[following].sort))
 
     def finish(self) -> BuiltIndex:
         """Completes the index."""
         files: dict[str, Path]
         if self._runs:
-            if any(column.keys for column in self._columns):
+            if any(tree.keys for tree in self._trees):
                 self._write_run()
             sources = [MergeSource.of_folder(run) for run in self._runs]
             try:
@@ -172,17 +182,31 @@ class BTreeBuilder:
             files=files,
             rows=self._rows,
             statistics={
-                column.spec.name: ColumnStatistics(
-                    null_count=column.null_count,
-                    distinct=distinct[column.spec.name],
-                    truncated=column.cut,
+                spec.name: ColumnStatistics(
+                    null_count=self._nulls[spec.name],
+                    distinct=distinct.get(spec.name),
+                    truncated=max(
+                        (tree.cut for tree in self._trees if place in tree.places), default=0
+                    ),
                 )
-                for column in self._columns
+                for place, spec in enumerate(self._columns)
             },
-            versions={"lmdb": ".".join(map(str, lmdb.version()))},
         )
 
     def abort(self) -> None:
         """Releases memory; the caller removes the folder."""
-        for column in self._columns:
-            column.keys, column.rows = [], []
+        for tree in self._trees:
+            tree.keys, tree.rows = [], []
+
+
+def _trees(columns: Sequence[ColumnSpec]) -> Iterator[_Tree]:
+    """The trees of an index: one for each column with keys of its own, and for each composite
+    key."""
+    place_of = {spec.name: place for place, spec in enumerate(columns)}
+    for place, spec in enumerate(columns):
+        if KEY in spec.fields:
+            yield _Tree(spec.name, spec.type, (place,))
+    for name in sorted({name for spec in columns for name in spec.fields}):
+        key = composite_columns(name)
+        if key is not None:
+            yield _Tree(name, pa.large_binary(), tuple(place_of[column] for column in key))

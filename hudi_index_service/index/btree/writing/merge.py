@@ -51,7 +51,6 @@ class MergeSource:
 
     def close(self) -> None:
         """Closes the index's files."""
-        self.tree.close()
         self.leaves.close()
 
     def rows(self, column: int, branch: Branch) -> BitMap:

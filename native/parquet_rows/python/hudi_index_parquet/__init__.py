@@ -41,6 +41,7 @@ __all__ = [
     "read_files",
     "read_rows",
     "row_count",
+    "rows_in_leaves",
     "stripped_footer",
 ]
 
@@ -435,3 +436,26 @@ def row_count(metadata: Buffer) -> int:
         ParquetReadError: `metadata` is malformed.
     """
     return _native.row_count(metadata)
+
+
+def rows_in_leaves(
+    leaves: Sequence[tuple[bytes, int, int, int]],
+    spans: Sequence[tuple[int, bytes, bytes | None]],
+) -> tuple[bytes | None, list[int]]:
+    """Search leaves of a B+ tree index (docs/format.md), many by one call.
+
+    Args:
+        leaves: The bytes of each leaf, and what the tree says of it: CRC-32, rows, and keys.
+        spans: For each search, in the order of the leaves: the leaf's number, the least key, and
+            the least key above the last one, or None for no bound.
+
+    Returns:
+        The row ids as unsigned 32-bit integers in the order of the machine, search by search; None
+        if leaves do not have their checksums, whose numbers are returned besides.
+
+    Raises:
+        ParquetReadError: a leaf contradicts itself.
+        ValueError: there is no leaf of a number.
+    """
+    found: tuple[bytes | None, list[int]] = _native.rows_in_leaves(list(leaves), list(spans))
+    return found

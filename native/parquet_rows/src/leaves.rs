@@ -1,0 +1,221 @@
+//! Searches leaves of a B+ tree index, many by one call. docs/format.md describes their bytes.
+
+use crate::error::{Error, Result};
+
+const HEADER: usize = 24;
+const NUMBER: usize = 8;
+const LZ4: u8 = 1;
+const ZSTD: u8 = 2;
+
+/// A leaf, and what the tree says of it.
+pub struct Leaf<'a> {
+    pub body: &'a [u8],
+    pub crc32: u32,
+    pub rows: usize,
+    pub keys: usize,
+}
+
+/// The keys of one leaf from `low` on and below `high` (None: no bound).
+pub struct Span<'a> {
+    pub leaf: usize,
+    pub low: &'a [u8],
+    pub high: Option<&'a [u8]>,
+}
+
+/// The rows with keys in the spans, which come in the order of their leaves, or the numbers of the
+/// leaves that do not have their checksums.
+pub fn rows_in(
+    leaves: &[Leaf],
+    spans: &[Span],
+) -> Result<std::result::Result<Vec<u32>, Vec<usize>>> {
+    let unsound: Vec<usize> = (0..leaves.len())
+        .filter(|&number| crc32fast::hash(leaves[number].body) != leaves[number].crc32)
+        .collect();
+    if !unsound.is_empty() {
+        return Ok(Err(unsound));
+    }
+    let mut rows = Vec::new();
+    let mut last: Option<(usize, Open)> = None;
+    for span in spans {
+        if last.as_ref().is_none_or(|(leaf, _)| *leaf != span.leaf) {
+            let leaf = leaves
+                .get(span.leaf)
+                .ok_or_else(|| Error::Argument(format!("there is no leaf {}", span.leaf)))?;
+            last = Some((span.leaf, Open::new(leaf)?));
+        }
+        if let Some((_, open)) = &last {
+            open.rows_between(span.low, span.high, &mut rows);
+        }
+    }
+    Ok(Ok(rows))
+}
+
+enum Keys {
+    /// Their width in bytes, the least one, and the differences from it.
+    Numbers(usize, u64, Vec<u8>),
+    /// Their common prefix, the ends of the suffixes, and the suffixes.
+    Bytes(Vec<u8>, Vec<u32>, Vec<u8>),
+}
+
+/// A leaf whose keys are unpacked.
+struct Open<'a> {
+    keys: Keys,
+    key_count: usize,
+    /// The start of the rows of each key, and the number of rows; None if each has one.
+    starts: Option<Vec<u32>>,
+    row_width: usize,
+    base_row: u32,
+    row_bytes: &'a [u8],
+}
+
+impl<'a> Open<'a> {
+    fn new(leaf: &Leaf<'a>) -> Result<Self> {
+        let body = leaf.body;
+        if body.len() < HEADER {
+            return Err(broken("header"));
+        }
+        let [key_width, count_width, row_width, codec] = [body[0], body[1], body[2], body[3]];
+        let (base_row, base_key) = (number(&body[4..8]) as u32, number(&body[8..16]));
+        let (stored, raw) = (number(&body[16..20]) as usize, number(&body[20..24]) as usize);
+        let (key_width, row_width) = (key_width as usize, row_width as usize);
+        let counts_at = HEADER + row_width * leaf.rows;
+        let keys_at = counts_at + count_width as usize * leaf.keys;
+        let is_valid = (1..=4).contains(&row_width)
+            && key_width <= NUMBER
+            && count_width <= 2
+            && (count_width > 0 || leaf.keys == leaf.rows)
+            && body.len() == keys_at + stored;
+        if !is_valid {
+            return Err(broken("length"));
+        }
+        let content = unpacked(codec, &body[keys_at..], raw)?;
+        let keys = if key_width > 0 {
+            if content.len() != key_width * leaf.keys {
+                return Err(broken("keys"));
+            }
+            Keys::Numbers(key_width, base_key, content)
+        } else {
+            byte_keys(content, leaf.keys)?
+        };
+        Ok(Open {
+            keys,
+            key_count: leaf.keys,
+            starts: starts(count_width, &body[counts_at..keys_at], leaf.rows)?,
+            row_width,
+            base_row,
+            row_bytes: &body[HEADER..counts_at],
+        })
+    }
+
+    fn rows_between(&self, low: &[u8], high: Option<&[u8]>, rows: &mut Vec<u32>) {
+        let first = self.position(low);
+        let last = high.map_or(self.key_count, |high| self.position(high)).max(first);
+        let (start, end) = match &self.starts {
+            Some(starts) => (starts[first] as usize, starts[last] as usize),
+            None => (first, last),
+        };
+        let bytes = &self.row_bytes[start * self.row_width..end * self.row_width];
+        rows.extend(
+            bytes
+                .chunks_exact(self.row_width)
+                .map(|row| self.base_row.wrapping_add(number(row) as u32)),
+        );
+    }
+
+    /// The number of keys below a bound.
+    fn position(&self, bound: &[u8]) -> usize {
+        match &self.keys {
+            Keys::Numbers(width, base, differences) => {
+                let target = lowest_number(bound);
+                self.first_where(|at| {
+                    let difference = number(&differences[at * width..(at + 1) * width]);
+                    u128::from(difference) + u128::from(*base) >= target
+                })
+            }
+            Keys::Bytes(prefix, ends, suffixes) => {
+                let Some(rest) = bound.strip_prefix(prefix.as_slice()) else {
+                    return if bound < prefix.as_slice() { 0 } else { self.key_count };
+                };
+                self.first_where(|at| {
+                    let start = if at > 0 { ends[at - 1] as usize } else { 0 };
+                    &suffixes[start..ends[at] as usize] >= rest
+                })
+            }
+        }
+    }
+
+    fn first_where(&self, is_from: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.key_count);
+        while low < high {
+            let middle = (low + high) / 2;
+            if is_from(middle) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+}
+
+fn unpacked(codec: u8, content: &[u8], raw: usize) -> Result<Vec<u8>> {
+    let bytes = match codec {
+        0 => content.to_vec(),
+        LZ4 => lz4_flex::block::decompress(content, raw).map_err(|_| broken("compression"))?,
+        ZSTD => zstd::bulk::decompress(content, raw).map_err(|_| broken("compression"))?,
+        _ => return Err(broken("compression")),
+    };
+    if bytes.len() == raw { Ok(bytes) } else { Err(broken("keys")) }
+}
+
+fn byte_keys(content: Vec<u8>, keys: usize) -> Result<Keys> {
+    let length = |at: usize| number(&content[at..at + 2]) as usize;
+    if content.len() < 2 || content.len() < 2 + length(0) + 2 * keys {
+        return Err(broken("keys"));
+    }
+    let lengths_at = 2 + length(0);
+    let suffixes_at = lengths_at + 2 * keys;
+    let mut ends = Vec::with_capacity(keys);
+    let mut end = 0_usize;
+    for at in (lengths_at..suffixes_at).step_by(2) {
+        end += length(at);
+        ends.push(end as u32);
+    }
+    if end != content.len() - suffixes_at {
+        return Err(broken("keys"));
+    }
+    let prefix = content[2..lengths_at].to_vec();
+    Ok(Keys::Bytes(prefix, ends, content[suffixes_at..].to_vec()))
+}
+
+fn starts(width: u8, counts: &[u8], rows: usize) -> Result<Option<Vec<u32>>> {
+    if width == 0 {
+        return Ok(None);
+    }
+    let mut starts = vec![0];
+    let mut start = 0;
+    for count in counts.chunks_exact(width as usize) {
+        start += number(count);
+        starts.push(start as u32);
+    }
+    if start == rows as u64 { Ok(Some(starts)) } else { Err(broken("counts")) }
+}
+
+/// A little-endian integer of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let mut all = [0; NUMBER];
+    all[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(all)
+}
+
+/// The least number whose key, as big-endian bytes, is not below a byte string.
+fn lowest_number(bound: &[u8]) -> u128 {
+    let mut first = [0; NUMBER];
+    let length = bound.len().min(NUMBER);
+    first[..length].copy_from_slice(&bound[..length]);
+    u128::from(u64::from_be_bytes(first)) + u128::from(bound.len() > NUMBER)
+}
+
+fn broken(part: &str) -> Error {
+    Error::Malformed(format!("a leaf of a btree index contradicts itself: {part}"))
+}
