@@ -4,12 +4,11 @@ import os
 import weakref
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
-import numpy as np
-from hudi_index_parquet import ParquetReadError, rows_in_leaves
+from hudi_index_parquet import Leaf, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
@@ -20,9 +19,8 @@ from hudi_index_service.index.contract import PackedIndex
 LEAVES = "leaves"
 TREE = "tree"
 
-Search: TypeAlias = tuple[int, bytes, bytes | None]
-"""The number of a leaf among some, and the keys to find in it: the least one, and the least one
-above the last; None for no bound."""
+Find: TypeAlias = Callable[[int | Sequence[bytes], Sequence[Leaf]], tuple[bytes | None, list[int]]]
+"""A search in leaves of a file or in memory: `rows_between` or `rows_of_keys` of the row reader."""
 
 _CACHED_LEAVES = 16  # decoded leaves
 _AT_ONCE = 2**20  # bytes of neighbors read by one call
@@ -43,8 +41,8 @@ class LeafStore(Protocol):
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; most efficient for adjacent leaves."""
 
-    def rows(self, places: list[LeafPlace], searches: Sequence[Search]) -> np.ndarray:
-        """The row ids of searches in packed leaves, which come in the order of the leaves."""
+    def rows(self, places: list[LeafPlace], find: Find) -> bytes:
+        """The row ids that a search finds in packed leaves."""
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Announces the leaves read next; if each would cost a request, fetches them together."""
@@ -53,24 +51,27 @@ class LeafStore(Protocol):
         """Releases all resources."""
 
 
-def rows_in(
-    bodies: Sequence[bytes], places: Sequence[LeafPlace], searches: Sequence[Search]
-) -> tuple[np.ndarray, list[int]]:
-    """The row ids of searches in packed leaves; or none, and the numbers of the leaves that do not
-    have their checksums.
+def found(
+    find: Find, source: int | Sequence[bytes], places: Sequence[LeafPlace], start: int = 0
+) -> bytes | None:
+    """The row ids that a search finds; None if a leaf does not have its checksum.
+
+    Args:
+        start: The offset of the first leaf in the source.
 
     Raises:
-        EntryInvalid: a leaf contradicts itself.
+        EntryInvalid: a leaf contradicts itself, or the file cannot be read.
     """
     leaves = [
-        (body, place.crc32, place.rows, place.keys)
-        for body, place in zip(bodies, places, strict=True)
+        (start + each.offset, each.length, each.crc32, each.rows, each.keys) for each in places
     ]
     try:
-        rows, unsound = rows_in_leaves(leaves, searches)
+        rows, _ = find(source, leaves)
     except ParquetReadError as error:
-        raise EntryInvalid(f"{str(error).capitalize()}.") from error
-    return np.frombuffer(rows or b"", dtype=np.uint32), unsound
+        raise EntryInvalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+    except OSError as error:
+        raise EntryInvalid(f"Leaves cannot be read: {error.strerror}.") from error
+    return rows
 
 
 def checked(body: bytes, place: LeafPlace, source: str) -> bytes:
@@ -143,27 +144,23 @@ class LeafFile:
 
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """The bytes of leaves; adjacent leaves are read together."""
-        return [
-            body if _is_sound(body, place) else self._read(place)
-            for body, place in zip(self._unchecked(places), places, strict=True)
-        ]
-
-    def rows(self, places: list[LeafPlace], searches: Sequence[Search]) -> np.ndarray:
-        """The row ids of searches in packed leaves."""
-        bodies = list(self._unchecked(places))
-        rows, unsound = rows_in(bodies, places, searches)
-        if unsound:
-            for number in unsound:
-                bodies[number] = self._read(places[number])
-            rows, _ = rows_in(bodies, places, searches)
-        return rows
-
-    def _unchecked(self, places: list[LeafPlace]) -> Iterator[bytes]:
+        bodies: list[bytes] = []
         for first, end in _runs(places):
             start = places[first].offset
             content = self._bytes(start, places[end - 1].offset + places[end - 1].length - start)
             for place in places[first:end]:
-                yield content[place.offset - start : place.offset - start + place.length]
+                body = content[place.offset - start : place.offset - start + place.length]
+                bodies.append(body if _is_sound(body, place) else self._read(place))
+        return bodies
+
+    def rows(self, places: list[LeafPlace], find: Find) -> bytes:
+        """The row ids that a search finds in packed leaves."""
+        self._refuse_closed()
+        rows = found(find, self._handle, places, self._start)
+        if rows is None:  # a block is missing, or damaged
+            rows = found(find, [self._read(place) for place in places], places)
+        assert rows is not None, "each leaf has been checked"
+        return rows
 
     def close(self) -> None:
         """Closes the file."""
@@ -180,11 +177,14 @@ class LeafFile:
             body = self._bytes(place.offset, place.length)
         return checked(body, place, str(self._index.path))
 
+    def _refuse_closed(self) -> None:
+        if not self._close.alive:
+            raise EntryInvalid(f"{self._index.path} is closed.")
+
     def _bytes(self, offset: int, length: int) -> bytes:
         if offset + length > self._length:
             raise EntryInvalid(f"{self._index.path} ends before a leaf does.")
-        if not self._close.alive:
-            raise EntryInvalid(f"{self._index.path} is closed.")
+        self._refuse_closed()
         try:
             return os.pread(self._handle, length, self._start + offset)
         except OSError as error:

@@ -3,9 +3,11 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
+from hudi_index_parquet import rows_between, rows_of_keys
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
@@ -14,7 +16,7 @@ from hudi_index_service.index.btree.counting import Counter
 from hudi_index_service.index.btree.fields import KEY
 from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
 from hudi_index_service.index.btree.keys import ByteKeys
-from hudi_index_service.index.btree.leaf_file import TREE, LeafFile, LeafStore
+from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
 from hudi_index_service.index.btree.tree_lookup import TreeLookup
@@ -160,6 +162,8 @@ class BTreeReader(IndexReader):
         """The rows that the look-up finds, before any complement."""
         if lookup.keys is None:
             return self._branch(lookup.tree, Branch.NULLS)
+        if lookup.points is not None:
+            return self._rows_of_points(lookup.tree, lookup.points)
         return self._rows_of_keys(lookup.tree, lookup.keys)
 
     def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
@@ -207,21 +211,37 @@ class BTreeReader(IndexReader):
             places_of = [_spread(places, most_leaves) for places in places_of]
         searches = list(_searches(keys, places_of))
         leaves = list({place.offset: place for place, _ in searches}.values())
+        numbers = {place.offset: number for number, place in enumerate(leaves)}
+        spans = [(numbers[place.offset], each.low, each.high) for place, each in searches]
         sets = [
             place
             for interval, places in zip(keys, places_of, strict=True)
             for place in places
             if place.is_set and interval.holds(place.key)
         ]
+        return self._found(leaves, partial(rows_between, spans=spans), sets)
+
+    def _rows_of_points(self, tree: str, points: Sequence[bytes]) -> BitMap:
+        """The rows of single keys, in order."""
+        leaves: list[LeafPlace] = []
+        sets: list[LeafPlace] = []
+        keys: list[bytes] = []
+        ends: list[int] = []
+        for place, start, end in self._tree.leaves_of(self._numbers[tree], points):
+            if not place.is_set:
+                leaves.append(place)
+                keys += points[start:end]
+                ends.append(len(keys))
+            elif points[start] == place.key:
+                sets.append(place)
+        return self._found(leaves, partial(rows_of_keys, keys=keys, ends=ends), sets)
+
+    def _found(self, leaves: list[LeafPlace], find: Find, sets: list[LeafPlace]) -> BitMap:
+        """The rows that a search finds in packed leaves, and those of sets."""
         self._leaves.expect([*leaves, *sets])
         rows = BitMap.union(*map(self._leaves.set, sets)) if sets else BitMap()
         if leaves:
-            numbers = {place.offset: number for number, place in enumerate(leaves)}
-            ids = self._leaves.rows(
-                leaves, [(numbers[place.offset], each.low, each.high) for place, each in searches]
-            )
-            # A sorted array is by far the fastest way into a bitmap.
-            rows |= BitMap(array("I", np.sort(ids).tobytes()))
+            rows |= BitMap(array("I", self._leaves.rows(leaves, find)))
         return self._within(rows)
 
     def _within(self, rows: BitMap) -> BitMap:

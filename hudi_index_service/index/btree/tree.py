@@ -3,7 +3,7 @@
 It is an Arrow stream of one batch with two columns: the key, which is the number of the column (two
 bytes), the branch (one byte: the rows where the column is NULL, the arrays with a NULL element, or
 values), and, for values, the leaf's first key; and the place of the leaf as `LEAF` packs it. The
-stream's metadata holds the description of the columns. A leaf for each two thousand rows or so: a
+stream's metadata holds the description of the columns. A leaf for each thousand rows or so: a
 reader holds the tree in memory and searches it there.
 """
 
@@ -151,6 +151,24 @@ class Tree:
             number: self._place(leaves, number) for number in {n for each in numbers for n in each}
         }
         return [[known[number] for number in each] for each in numbers]
+
+    def leaves_of(self, column: int, keys: Sequence[bytes]) -> Iterator[tuple[LeafPlace, int, int]]:
+        """The leaves of values that may hold some of several keys, in order, and which of the keys:
+        [start, end).
+
+        Args:
+            keys: In order.
+        """
+        leaves = self._of_branch(branch_prefix(column, Branch.VALUES))
+        first_keys = leaves.first_keys
+        start = bisect_left(keys, first_keys[0]) if first_keys else len(keys)
+        number = 0
+        while start < len(keys):
+            number = bisect_right(first_keys, keys[start], number) - 1
+            is_last = number + 1 == len(first_keys)
+            end = len(keys) if is_last else bisect_left(keys, first_keys[number + 1], start)
+            yield self._place(leaves, number), start, end
+            start = end
 
     def floors(self, column: int, keys: Iterable[bytes]) -> list[LeafPlace | None]:
         """For each key, the last leaf of values whose first key is not above it."""

@@ -1,12 +1,13 @@
 """A look-up in a tree."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from hudi_index_service.index.btree.intervals import Intervals
+from hudi_index_service.index.btree.intervals import Intervals, after
 from hudi_index_service.index.contract import Answer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TreeLookup:
     """A look-up that answers a leaf, or conjuncts: finding rows, optionally followed by taking the
     complement.
@@ -24,3 +25,10 @@ class TreeLookup:
     answer: Answer = Answer.EXACT
     complement: bool = False
     without_null: bool = False
+
+    @cached_property
+    def points(self) -> tuple[bytes, ...] | None:
+        """The keys, if they are single ones; else None."""
+        keys = self.keys or ()
+        lows = tuple(each.low for each in keys)
+        return lows if lows and all(each.high == after(each.low) for each in keys) else None

@@ -6,11 +6,10 @@ from threading import local
 from time import monotonic
 from typing import Any
 
-import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.leaf_file import Search, checked, checked_set, rows_in
+from hudi_index_service.index.btree.leaf_file import Find, checked, checked_set, found
 from hudi_index_service.index.btree.leaves import PackedLeaf
 from hudi_index_service.index.btree.tree import LeafPlace
 from hudi_index_service.index.files.io_counters import count
@@ -78,9 +77,10 @@ class HBaseLeaves:
         bodies = self._fetch(missing) if missing else {}
         return [ahead[key] if key in ahead else bodies[key] for key in keys]
 
-    def rows(self, places: list[LeafPlace], searches: Sequence[Search]) -> np.ndarray:
-        """The row ids of searches in packed leaves."""
-        rows, _ = rows_in(self.neighbors(places), places, searches)
+    def rows(self, places: list[LeafPlace], find: Find) -> bytes:
+        """The row ids that a search finds in packed leaves."""
+        rows = found(find, self.neighbors(places), places)
+        assert rows is not None, "each leaf has been checked"
         return rows
 
     def expect(self, places: Iterable[LeafPlace]) -> None:

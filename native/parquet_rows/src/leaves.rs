@@ -1,53 +1,91 @@
 //! Searches leaves of a B+ tree index, many by one call. docs/format.md describes their bytes.
 
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::fs::FileExt;
+
 use crate::error::{Error, Result};
 
 const HEADER: usize = 24;
 const NUMBER: usize = 8;
+const WORD: usize = u64::BITS as usize;
 const LZ4: u8 = 1;
 const ZSTD: u8 = 2;
 
 /// A leaf, and what the tree says of it.
 pub struct Leaf<'a> {
-    pub body: &'a [u8],
+    pub body: Cow<'a, [u8]>,
     pub crc32: u32,
     pub rows: usize,
     pub keys: usize,
 }
 
-/// The keys of one leaf from `low` on and below `high` (None: no bound).
-pub struct Span<'a> {
-    pub leaf: usize,
-    pub low: &'a [u8],
-    pub high: Option<&'a [u8]>,
+/// The keys to find in one leaf.
+pub enum Search<'a> {
+    /// Those from the first on and below the second (None: no bound).
+    Between(&'a [u8], Option<&'a [u8]>),
+    /// These, in order.
+    Each(&'a [&'a [u8]]),
 }
 
-/// The rows with keys in the spans, which come in the order of their leaves, or the numbers of the
-/// leaves that do not have their checksums.
-pub fn rows_in(
-    leaves: &[Leaf],
-    spans: &[Span],
-) -> Result<std::result::Result<Vec<u32>, Vec<usize>>> {
-    let unsound: Vec<usize> = (0..leaves.len())
-        .filter(|&number| crc32fast::hash(leaves[number].body) != leaves[number].crc32)
-        .collect();
-    if !unsound.is_empty() {
-        return Ok(Err(unsound));
+/// The bytes of a leaf in an open file; fewer if the file ends before.
+pub fn read(file: RawFd, offset: u64, length: usize) -> Result<Vec<u8>> {
+    // SAFETY: the caller keeps the file open during the call, and `ManuallyDrop` does not close it.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
+    let mut body = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        match file.read_at(&mut body[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::Python(error.into())),
+        }
     }
+    body.truncate(filled);
+    Ok(body)
+}
+
+/// The rows that searches find in a leaf; None if it does not have its checksum.
+pub fn rows_in(leaf: &Leaf, searches: &[Search]) -> Result<Option<Vec<u32>>> {
+    if crc32fast::hash(&leaf.body) != leaf.crc32 {
+        return Ok(None);
+    }
+    let open = Open::new(leaf)?;
     let mut rows = Vec::new();
-    let mut last: Option<(usize, Open)> = None;
-    for span in spans {
-        if last.as_ref().is_none_or(|(leaf, _)| *leaf != span.leaf) {
-            let leaf = leaves
-                .get(span.leaf)
-                .ok_or_else(|| Error::Argument(format!("there is no leaf {}", span.leaf)))?;
-            last = Some((span.leaf, Open::new(leaf)?));
-        }
-        if let Some((_, open)) = &last {
-            open.rows_between(span.low, span.high, &mut rows);
+    for search in searches {
+        match search {
+            Search::Between(low, high) => open.rows_between(low, *high, &mut rows),
+            Search::Each(keys) => keys.iter().for_each(|key| open.rows_of(key, &mut rows)),
         }
     }
-    Ok(Ok(rows))
+    Ok(Some(rows))
+}
+
+/// The rows in order, each once.
+pub fn in_order(mut rows: Vec<u32>) -> Vec<u32> {
+    let words = rows.iter().max().map_or(0, |most| *most as usize / WORD + 1);
+    if words > rows.len() {
+        rows.sort_unstable();
+        rows.dedup();
+        return rows;
+    }
+    // They are dense: marking each one takes less time than sorting.
+    let mut marks = vec![0_u64; words];
+    for row in &rows {
+        marks[*row as usize / WORD] |= 1 << (*row as usize % WORD);
+    }
+    rows.clear();
+    for (number, mut word) in marks.into_iter().enumerate() {
+        while word != 0 {
+            rows.push((number * WORD) as u32 + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+    rows
 }
 
 enum Keys {
@@ -69,8 +107,8 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    fn new(leaf: &Leaf<'a>) -> Result<Self> {
-        let body = leaf.body;
+    fn new(leaf: &'a Leaf) -> Result<Self> {
+        let body = leaf.body.as_ref();
         if body.len() < HEADER {
             return Err(broken("header"));
         }
@@ -109,7 +147,36 @@ impl<'a> Open<'a> {
 
     fn rows_between(&self, low: &[u8], high: Option<&[u8]>, rows: &mut Vec<u32>) {
         let first = self.position(low);
-        let last = high.map_or(self.key_count, |high| self.position(high)).max(first);
+        let last = high
+            .map_or(self.key_count, |high| self.position(high))
+            .max(first);
+        self.rows_of_keys(first, last, rows);
+    }
+
+    fn rows_of(&self, key: &[u8], rows: &mut Vec<u32>) {
+        let at = self.position(key);
+        if at < self.key_count && self.is_at(at, key) {
+            self.rows_of_keys(at, at + 1, rows);
+        }
+    }
+
+    /// Whether a key, which is not above that at a position, is that one.
+    fn is_at(&self, at: usize, key: &[u8]) -> bool {
+        match &self.keys {
+            Keys::Numbers(width, base, differences) => {
+                let difference = number(&differences[at * width..(at + 1) * width]);
+                key == base.wrapping_add(difference).to_be_bytes()
+            }
+            Keys::Bytes(prefix, ends, suffixes) => {
+                let start = if at > 0 { ends[at - 1] as usize } else { 0 };
+                key.strip_prefix(prefix.as_slice())
+                    .is_some_and(|rest| rest == &suffixes[start..ends[at] as usize])
+            }
+        }
+    }
+
+    /// The rows of the keys from one position to another.
+    fn rows_of_keys(&self, first: usize, last: usize, rows: &mut Vec<u32>) {
         let (start, end) = match &self.starts {
             Some(starts) => (starts[first] as usize, starts[last] as usize),
             None => (first, last),

@@ -18,8 +18,9 @@ mod read;
 mod source;
 mod states;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 
 use arrow_array::{Array, ArrayRef, Int64Array, make_array};
@@ -36,8 +37,9 @@ use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
-use crate::leaves::{Leaf, Span};
+use crate::leaves::{Leaf, Search};
 use crate::metadata::Footer;
+use crate::parallel::{Work, in_parallel};
 use crate::plan::RowPlan;
 use crate::positions::Positions;
 use crate::read::{FileRows, LocalFile, Rows};
@@ -382,7 +384,9 @@ fn stats_fields(traffic: Traffic, pages: u64) -> StatsFields {
 }
 
 fn thread_count(asked: Option<usize>) -> usize {
-    let cores = || available_parallelism().map_or(1, usize::from);
+    // Found out once: it reads the control group's files, which takes longer than a page.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = || *CORES.get_or_init(|| available_parallelism().map_or(1, usize::from));
     asked.unwrap_or_else(cores).max(1)
 }
 
@@ -433,44 +437,129 @@ fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
     Ok(Positions::List(buffer.to_vec(rows.py())?))
 }
 
-/// (body, CRC-32, rows, keys)
-type LeafFields = (PyBackedBytes, u32, usize, usize);
+/// (offset, length, CRC-32, rows, keys)
+type LeafFields = (u64, usize, u32, usize, usize);
 /// (number of the leaf, lower bound, upper bound)
 type SpanFields = (usize, PyBackedBytes, Option<PyBackedBytes>);
+/// The rows that searches find, in order; or None, and the numbers of the leaves that are not
+/// sound.
+type FoundRows = (Option<Py<PyBytes>>, Vec<usize>);
+
+/// To start a thread takes about as long as searching some tens of leaves.
+const LEAF_BYTES_A_THREAD: u64 = 512 * 1024;
+
+/// Where the bytes of leaves are: an open file, or in memory.
+#[derive(FromPyObject)]
+enum LeafSource {
+    File(i32),
+    Bodies(Vec<PyBackedBytes>),
+}
+
+/// A leaf to be searched.
+struct LeafSearch<'a> {
+    number: usize,
+    fields: LeafFields,
+    searches: Vec<Search<'a>>,
+}
+
+impl Work for LeafSearch<'_> {
+    fn weight(&self) -> u64 {
+        self.fields.1 as u64
+    }
+}
+
+fn search(py: Python<'_>, source: &LeafSource, work: Vec<LeafSearch>) -> PyResult<FoundRows> {
+    let one = |leaf: LeafSearch| {
+        let (offset, length, crc32, rows, keys) = leaf.fields;
+        let body: Cow<[u8]> = match source {
+            LeafSource::File(file) => leaves::read(*file, offset, length)?.into(),
+            LeafSource::Bodies(bodies) => {
+                let body = bodies.get(leaf.number);
+                body.map_or(&[] as &[u8], |body| &body[..]).into()
+            }
+        };
+        let known = Leaf {
+            body,
+            crc32,
+            rows,
+            keys,
+        };
+        Ok((leaf.number, leaves::rows_in(&known, &leaf.searches)?))
+    };
+    let found = py.detach(|| {
+        guard(|| {
+            let mut rows = Vec::new();
+            let mut unsound = Vec::new();
+            for (number, found) in in_parallel(work, thread_count(None), LEAF_BYTES_A_THREAD, one)? {
+                match found {
+                    Some(found) => rows.extend(found),
+                    None => unsound.push(number),
+                }
+            }
+            Ok((leaves::in_order(rows), unsound))
+        })
+    })?;
+    let (rows, unsound) = found;
+    if !unsound.is_empty() {
+        return Ok((None, unsound));
+    }
+    let bytes = PyBytes::new_with(py, rows.len() * size_of::<u32>(), |bytes| {
+        for (place, row) in bytes.chunks_exact_mut(size_of::<u32>()).zip(rows) {
+            place.copy_from_slice(&row.to_ne_bytes());
+        }
+        Ok(())
+    })?;
+    Ok((Some(bytes.unbind()), unsound))
+}
 
 #[pyfunction]
-fn rows_in_leaves(
+fn rows_between(
     py: Python<'_>,
+    source: LeafSource,
     leaves: Vec<LeafFields>,
     spans: Vec<SpanFields>,
-) -> PyResult<(Option<Py<PyBytes>>, Vec<usize>)> {
-    let found = py.detach(|| {
-        let leaves: Vec<Leaf> = leaves
-            .iter()
-            .map(|(body, crc32, rows, keys)| Leaf {
-                body,
-                crc32: *crc32,
-                rows: *rows,
-                keys: *keys,
-            })
-            .collect();
-        let spans: Vec<Span> = spans
-            .iter()
-            .map(|(leaf, low, high)| Span {
-                leaf: *leaf,
-                low,
-                high: high.as_deref(),
-            })
-            .collect();
-        guard(|| leaves::rows_in(&leaves, &spans))
-    })?;
-    Ok(match found {
-        Ok(rows) => {
-            let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_ne_bytes()).collect();
-            (Some(PyBytes::new(py, &bytes).unbind()), Vec::new())
-        }
-        Err(unsound) => (None, unsound),
-    })
+) -> PyResult<FoundRows> {
+    let mut work: Vec<LeafSearch> = leaves
+        .into_iter()
+        .enumerate()
+        .map(|(number, fields)| LeafSearch {
+            number,
+            fields,
+            searches: Vec::new(),
+        })
+        .collect();
+    for (number, low, high) in &spans {
+        work.get_mut(*number)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no leaf {number}")))?
+            .searches
+            .push(Search::Between(low, high.as_deref()));
+    }
+    search(py, &source, work)
+}
+
+#[pyfunction]
+fn rows_of_keys(
+    py: Python<'_>,
+    source: LeafSource,
+    leaves: Vec<LeafFields>,
+    keys: Vec<PyBackedBytes>,
+    ends: Vec<usize>,
+) -> PyResult<FoundRows> {
+    let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+    let mut start = 0;
+    let mut work = Vec::with_capacity(ends.len());
+    for (number, (fields, end)) in leaves.into_iter().zip(ends).enumerate() {
+        let of_leaf = keys
+            .get(start..end)
+            .ok_or_else(|| PyValueError::new_err("ends must be in order and among the keys"))?;
+        work.push(LeafSearch {
+            number,
+            fields,
+            searches: vec![Search::Each(of_leaf)],
+        });
+        start = end;
+    }
+    search(py, &source, work)
 }
 
 #[pymodule]
@@ -488,6 +577,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
     module.add_function(wrap_pyfunction!(row_count, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;
-    module.add_function(wrap_pyfunction!(rows_in_leaves, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_between, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_of_keys, module)?)?;
     Ok(())
 }

@@ -31,6 +31,7 @@ __all__ = [
     "FileRows",
     "FileStates",
     "Footer",
+    "Leaf",
     "ParquetReadError",
     "ReadStats",
     "RowPlan",
@@ -41,7 +42,8 @@ __all__ = [
     "read_files",
     "read_rows",
     "row_count",
-    "rows_in_leaves",
+    "rows_between",
+    "rows_of_keys",
     "stripped_footer",
 ]
 
@@ -438,24 +440,50 @@ def row_count(metadata: Buffer) -> int:
     return _native.row_count(metadata)
 
 
-def rows_in_leaves(
-    leaves: Sequence[tuple[bytes, int, int, int]],
+Leaf = tuple[int, int, int, int, int]
+"""What the tree of a B+ tree index says of a leaf (docs/format.md): its offset in the source, its
+length in bytes, its CRC-32, and the number of its rows and keys."""
+
+
+def rows_between(
+    source: int | Sequence[bytes],
+    leaves: Sequence[Leaf],
     spans: Sequence[tuple[int, bytes, bytes | None]],
 ) -> tuple[bytes | None, list[int]]:
-    """Search leaves of a B+ tree index (docs/format.md), many by one call.
+    """Find the rows with keys in intervals, in many leaves of a B+ tree index by one call.
 
     Args:
-        leaves: The bytes of each leaf, and what the tree says of it: CRC-32, rows, and keys.
-        spans: For each search, in the order of the leaves: the leaf's number, the least key, and
+        source: The descriptor of an open file, or the bytes of each leaf.
+        leaves: The leaves to read.
+        spans: For each interval, in the order of the leaves: the leaf's number, the least key, and
             the least key above the last one, or None for no bound.
 
     Returns:
-        The row ids as unsigned 32-bit integers in the order of the machine, search by search; None
-        if leaves do not have their checksums, whose numbers are returned besides.
+        The row ids, ascending and unique, as unsigned 32-bit integers in the machine's byte order;
+        None if leaves do not have their checksums, whose numbers are returned besides.
 
     Raises:
         ParquetReadError: a leaf contradicts itself.
         ValueError: there is no leaf of a number.
+        OSError: the file cannot be read.
     """
-    found: tuple[bytes | None, list[int]] = _native.rows_in_leaves(list(leaves), list(spans))
+    found: tuple[bytes | None, list[int]]
+    found = _native.rows_between(source, list(leaves), list(spans))
+    return found
+
+
+def rows_of_keys(
+    source: int | Sequence[bytes],
+    leaves: Sequence[Leaf],
+    keys: Sequence[bytes],
+    ends: Sequence[int],
+) -> tuple[bytes | None, list[int]]:
+    """Find the rows of single keys; otherwise like `rows_between`.
+
+    Args:
+        keys: The keys in order: first those of the first leaf, and so on.
+        ends: The number of the keys up to and with those of each leaf.
+    """
+    found: tuple[bytes | None, list[int]]
+    found = _native.rows_of_keys(source, list(leaves), list(keys), list(ends))
     return found

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -69,7 +69,14 @@ class FileStates:
     ) -> None: ...
     def unchanged(self, positions: Buffer, threads: int | None) -> bytes: ...
 
-def rows_in_leaves(
-    leaves: list[tuple[bytes, int, int, int]],
+def rows_between(
+    source: int | Sequence[bytes],
+    leaves: list[tuple[int, int, int, int, int]],
     spans: list[tuple[int, bytes, bytes | None]],
+) -> tuple[bytes | None, list[int]]: ...
+def rows_of_keys(
+    source: int | Sequence[bytes],
+    leaves: list[tuple[int, int, int, int, int]],
+    keys: list[bytes],
+    ends: list[int],
 ) -> tuple[bytes | None, list[int]]: ...
