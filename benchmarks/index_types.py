@@ -53,6 +53,17 @@ MAX_OVER_LUCENE = {
     "build": {"btree": 1.0, "hbase": 1.35},
     "bytes": {"btree": 1.0, "hbase": 1.0},
     "point": {"btree": 1.0},
+    "point_number": {"btree": 1.0},
+    "point_rows": {"btree": 1.0},
+    "in_100": {"btree": 1.0},
+    "in_100_numbers": {"btree": 1.0},
+    "in_10000": {"btree": 0.5},
+    "in_10000_numbers": {"btree": 0.5},
+    "range": {"btree": 1.0},
+    "range_times": {"btree": 1.0},
+    "range_rows": {"btree": 1.0},
+    "few_values": {"btree": 1.0},
+    "prefix": {"btree": 1.0},
 }
 WARM_SECONDS = 0.5
 
@@ -151,6 +162,8 @@ def kinds() -> list[Kind]:
     point_number = times(5, lambda: f"amount = {amounts(1)}")
     in_texts = times(3, lambda: f"sender IN ({senders(100)})")
     in_numbers = times(3, lambda: f"amount IN ({amounts(100)})")
+    long_texts = times(2, lambda: f"sender IN ({senders(10_000)})")
+    long_numbers = times(2, lambda: f"amount IN ({amounts(10_000)})")
     wide = times(5, one_percent)
     cities = times(5, lambda: f"city = 'city{number(300)}'")
     parts = times(2, lambda: f"msg LIKE '%tag{10_000 + number(90_000)}%'")
@@ -162,6 +175,8 @@ def kinds() -> list[Kind]:
         Kind("point_rows", "one text, its rows", point, rows),
         Kind("in_100", "IN with 100 texts", in_texts),
         Kind("in_100_numbers", "IN with 100 numbers", in_numbers),
+        Kind("in_10000", "IN with 10,000 texts", long_texts),
+        Kind("in_10000_numbers", "IN with 10,000 numbers", long_numbers),
         Kind("range", "1 % range of numbers", wide),
         Kind("range_times", "1 % range of times", times(5, days)),
         Kind("range_rows", "1 % range of numbers, its rows", wide[:2], rows),
@@ -286,7 +301,7 @@ def measured(folder: Path, files: int, rounds: int, build_rounds: int) -> list[d
 
 
 def targets(results: list[dict[str, Any]]) -> list[Target]:
-    """Builds, sizes and point queries of the other types over Lucene."""
+    """Builds, sizes and queries of the other types over Lucene."""
     return [
         at_most(f"{each['what']}, files: {each['files']}, {name} over lucene", bound, over)
         for each in results

@@ -2,9 +2,10 @@
 
 Contestants, each in a process of its own, run the same queries in turn, each round starting with
 the next one, and no condition twice: the service (the table is open, its snapshot revalidated at
-each query; planning included), DuckDB over the snapshot's base files, and Lance on a copy in its
-own format with an index on each column. Times are medians over all conditions; a ratio is the
-median over the rounds, `spread` its least and greatest value.
+each query; planning included; in the mixed queries also with stored values), DuckDB over the
+snapshot's base files, and Lance on a copy in its own format with an index on each column. Times
+are medians over all conditions; a ratio is the median over the rounds, `spread` its least and
+greatest value.
 
 Written to benchmarks/results/scale.json. Tables are kept in the scratch folder. A small run to try
 things out: `python -m benchmarks.scale --files 1,6 --rounds 1 --output /tmp/bench`.
@@ -47,6 +48,11 @@ SCRATCH = Path(tempfile.gettempdir()) / "hudi-index-bench-scale"
 A_ROUND = 11
 """Conditions in each round; a contestant that is slow runs only the first three of them."""
 SLOW_MS = 50
+STORED_QUERIES = (
+    *("record key", "point, two columns", "point, all columns"),
+    *("narrow range, no order", "narrow range, in order", "range of 1 %"),
+)
+"""Mixed queries for which an index that stores values has a target."""
 
 
 def in_turn(
@@ -110,7 +116,14 @@ def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
             results["queries"] += [in_turn(contestants, each, rounds, 3) for each in UNINDEXED]
         if files == FEW_FILES:
             results["queries"].append(in_turn(contestants, long_in(files), rounds, 3))
-            results["mixed"] = [in_turn(contestants, each, rounds) for each in mixed(table)]
+            stored = Contestant("ours", tables.with_stored_values(scratch, files))
+            several = {**contestants, "stored": stored}
+            results["mixed"] = [in_turn(several, each, rounds) for each in mixed(table)]
+            results["stored_over_lance"] = {
+                each["query"]: round(each["ms"]["stored"] / each["ms"]["lance"], 2)
+                for each in results["mixed"]
+            }
+            stored.close()
             results["far_behind_lance"] = far_behind_lance(results["mixed"])
             results |= by_threads(contestants["ours"], files, rounds)
         last = contestants["ours"].run(look_ups(files)[0].wheres(1, "memory"))
@@ -228,6 +241,7 @@ def targets(results: dict[str, Any]) -> list[Target]:
         for other in ("lance", "duckdb")
         if rows
     }
+    stored = by_files.get(FEW_FILES, {}).get("stored_over_lance", {})
     many = long_in(FEW_FILES).name
     built, by_statistics = results["build_ms_a_file"], results["unrouted"]
     unrouted_ms = by_statistics["ms"]["ours"] if by_statistics["files"] == 10_000 else None
@@ -257,6 +271,10 @@ def targets(results: dict[str, Any]) -> list[Target]:
         ),
         at_least("20 mixed queries: median times as fast as Lance", 0.8, faster.get("lance")),
         at_least("20 mixed queries: median times as fast as DuckDB", 2, faster.get("duckdb")),
+        *(
+            at_most(f"values stored, {name}: over Lance", 1.0, stored.get(name))
+            for name in STORED_QUERIES
+        ),
         at_most("remote store, cold process, one value: s", 1, remote["seconds"]),
         at_most(
             "remote store: requests to the index and base files", remote["allowed"], remote["own"]

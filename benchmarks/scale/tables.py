@@ -5,6 +5,8 @@ process, which ends before the measurements begin. Each value is a hash of the r
 same in every run. A value of `u` occurs in about five base files; `v` is a number without order.
 """
 
+import os
+import shutil
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -104,6 +106,23 @@ def prepare(spark: "SparkSession", scratch: Path, files: int) -> None:
         table.build(strategy="all").raise_for_failures()
     log(f"{files} base files: indexed in {perf_counter() - started:.0f} s")
     _mark(scratch, files).touch()
+
+
+def with_stored_values(scratch: Path, files: int) -> Path:
+    """A copy of the table by hard links, whose index also stores the values of the columns that the
+    mixed queries return; made if it is missing."""
+    copy = folder_of(scratch, files).with_name(f"files-{files}-stored")
+    mark = copy.with_name(f"{copy.name}.ready")
+    if not mark.is_file():
+        shutil.rmtree(copy, ignore_errors=True)
+        without_index = shutil.ignore_patterns(".index")
+        source = folder_of(scratch, files)
+        shutil.copytree(source, copy, copy_function=os.link, ignore=without_index)
+        with open_table(copy) as table:
+            table.create_index("bench", INDEXED, include=["note"])
+            table.build(strategy="all").raise_for_failures()
+        mark.touch()
+    return copy
 
 
 def main(scratch: str, *files: str) -> None:

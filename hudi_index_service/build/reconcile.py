@@ -91,6 +91,8 @@ def due_entries(
                 continue
             if refreshing and present is not None:
                 applicable = targets
+            if present is not None and is_outdated(present, index_type(name)):
+                present = None
             if not _is_up_to_date(present, applicable, demand if refreshing else None):
                 names = {
                     each.definition.name: each.definition.fingerprint(name) for each in applicable
@@ -110,9 +112,8 @@ def _present(listing: EntryListing, base_file: BaseFile, damaged: int) -> Manife
         raise
     except EntryInvalid:
         return None
-    kind = index_type(manifest.index_type)
-    refuse_newer(manifest, kind)
-    return manifest if manifest.generation > damaged and not is_outdated(manifest, kind) else None
+    refuse_newer(manifest, index_type(manifest.index_type))
+    return manifest if manifest.generation > damaged else None
 
 
 def _is_up_to_date(

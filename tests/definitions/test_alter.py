@@ -122,7 +122,7 @@ def test_a_rename_can_change_columns_and_reuse_a_dropped_name(table: IndexedTabl
         ({"drop": ["id"]}, ColumnNotFound, "Index i has no column id"),
         ({"options": {"id": ANALYZED}}, ColumnNotFound, "Index i has no column id"),
         ({"drop": ["amount"], "options": {"amount": {}}}, ColumnNotFound, "no column amount"),
-        ({"drop": ["amount", "msg"]}, IndexDefinitionInvalid, "left without a column"),
+        ({"drop": ["amount", "msg"]}, IndexDefinitionInvalid, "left without an indexed column"),
         ({"add": ["amount"]}, IndexDefinitionInvalid, "has column amount already"),
         ({"add": ["ts", "TS"]}, IndexDefinitionInvalid, "names column ts twice"),
         ({"add": ["amount"], "drop": ["amount"]}, IndexDefinitionInvalid, "amount twice"),

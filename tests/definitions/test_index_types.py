@@ -168,15 +168,33 @@ def test_entries_of_known_versions_are_used_beside_newer_ones(
     table.build(strategy="all").raise_for_failures()
     path = min(Path(table.uri, ".hoodie/.index/btree").rglob("manifest-0001.json"))
     manifest = Manifest.from_json(path.read_bytes(), source="here")
-    path.write_bytes(manifest.model_copy(update={"index_type_version": 2}).to_json())
+    path.write_bytes(manifest.model_copy(update={"index_type_version": 3}).to_json())
 
     with open_table(table.uri) as again:
         scan = again.scan("amount <> 30")
         reasons = [each["reason"] for each in scan.explain().to_dict()["slices"]]
         assert scan.count() == 59
-        assert sum("newer version 2" in each for each in reasons) == (0 if others else 1)
+        assert sum("newer version 3" in each for each in reasons) == (0 if others else 1)
         assert index_types_used(again, "amount <> 30") == {"btree", *others}
         assert again.build(strategy="all").due == ()
+
+
+def test_entries_of_versions_that_are_no_longer_read_are_built_anew(table: IndexedTable) -> None:
+    table.create_index("numbers", ["amount"], using="btree")
+    table.build(strategy="all").raise_for_failures()
+    path = min(Path(table.uri, ".hoodie/.index/btree").rglob("manifest-0001.json"))
+    manifest = Manifest.from_json(path.read_bytes(), source="here")
+    path.write_bytes(manifest.model_copy(update={"index_type_version": 1}).to_json())
+
+    with open_table(table.uri) as again:
+        scan = again.scan("amount <> 30")
+        reasons = [each["reason"] for each in scan.explain().to_dict()["slices"]]
+        assert sum("older version 1" in each for each in reasons) == 1
+        assert scan.count() == 59
+        assert [each.reason for each in again.verify().problems] == ["it has the older version 1."]
+        assert len(again.refresh("numbers").raise_for_failures().built) == 1
+        assert scan.count() == 59
+        assert again.scan("amount = 30", use_index="require").count() == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dev.hbase import HBase
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
@@ -39,6 +39,21 @@ def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequenc
 @pytest.mark.parametrize("name", ["cow", "mor"])
 def test_predicates_give_sparks_rows(name: str, open_copy: Open, spark: "SparkSession") -> None:
     agree_with_spark(indexed(open_copy(name)), spark, WHERES)
+
+
+def test_composite_key_and_stored_values_give_sparks_rows(
+    open_copy: Open, spark: "SparkSession"
+) -> None:
+    table = open_copy("cow")
+    key = [Column(name=name, options={"key": "composite"}) for name in ("flag", "amount")]
+    table.create_index("together", key, include=["id"], using="hbase")
+    table.build(strategy="all").raise_for_failures()
+    wheres = ["flag AND amount > 30", "NOT flag AND amount IN (3, 300)", "flag IS NULL"]
+    agree_with_spark(table, spark, wheres)
+    scan = table.scan(wheres[0], columns=["id", "amount"], use_index="require")
+    scan.to_arrow()
+    assert all(each.stored for each in scan.statistics.slices if each.pages)
+    assert table.verify().problems == ()
 
 
 def test_index_is_used_and_verifies(open_copy: Open, cells: Cells) -> None:

@@ -3,7 +3,7 @@ folder>``.
 
 They guard the disk format: ``format_1/`` was written by format 1.0, ``btree_2/`` by version 2 of
 the B+ tree's layout. Every later release must read both and answer from them. ``btree_1/`` was
-written by version 1, which is not read: it is built anew. A new format gets a folder of its own;
+written by version 1, which is not read. A new format gets a folder of its own;
 these are never made again.
 """
 
