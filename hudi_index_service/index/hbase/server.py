@@ -94,13 +94,24 @@ class HBaseServer:
         try:
             answer = self._send(request, deadline)
         except self._failures as error:
-            if _connecting().is_absence(error):
+            if self._is_absence(error, deadline):
                 raise EntryInvalid(
                     f"HBase at {self.name} has no table {self.table_name}, or not one for indexes."
                 ) from error
             raise self._health.record_failure(self._failure(error)) from error
         self._health.record_answer(monotonic() - began)
         return answer
+
+    def _is_absence(self, error: BaseException, deadline: float) -> bool:
+        """Whether a request failed because the table does not exist. HBase does not say so if the
+        request was for several rows; then it is asked for one."""
+        if "RetriesExhausted" not in str(error):
+            return bool(_connecting().is_absence(error))
+        try:
+            self._send(lambda table: table.row(b"\0"), deadline)
+        except self._failures as failure:
+            return bool(_connecting().is_absence(failure))
+        return False
 
     def write(self, request: "Request[T]") -> T:
         """Sends a request that writes, or that a write depends on; retries it if it fails.
