@@ -1,6 +1,7 @@
 """Runs a build's tasks. The local executor uses threads of this process; `build.spark` runs the
 same task code in Spark executors."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,6 +40,11 @@ class Executor(ABC):
     parallelism: int
     processes: int
 
+    @property
+    def cores(self) -> int:
+        """How many of the concurrent tasks run at full speed."""
+        return self.parallelism
+
     def check_runtime(self, index_types: Collection[str]) -> None:
         """Checks once, before the build, that the runtimes of these index types are installed where
         the tasks will run: in this process, unless an executor overrides it.
@@ -72,6 +78,11 @@ class LocalExecutor(Executor):
         self.parallelism = parallelism
         self.processes = 1
         self._patience = patience
+
+    @property
+    def cores(self) -> int:
+        """See `Executor.cores`."""
+        return min(self.parallelism, len(os.sched_getaffinity(0)))
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """See `Executor.run`."""

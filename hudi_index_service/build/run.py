@@ -10,9 +10,10 @@ from time import monotonic, perf_counter, time
 from typing import Any, Literal
 
 from hudi_index_service.build.budget import UNLIMITED, Budget
+from hudi_index_service.build.costs.estimate import Estimate, estimate
+from hudi_index_service.build.costs.sample import Sample
 from hudi_index_service.build.entry.row_count import RowCount
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
-from hudi_index_service.build.estimate import Estimate, estimate
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter, rows_known
 from hudi_index_service.build.reconcile import DueEntry, due_entries
@@ -237,8 +238,14 @@ def run_build(
     due.sort(key=lambda entry: entry_key(entry) in failed_keys)
     plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
     if dry_run:
-        recent = islice(records.newest_first(), _RECORDS_FOR_ESTIMATE)
-        cost = estimate(budget.affordable(due), recent, parallelism=executor.parallelism)
+        affordable = budget.affordable(due)
+        cost = estimate(
+            affordable,
+            islice(records.newest_first(), _RECORDS_FOR_ESTIMATE),
+            parallelism=executor.parallelism,
+            cores=executor.cores,
+            sample=Sample.of(table.storage, affordable, settings.build),
+        )
         return replace(plan, estimate=cost, seconds=perf_counter() - started)
     if not due:
         return replace(plan, seconds=perf_counter() - started)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build
@@ -12,7 +13,7 @@ from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.maintain.verify import Verification
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.history.record import HistoryShape
-from hudi_index_service.wording import counted
+from hudi_index_service.wording import counted, first_line
 
 _PARTITIONS_SHOWN = 20
 
@@ -135,16 +136,10 @@ def ended_line(record: BuildRecord) -> str:
 
 def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
     """What `hudi-index build` prints; `hints` describe what the build did not cover."""
-    cost = build.estimate
-    if cost is not None:
+    if build.estimate is not None:
         for entry in build.due:
             yield f"{entry.base_file.size:>14,}  {entry.index_type}  {entry.base_file.path}"
-        seconds = "unknown" if cost.seconds is None else f"about {cost.seconds:,.1f} s"
-        size = "unknown" if cost.index_bytes is None else f"about {cost.index_bytes:,} bytes"
-        yield (
-            f"Would build {cost.files} of {len(build.due)} due entries from {cost.bytes:,} bytes; "
-            f"time: {seconds}, size: {size}."
-        )
+        yield from _estimate_lines(build.estimate, len(build.due))
     prefix = f"Build {build.id} {build.state}: " if build.id else ""
     yield (
         f"{prefix}{len(build.due)} due, {len(build.built)} built, {len(build.failed)} failed, "
@@ -153,6 +148,32 @@ def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
     if build.stopped_by is not None:
         yield f"{build.stopped_by.capitalize()}; {build.left} left for the next build."
     yield from hints
+
+
+def _estimate_lines(cost: Estimate, due: int) -> Iterator[str]:
+    yield (
+        f"Would build {cost.files} of {due} due entries from {cost.bytes:,} bytes; "
+        f"{_amounts(cost)}."
+    )
+    for column in cost.columns:
+        yield (
+            f"  {column.column} ({column.index_type}): {column.seconds:,.1f} s on one core, "
+            f"{column.index_bytes:,} bytes"
+        )
+    if cost.sampled_rows:
+        yield f"Estimated by indexing {cost.sampled_rows:,} rows in a temporary folder."
+    yield from cost.warnings
+
+
+def _amounts(cost: Estimate) -> str:
+    """Time and size with their spread, or why they are unknown."""
+    if cost.seconds is None or cost.index_bytes is None:
+        return f"time and size are unknown: {first_line(cost.unknown)}"
+    seconds, size = f"about {cost.seconds:,.1f} s", f"about {cost.index_bytes:,} bytes"
+    if cost.seconds_error is not None and cost.index_bytes_error is not None:
+        seconds += f" ± {cost.seconds_error:,.1f}"
+        size += f" ± {cost.index_bytes_error:,}"
+    return f"time: {seconds} with {counted(cost.tasks, 'task')}, size: {size}"
 
 
 def clean_lines(cleaning: Cleaning, dry_run: bool) -> Iterator[str]:

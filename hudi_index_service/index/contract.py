@@ -113,6 +113,19 @@ class BuiltIndex:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class SmallerOptions:
+    """Options of a column with which its index is smaller.
+
+    Attributes:
+        options: All of the column's options.
+        loses: The conditions that the index then no longer answers, in words.
+    """
+
+    options: Mapping[str, str]
+    loses: str
+
+
 class IndexBuilder(Protocol):
     """Builds an index from the rows of one base file, added in row order."""
 
@@ -436,6 +449,11 @@ class IndexType(ABC):
         """Whether an index with the column's fields is asked for single values of it. Else the
         values are not routed (`index/segments`)."""
         return True
+
+    def smaller_options(self, column: ColumnSpec) -> SmallerOptions | None:
+        """The options with which an index of the column takes less space, usually; None if there
+        are none."""
+        return None
 
     def together(self, readers: Sequence[IndexReader]) -> ManyReaders | None:
         """Many open entries, asked by one call each time. None if a call takes as long as asking

@@ -37,7 +37,8 @@ ENTRIES = """
 """
 """OPTIMIZE TABLE and REFRESH INDEX: one row for each base file (path relative to the table) whose
 entry was due. `status`: ``due`` (DRY RUN), ``built``, ``present`` (another build was faster),
-``gone`` (Hudi's cleaner was faster) or ``failed``, with `error`."""
+``gone`` (Hudi's cleaner was faster) or ``failed``, with `error`. Of a dry run, `index_bytes` and
+`seconds` (on one core) are estimates; NULL if unknown."""
 
 INDEXING = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, base_files BIGINT NOT NULL,
@@ -134,11 +135,13 @@ def nothing_dropped_frame(spark: SparkSession, name: str) -> DataFrame:
 def entries_frame(spark: SparkSession, build: Build) -> DataFrame:
     """`ENTRIES`"""
     outcomes = {(outcome.path, outcome.index_type): outcome for outcome in build.outcomes}
+    estimates = build.estimate.entries if build.estimate is not None else ()
     rows = []
-    for entry in build.due:
+    for position, entry in enumerate(build.due):
+        seconds, index_bytes = estimates[position] if position < len(estimates) else (None, None)
         outcome = outcomes.get((entry.base_file.path, entry.index_type))
         result = (
-            ("due", None, None, None, None)
+            ("due", None, index_bytes, seconds, None)
             if outcome is None
             else (
                 outcome.status.value,

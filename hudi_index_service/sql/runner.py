@@ -1,5 +1,6 @@
 """Runs index statements through the façade."""
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
@@ -50,6 +51,8 @@ from hudi_index_service.sql.statements import (
     TableStatement,
 )
 from hudi_index_service.table import IndexedTable
+
+log = logging.getLogger(__name__)
 
 _SEE_HUDI = "This is Hudi's message about one of its own indexes; see Hudi's documentation."
 
@@ -215,6 +218,8 @@ class StatementRunner:
                 partitions=_partitions(table, statement.where),
                 dry_run=statement.dry_run,
             )
+        for warning in () if build.estimate is None else build.estimate.warnings:
+            log.warning("%s", warning)
         return entries_frame(self._spark, build)
 
     def _show_indexing(self, statement: ShowIndexing) -> DataFrame:

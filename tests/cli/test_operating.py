@@ -54,7 +54,9 @@ def test_a_budgeted_build_leaves_the_rest_to_the_next(table: str, run: Run) -> N
     printed = run(*build, "--dry-run")
     assert "lucene  2026-01-02/" in printed
     assert "Would build 2 of 2 due entries from " in printed
-    assert "time: unknown, size: unknown." in printed
+    assert re.search(r"; time: about .* s .*with 2 tasks, size: about [\d,]+ bytes", printed)
+    assert re.search(r"\n  amount \(lucene\): [\d.]+ s on one core, [\d,]+ bytes\n", printed)
+    assert re.search(r"\nEstimated by indexing \d+ rows in a temporary folder\.\n", printed)
 
     printed = run(*build, "--max-files", "1")
     assert "Build 000001 stopped: 2 due, 1 built, 0 failed" in printed

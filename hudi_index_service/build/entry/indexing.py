@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_index_service.build.entry.extremes import Extremes
 from hudi_index_service.build.entry.parts import WHOLE, Part
@@ -104,37 +103,53 @@ class BaseFileIndexer:
     def index(self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part = WHOLE) -> Indexed:
         """Indexes the rows of a part, in a new folder below that of `scratch` or in memory."""
         path = self._base_file.path
+        with open_parquet(self._storage, path) as file:
+            # Checked for all columns: reads of rows found by the index do not see this footer.
+            refuse_legacy_calendar(file.metadata, source=path)
+            batches = read_columns(
+                file,
+                pa.schema([(spec.name, spec.type) for spec in columns]),
+                batch_rows=self._batch_rows,
+                source=path,
+                rows=part.rows(file.metadata.num_rows),
+            )
+            return self.index_batches(batches, columns, scratch, part)
+
+    def index_batches(
+        self,
+        batches: Generator[pa.RecordBatch, None, None],
+        columns: Sequence[ColumnSpec],
+        scratch: Scratch,
+        part: Part = WHOLE,
+    ) -> Indexed:
+        """Indexes the rows of a part, given as batches of these columns in row order."""
         extremes = {spec.name: Extremes() for spec in columns}
         # Keys of parts are not collected: they would have to be staged and joined.
         own_columns = indexed(columns)
         routed = own_columns if part.is_whole else ()
         keys = {spec.name: ValueKeys() for spec in routed if self._is_routed(spec)}
-        with open_parquet(self._storage, path) as file:
-            # Checked for all columns: reads of rows found by the index do not see this footer.
-            refuse_legacy_calendar(file.metadata, source=path)
-            known = {spec.name: extremes[spec.name] for spec in own_columns}
-            batches = self._batches(file, columns, part, known, keys)
-            builder = self._builder(own_columns, scratch, part)
-            values = self._values_writer(columns, scratch, part)
-            try:
-                with self._ready(batches) as ready:
-                    for batch in ready:
-                        builder.add(_of(own_columns, batch))
-                        if values is not None:
-                            values.add(batch)
-                        self._row_count.add(batch.num_rows)
-                built = builder.finish()
-                if values is None:
-                    return Indexed(built, extremes, keys)
-                nulls = {name: ColumnStatistics(n) for name, n in values.null_counts.items()}
-                built = replace(built, statistics={**nulls, **built.statistics})
-                return Indexed(built, extremes, keys, values.finish())
-            except BaseException:
-                builder.abort()
-                raise
-            finally:
-                if values is not None:
-                    values.close()
+        known = {spec.name: extremes[spec.name] for spec in own_columns}
+        builder = self._builder(own_columns, scratch, part)
+        values = self._values_writer(columns, scratch, part)
+        try:
+            with self._ready(_observed(batches, known, keys)) as ready:
+                for batch in ready:
+                    builder.add(_of(own_columns, batch))
+                    if values is not None:
+                        values.add(batch)
+                    self._row_count.add(batch.num_rows)
+            built = builder.finish()
+            if values is None:
+                return Indexed(built, extremes, keys)
+            nulls = {name: ColumnStatistics(n) for name, n in values.null_counts.items()}
+            built = replace(built, statistics={**nulls, **built.statistics})
+            return Indexed(built, extremes, keys, values.finish())
+        except BaseException:
+            builder.abort()
+            raise
+        finally:
+            if values is not None:
+                values.close()
 
     def _ready(
         self, batches: Generator[pa.RecordBatch, None, None]
@@ -167,29 +182,6 @@ class BaseFileIndexer:
         folder.mkdir()
         number = part.number
         return kind.builder(columns, folder, memory_mb=memory_mb, part=number, threads=threads)
-
-    def _batches(
-        self,
-        file: pq.ParquetFile,
-        columns: Sequence[ColumnSpec],
-        part: Part,
-        extremes: Mapping[str, Extremes],
-        keys: Mapping[str, ValueKeys],
-    ) -> Generator[pa.RecordBatch, None, None]:
-        batches = read_columns(
-            file,
-            pa.schema([(spec.name, spec.type) for spec in columns]),
-            batch_rows=self._batch_rows,
-            source=self._base_file.path,
-            rows=part.rows(file.metadata.num_rows),
-        )
-        with closing(batches):
-            for batch in batches:
-                for name, extreme in extremes.items():
-                    extreme.add(batch.column(name))
-                for name, key in keys.items():
-                    key.add(batch.column(name))
-                yield batch
 
     def _is_routed(self, spec: ColumnSpec) -> bool:
         return is_routed(spec.type) and self._kind.holds_values(spec)
@@ -247,3 +239,18 @@ def _of(columns: Sequence[ColumnSpec], batch: pa.RecordBatch) -> pa.RecordBatch:
     if len(columns) == batch.num_columns:
         return batch
     return batch.select([spec.name for spec in columns])
+
+
+def _observed(
+    batches: Generator[pa.RecordBatch, None, None],
+    extremes: Mapping[str, Extremes],
+    keys: Mapping[str, ValueKeys],
+) -> Generator[pa.RecordBatch, None, None]:
+    """The batches, each shown to what collects the columns' extremes and keys."""
+    with closing(batches):
+        for batch in batches:
+            for name, extreme in extremes.items():
+                extreme.add(batch.column(name))
+            for name, key in keys.items():
+                key.add(batch.column(name))
+            yield batch

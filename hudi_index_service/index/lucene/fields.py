@@ -17,6 +17,7 @@ from hudi_index_service.index.column_kinds import (
     is_wide_number,
     not_indexable,
 )
+from hudi_index_service.index.contract import ColumnSpec, SmallerOptions
 from hudi_index_service.index.lucene.text.analyzers import ANALYZERS, analyzer_name
 from hudi_index_service.predicate.comparison import is_binary, is_string
 
@@ -101,6 +102,14 @@ def _boolean(column: str, options: Mapping[str, str], name: str, *, default: str
             remedy=f"Write {default} (the default) or {other}.",
         )
     return value
+
+
+def smaller_options(column: ColumnSpec) -> SmallerOptions | None:
+    """For a text: its words instead of its whole values."""
+    if KEYWORD not in column.fields or not is_string(column.type):
+        return None
+    analyzer = text_analyzer(column.fields) or "standard"
+    return SmallerOptions({"analyzer": analyzer, "keyword": "false"}, "=, IN and ranges")
 
 
 def text_analyzer(fields: Sequence[str]) -> str | None:

@@ -14,6 +14,7 @@ from hudi_index_service.index.contract import (
     IndexReader,
     IndexType,
     PackedIndex,
+    SmallerOptions,
     StoredColumn,
 )
 from hudi_index_service.index.lucene.fields import (
@@ -22,6 +23,7 @@ from hudi_index_service.index.lucene.fields import (
     RANKED_PREFIX,
     WIDE_NUMBER,
     required_fields,
+    smaller_options,
     text_analyzer,
 )
 from hudi_index_service.index.lucene.lookup import known_lookup
@@ -113,6 +115,10 @@ class LuceneIndexType(IndexType):
     def holds_values(self, column: ColumnSpec) -> bool:
         """Not if the column is only analyzed."""
         return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
+
+    def smaller_options(self, column: ColumnSpec) -> SmallerOptions | None:
+        """See `hudi_index_service.index.lucene.fields.smaller_options`."""
+        return smaller_options(column)
 
     def together(self, readers: Sequence[IndexReader]) -> ManyReaders:
         """Asks them for few terms or points; see `hudi_index_service.index.lucene.reader`."""

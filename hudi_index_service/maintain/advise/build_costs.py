@@ -1,16 +1,20 @@
-"""Estimates the cost of building an index from the table's past builds."""
+"""Estimates the cost of building an index, for advice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_index_service.build.estimate import estimate
+from hudi_index_service.build.costs.estimate import estimate
+from hudi_index_service.build.costs.sample import Sample
+from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.columns import column_type, root_column
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.entries.requirements import Requirement, by_index_type, merged
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.maintain.advise.footers import Footers
 
 
@@ -21,9 +25,8 @@ class BuildCost:
     Attributes:
         files, read_bytes: Number of base files, and the bytes of the indexed columns in them.
         seconds, index_bytes: Time and size for the columns of all indexes, since an entry contains
-            them all; None if the table has no build to estimate from.
-        exact: Whether there were builds of exactly these columns; otherwise the estimate is scaled
-            by the bytes of the columns that were built.
+            them all; None if neither a build nor a sample tells them.
+        exact: Whether there were builds of exactly these columns; otherwise a sample was built.
     """
 
     files: int
@@ -35,53 +38,45 @@ class BuildCost:
 
 @dataclass(frozen=True, slots=True)
 class BuildCosts:
-    """Estimates build costs from build records.
+    """Estimates build costs from build records, or from a sample of the base files.
 
     Attributes:
+        requirements: What the live definitions require.
         records: The table's builds, newest first.
-        parallelism: Number of concurrent tasks.
+        executor: What would run the build.
     """
 
     base_files: Sequence[BaseFile]
     schema: pa.Schema
     footers: Footers
+    requirements: Sequence[Requirement]
     records: Sequence[BuildRecord]
-    parallelism: int
+    sample: Sample
+    executor: Executor
 
-    def of(self, index_type: str, columns: Sequence[str]) -> BuildCost:
-        """The cost of building an entry with these columns for each base file."""
-        specs = tuple(
-            ColumnSpec(name, column_type(self.schema, name) or pa.null(), ())
-            for name in sorted(columns)
+    def of(self, using: str, columns: Sequence[str]) -> BuildCost:
+        """The cost of building an entry for each base file, with these columns and all that the
+        definitions require."""
+        required = by_index_type(self.requirements).get(using, ())
+        present = [spec for each in required for spec in each.columns]
+        specs = merged([*present, *(self._spec(using, name) for name in columns)])
+        due = [DueEntry(each, using, specs, {}) for each in self.base_files]
+        total = estimate(
+            due,
+            self.records,
+            parallelism=self.executor.parallelism,
+            cores=self.executor.cores,
+            sample=self.sample,
         )
-        due = [DueEntry(each, index_type, specs, {}) for each in self.base_files]
-        read_bytes = self.footers.bytes({root_column(name) for name in columns})
-        total = estimate(due, self.records, parallelism=self.parallelism)
-        if total.seconds is not None:
-            return BuildCost(
-                len(due), round(read_bytes), total.seconds, total.index_bytes, exact=True
-            )
         return BuildCost(
-            len(due), round(read_bytes), *self._by_bytes(index_type, read_bytes), exact=False
+            len(due),
+            round(self.footers.bytes({root_column(spec.name) for spec in specs})),
+            total.seconds,
+            total.index_bytes,
+            exact=bool(total.builds),
         )
 
-    def _by_bytes(self, index_type: str, read_bytes: float) -> tuple[float | None, int | None]:
-        built_bytes = seconds = index_bytes = 0.0
-        total_bytes = sum(each.size for each in self.base_files)
-        for record in self.records:
-            for outcome in record.outcomes:
-                if outcome.get("status") != "built" or outcome.get("index_type") != index_type:
-                    continue
-                roots = {root_column(name) for name in outcome.get("columns") or ()}
-                size = float(outcome.get("bytes") or 0)
-                built_bytes += (
-                    size * self.footers.bytes(roots) / total_bytes if total_bytes else 0.0
-                )
-                seconds += float(outcome.get("seconds") or 0)
-                index_bytes += float(outcome.get("index_bytes") or 0)
-        if not built_bytes:
-            return None, None
-        return (
-            round(seconds / built_bytes * read_bytes / self.parallelism, 1),
-            round(index_bytes / built_bytes * read_bytes),
-        )
+    def _spec(self, using: str, name: str) -> ColumnSpec:
+        type = column_type(self.schema, name)
+        assert type is not None, "advice is about columns of the table"
+        return ColumnSpec(name, type, index_type(using).fields(name, type, {}))

@@ -91,11 +91,6 @@ class DefinedColumns:
 
     columns: dict[str, frozenset[str]]
 
-    @property
-    def all(self) -> frozenset[str]:
-        """Columns of any index."""
-        return frozenset().union(*self.columns.values())
-
     def on(self, columns: Collection[str]) -> tuple[str, ...]:
         """The indexes on all of these columns."""
         return tuple(name for name, each in self.columns.items() if each >= set(columns))
@@ -159,7 +154,7 @@ def _advice(
         return None
     if index_ms * _TIMES_CHEAPER > scan_ms:
         return None
-    build = costs.of(using, sorted(definitions.all.union(columns)))
+    build = costs.of(using, columns)
     saves = scan_ms - index_ms
     return IndexAdvice(
         columns,

@@ -4,12 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from hudi_index_service.build.costs.sample import Sample
+from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.entries.requirements import requirements
 from hudi_index_service.maintain.advise import Advice
 from hudi_index_service.maintain.advise.build_costs import BuildCosts
 from hudi_index_service.maintain.advise.footers import footers
@@ -57,7 +60,15 @@ def _advice(
     shapes = history.shapes(uri)
     facts = footers(table.storage, base_files)
     constants = load_constants(settings)
-    costs = BuildCosts(base_files, snapshot.schema, facts, records, settings.build.parallelism)
+    costs = BuildCosts(
+        base_files,
+        snapshot.schema,
+        facts,
+        requirements(definitions, snapshot.schema),
+        records,
+        Sample(table.storage, base_files, settings.build),
+        LocalExecutor(settings.build.parallelism),
+    )
     columns = {each.name: frozenset(column.name for column in each.columns) for each in definitions}
     return Advice(
         uri,

@@ -1,0 +1,208 @@
+"""A sample of the build: indexes some rows of some base files for real, in a temporary folder, and
+measures time and size. Nothing is written to the table.
+
+Each column is indexed alone. Together, columns take the same space, and about the same time.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Self, TypeVar
+
+import pyarrow as pa
+
+from hudi_index_service.build.costs.rate import Cost, Measurement
+from hudi_index_service.build.entry.indexing import BaseFileIndexer
+from hudi_index_service.build.entry.memory import prepare_worker
+from hudi_index_service.build.entry.scratch import Scratch
+from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.config import BuildSettings
+from hudi_index_service.hudi.files.base_file import read_columns
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, FileRange
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.storage.store import Storage
+
+_PIECES = 4
+_ROWS = 65_536
+"""Rows of a piece. With fewer, values that repeat seldom look unique, and Java is still cold."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Consecutive rows of a base file.
+
+    Attributes:
+        row_groups: The rows of each row group of the file.
+    """
+
+    base_file: BaseFile
+    rows: range
+    row_groups: tuple[range, ...]
+
+    @property
+    def total_rows(self) -> int:
+        return self.row_groups[-1].stop
+
+    def decoded_rows(self, end: int, *, whole_groups: bool) -> int:
+        """The rows that are decoded to read the piece up to row `end`: Arrow decodes a row group
+        from its start, and fetches it whole from a remote store."""
+        groups = [
+            each for each in self.row_groups if each.start < end and each.stop > self.rows.start
+        ]
+        last = groups[-1].stop if whole_groups else end
+        return last - groups[0].start
+
+
+class Sample:
+    """Rows of a table's base files, spread over files of all sizes and over the rows within them.
+
+    Args:
+        base_files: The base files to be indexed.
+    """
+
+    def __init__(
+        self, storage: Storage, base_files: Sequence[BaseFile], settings: BuildSettings
+    ) -> None:
+        self._storage = storage
+        self._base_files = base_files
+        self._settings = settings
+        self._costs: dict[tuple[str, ColumnSpec], Cost] = {}
+
+    @classmethod
+    def of(cls, storage: Storage, due: Iterable[DueEntry], settings: BuildSettings) -> Self:
+        """A sample of the base files of these entries."""
+        files = {entry.base_file.path: entry.base_file for entry in due}
+        return cls(storage, tuple(files.values()), settings)
+
+    @property
+    def rows(self) -> int:
+        """The number of sampled rows, at most: fewer are read of a column with large values."""
+        return sum(len(piece.rows) for piece in self._pieces)
+
+    def cost(self, index_type: str, column: ColumnSpec) -> Cost:
+        """The cost of a column in an index; measured once.
+
+        Raises:
+            NativeModuleMissing, WorkerMemoryTooSmall: the index cannot be built in this process.
+            PermissionDenied, StorageFailed, NeedsSpark, FileNotFoundError: a base file cannot be
+                read.
+            OSError: nothing can be written to the folder for temporary files.
+        """
+        key = (index_type, column)
+        if key not in self._costs:
+            self._costs[key] = self._measured(index_type, column)
+        return self._costs[key]
+
+    def values(self, column: pa.Field) -> Iterator[pa.Array]:
+        """The column's values in each piece of the sample. Raises what `cost` raises if a base file
+        cannot be read."""
+        for piece in self._pieces:
+            batches, _ = self._read(piece, column)
+            yield pa.concat_arrays([batch.column(0) for batch in batches])
+
+    def _measured(self, name: str, column: ColumnSpec) -> Cost:
+        kind = index_type(name)
+        kind.check_runtime()
+        prepare_worker(self._settings.memory_mb, runs_jvm=kind.runs_jvm)
+        measurements = []
+        for number, piece in enumerate(self._pieces):
+            batches, read_seconds = self._read(piece, pa.field(column.name, column.type))
+            if number == 0:  # the first time takes longer: Java compiles, and libraries are loaded
+                self._index(name, piece, batches, column)
+            started = perf_counter()
+            built = self._index(name, piece, batches, column)
+            seconds = perf_counter() - started + read_seconds
+            rows = sum(batch.num_rows for batch in batches)
+            share = piece.base_file.size * rows / piece.total_rows
+            measurements.append(Measurement(share, seconds, built))
+        return Cost.of(measurements)
+
+    def _index(
+        self, name: str, piece: _Piece, batches: Sequence[pa.RecordBatch], column: ColumnSpec
+    ) -> int:
+        """Indexes the batches. Returns the size of the index in bytes."""
+        indexer = BaseFileIndexer(
+            self._storage,
+            piece.base_file,
+            index_type(name),
+            memory_mb=self._settings.memory_mb,
+            batch_rows=self._settings.batch_rows,
+        )
+        with Scratch() as scratch:
+            return _size(indexer.index_batches(_each(batches), [column], scratch).built)
+
+    def _read(self, piece: _Piece, column: pa.Field) -> tuple[list[pa.RecordBatch], float]:
+        """The column's rows in a piece, as far as they fit into memory well, and the seconds that
+        reading them takes in a build, which skips none."""
+        started = perf_counter()
+        with open_parquet(self._storage, piece.base_file.path, piece.base_file.size) as file:
+            batches: list[pa.RecordBatch] = []
+            remaining = BATCH_BYTES
+            for batch in read_columns(
+                file,
+                pa.schema([column]),
+                batch_rows=self._settings.batch_rows,
+                source=piece.base_file.path,
+                rows=piece.rows,
+            ):
+                batches.append(batch)
+                remaining -= batch.nbytes
+                if remaining <= 0:
+                    break
+        seconds = perf_counter() - started
+        rows = sum(batch.num_rows for batch in batches)
+        decoded = piece.decoded_rows(
+            piece.rows.start + rows, whole_groups=not self._storage.is_local
+        )
+        return batches, seconds * rows / decoded
+
+    @cached_property
+    def _pieces(self) -> tuple[_Piece, ...]:
+        files = _spread(sorted(self._base_files, key=lambda each: (each.size, each.path)), _PIECES)
+        per_file = -(-_PIECES // max(1, len(files)))
+        pieces = []
+        for position, base_file in enumerate(files):
+            groups = self._row_groups(base_file)
+            total = groups[-1].stop if groups else 0
+            if total > _ROWS:
+                for number in range(per_file):
+                    start = total * (position * per_file + number) // (len(files) * per_file)
+                    rows = range(start, min(start + _ROWS, total))
+                    pieces.append(_Piece(base_file, rows, groups))
+            elif total:
+                pieces.append(_Piece(base_file, range(total), groups))
+        return tuple(pieces)
+
+    def _row_groups(self, base_file: BaseFile) -> tuple[range, ...]:
+        groups: list[range] = []
+        with open_parquet(self._storage, base_file.path, base_file.size) as file:
+            for number in range(file.metadata.num_row_groups):
+                start = groups[-1].stop if groups else 0
+                groups.append(range(start, start + file.metadata.row_group(number).num_rows))
+        return tuple(groups)
+
+
+def _spread(items: Sequence[T], most: int) -> list[T]:
+    """Up to `most` of the items, evenly spread, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[(len(items) - 1) * number // (most - 1)] for number in range(most)]
+
+
+def _each(batches: Sequence[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+    yield from batches
+
+
+def _size(built: BuiltIndex) -> int:
+    return sum(
+        len(file)
+        if isinstance(file, bytes)
+        else (file.length if isinstance(file, FileRange) else file.stat().st_size)
+        for file in built.files.values()
+    )

@@ -1,0 +1,155 @@
+"""The cost of a build before it runs: from a sample that is built for real, or from past builds."""
+
+import shutil
+import tempfile
+from math import sqrt
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.build.costs import sample
+from hudi_index_service.build.costs.estimate import Estimate
+from hudi_index_service.build.costs.rate import Rate
+from hudi_index_service.config import Settings
+from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.factory import index_type
+from tests.golden.table import Golden
+
+ROWS = 10_000
+
+
+@pytest.fixture(scope="module")
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """10,000 rows in one base file: unique names, a thousand cities, long texts."""
+    return golden("names_of_cities").put(tmp_path_factory.mktemp("estimates"))
+
+
+@pytest.fixture
+def table(written: Path, tmp_path: Path) -> IndexedTable:
+    path = shutil.copytree(written, tmp_path / "table")
+    return open_table(path, settings=Settings(cache_folder=tmp_path / "cache"))
+
+
+def estimated(table: IndexedTable) -> Estimate:
+    cost = table.build(strategy="all", dry_run=True).estimate
+    assert cost is not None
+    return cost
+
+
+@pytest.mark.parametrize("using", ["lucene", "btree"])
+def test_a_sample_tells_the_size_and_time_of_each_column(using: str, table: IndexedTable) -> None:
+    table.create_index("by_name", ["name", "amount", "city"], using=using)
+    before = sorted(Path(table.uri).rglob("*"))
+    temporary = sorted(Path(tempfile.gettempdir()).glob("hudi-index-build-*"))
+
+    cost = estimated(table)
+
+    assert (cost.files, cost.sampled_rows, cost.builds) == (1, ROWS, ())
+    assert {each.column for each in cost.columns} == {"name", "amount", "city"}
+    assert all(each.seconds > 0 and each.index_type == using for each in cost.columns)
+    assert sum(each.index_bytes for each in cost.columns) == pytest.approx(cost.index_bytes, abs=2)
+    assert cost.seconds is not None
+    assert cost.warnings == ()
+    # Nothing is left behind.
+    assert sorted(Path(table.uri).rglob("*")) == before
+    assert sorted(Path(tempfile.gettempdir()).glob("hudi-index-build-*")) == temporary
+
+    built = table.build(strategy="all").built[0]
+    assert cost.index_bytes == pytest.approx(built.index_bytes, rel=0.2)
+
+
+def test_pieces_of_a_large_base_file_tell_the_spread(
+    table: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample, "_ROWS", 1_000)
+    table.create_index("by_name", ["name"])
+
+    cost = estimated(table)
+
+    assert cost.sampled_rows == 4_000
+    assert cost.index_bytes_error is not None
+    assert cost.seconds_error is not None
+    assert cost.index_bytes is not None
+    assert 0 < cost.index_bytes_error < cost.index_bytes
+
+
+def test_files_of_all_sizes_are_sampled(golden: Golden, tmp_path: Path) -> None:
+    table = open_table(golden("hundred_base_files").put(tmp_path / "table"))
+    table.create_index("by_amount", ["amount"], using="btree")
+
+    cost = estimated(table)
+
+    assert (cost.files, cost.sampled_rows) == (100, 8)
+    assert len(cost.entries) == 100
+    assert sum(size for _, size in cost.entries) == pytest.approx(cost.index_bytes, rel=0.01)
+
+
+def test_a_large_index_is_named_with_what_makes_it_smaller(golden: Golden, tmp_path: Path) -> None:
+    table = open_table(golden("names_in_small_pages").put(tmp_path / "table"))
+    table.create_index("by_all", ["id", "name", "text", "amount", "_hoodie_commit_seqno"])
+
+    cost = estimated(table)
+
+    assert cost.size_ratio is not None
+    assert cost.size_ratio > 0.5
+    assert cost.warnings[0] == (
+        f"The index will take {cost.size_ratio:.0%} of the space of its base files."
+    )
+    (name,) = (each for each in cost.smaller if each.column == "name")
+    assert name.smaller_bytes < name.index_bytes
+    assert str(name) == (
+        f"name takes about {name.index_bytes:,} bytes (lucene); in an index of type btree it "
+        f"would take about {name.smaller_bytes:,}, but would not answer patterns that begin "
+        "with %."
+    )
+    assert cost.to_dict()["warnings"] == cost.warnings
+
+
+def test_words_instead_of_whole_values_are_smaller() -> None:
+    column = ColumnSpec("name", pa.string(), ("keyword", "text:english"))
+    options = index_type("lucene").smaller_options(column)
+    assert options is not None
+    assert options.options == {"analyzer": "english", "keyword": "false"}
+    numbers = ColumnSpec("amount", pa.int64(), ("number",))
+    assert index_type("lucene").smaller_options(numbers) is None
+    assert index_type("btree").smaller_options(column) is None
+
+
+def test_an_estimate_says_why_it_knows_nothing(table: IndexedTable) -> None:
+    table.create_index("by_name", ["name"])
+    (base_file,) = Path(table.uri).glob("*.parquet")
+    base_file.write_bytes(b"PAR1" + b"\0" * (base_file.stat().st_size - 8) + b"PAR1")
+
+    cost = estimated(table)
+
+    assert (cost.seconds, cost.index_bytes, cost.columns) == (None, None, ())
+    assert cost.unknown is not None
+    assert "is not a readable Parquet file" in cost.unknown
+
+
+def test_past_builds_go_before_a_sample(table: IndexedTable) -> None:
+    table.create_index("by_name", ["name"])
+    built = table.build(strategy="all").built[0]
+    shutil.rmtree(Path(table.uri, ".hoodie/.index/lucene"))
+
+    cost = estimated(table)
+    assert (cost.builds, cost.sampled_rows, cost.columns) == (("000001",), 0, ())
+    assert cost.index_bytes == built.index_bytes
+
+    table.create_index("by_city", [Column(name="city")])
+    assert estimated(table).sampled_rows == ROWS
+
+
+def test_the_error_of_a_rate_follows_from_how_measurements_differ() -> None:
+    assert Rate.of([100, 200], [10, 20]) == Rate(0.1, 0.0)
+    assert Rate.of([100], [10]) == Rate(0.1, None)
+    assert Rate.of([], []) == Rate(0.0, None)
+
+    rate = Rate.of([100, 100], [10, 30])
+    assert rate.mean == 0.2
+    assert rate.error == pytest.approx(2 * sqrt((100 + 100) * 2) / 200)
+
+    assert Rate.sum([Rate(1, 0.25), Rate(2, 0.5)]) == Rate(3, 0.75)
+    assert Rate.sum([Rate(1, 0.25), Rate(2, None)]) == Rate(3, None)
