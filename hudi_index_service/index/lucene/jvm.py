@@ -60,6 +60,15 @@ def require() -> Any:
         return _module()
 
 
+def required_java() -> int | None:
+    """The major version of Java that the installed PyLucene needs; None if it is not installed."""
+    with suppress(
+        NativeModuleMissing
+    ):  # its module for Java is loaded first, and tells all the same
+        require()
+    return getattr(sys.modules.get("lucene.libjvm"), "JAVA_MAJOR", None)
+
+
 def attach() -> Any:
     """Starts the JVM if needed, attaches this thread to it until the thread ends, and returns the
     `lucene` module.
