@@ -16,6 +16,7 @@ from hudi_index_service import config
 from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.partition_condition import partitions_where
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.entries.requirements import Requirement, requirements
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from hudi_index_service.maintain.advise import Advice
     from hudi_index_service.maintain.clean import Cleaning
     from hudi_index_service.maintain.drop import Dropped
+    from hudi_index_service.maintain.propose import Proposal
     from hudi_index_service.maintain.status import TableStatus
     from hudi_index_service.maintain.verify import Verification
     from hudi_index_service.optimizer.history.record import HistoryShape
@@ -499,6 +501,35 @@ class IndexedTable:
         """The outcome of this user's queries on the table, by shape (columns and operators, without
         literals), the most recent first. See the section `history` of the settings."""
         return stored_history(self._settings).shapes(self.uri)
+
+    def propose(
+        self,
+        *,
+        using: str = "btree",
+        add: Sequence[str | Column] = (),
+        drop: Sequence[str] = (),
+    ) -> "Proposal":
+        """Proposes columns to index, for a table without queries to learn from: each column with
+        the reason for or against it, and what it costs by a sample built for real. Changes nothing.
+
+        Args:
+            using: The index type. btree needs no Java and takes least space; lucene also answers
+                patterns in the middle of a text.
+            add, drop: Columns to index (with options, in an index of type lucene), and to leave
+                out, whatever speaks for or against them.
+
+        Raises:
+            ColumnNotFound, ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown,
+            TableFeatureUnsupported, PermissionDenied, SnapshotChanged: see
+            `maintain.propose.table.propose`.
+        """
+        from hudi_index_service.maintain.propose.table import Choice, propose
+
+        require_list(add, "add")
+        require_list(drop, "drop")
+        columns = [Column(name=each) if isinstance(each, str) else each for each in add]
+        choice = Choice(using, columns, drop)
+        return propose(self._table, self.indexes(), self._executor(), self._settings, choice)
 
     def advise(self) -> "Advice":
         """Advice on making queries cheaper: columns to index, unused indexes, writer settings, each

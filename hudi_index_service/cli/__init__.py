@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from hudi_index_service import __version__, config
-from hudi_index_service.cli.begin import doctor
+from hudi_index_service.cli.begin import doctor, init
 from hudi_index_service.cli.build import build, cancel, refresh, status
 from hudi_index_service.cli.console import complain, error_line
 from hudi_index_service.cli.define import alter, create, drop, show
@@ -32,7 +32,7 @@ app = typer.Typer(
 )
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    doctor,
+    *(doctor, init),
     *(create, alter, refresh, drop, show, status, build, cancel),
     *(query, search, locate, explain, sql),
     *(history, forget, advise),

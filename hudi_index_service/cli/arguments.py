@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hudi_index_service import Column
 from hudi_index_service.cli.output import Format
 
 
@@ -60,3 +61,10 @@ AsOfOption = Annotated[
 QueryTypeOption = Annotated[
     QueryType, typer.Option(help="snapshot, or read_optimized to read only base files.")
 ]
+
+
+def parse_column(text: str) -> Column:
+    """A column as commands take it: ``msg``, or ``msg:analyzer=standard,keyword=false``."""
+    name, _, options = text.partition(":")
+    pairs = [option.partition("=") for option in options.split(",") if option]
+    return Column(name=name, options={key: value for key, _, value in pairs})

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_index_service import Column, open_table
-from hudi_index_service.cli.arguments import OutputOption, TableArgument
+from hudi_index_service import open_table
+from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
 from hudi_index_service.cli.reports import definition_line, drop_lines
@@ -35,7 +35,7 @@ def create(
     """Define an index; `build` or the hook fills it."""
     definition = open_table(table).create_index(
         name,
-        [_column(text) for text in columns],
+        [parse_column(text) for text in columns],
         include=include or (),
         using=using or "lucene",
         if_not_exists=if_not_exists,
@@ -70,9 +70,9 @@ def alter(
     """Change an index; `refresh` brings its entries up to date."""
     definition = open_table(table).alter_index(
         name,
-        add=[_column(text) for text in add or ()],
+        add=[parse_column(text) for text in add or ()],
         drop=drop or (),
-        options={column.name: column.options for column in map(_column, changed or ())},
+        options={column.name: column.options for column in map(parse_column, changed or ())},
         rename_to=rename_to,
     )
     _print_definition(definition, output)
@@ -142,9 +142,3 @@ def _purged(dropped: Dropped) -> dict[str, int] | None:
         return None
     cleaning = dropped.purge.cleaning
     return {"files": len(cleaning.removals), "bytes": cleaning.bytes}
-
-
-def _column(text: str) -> Column:
-    name, _, options = text.partition(":")
-    pairs = [option.partition("=") for option in options.split(",") if option]
-    return Column(name=name, options={key: value for key, _, value in pairs})

@@ -152,8 +152,7 @@ def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
 
 def _estimate_lines(cost: Estimate, due: int) -> Iterator[str]:
     yield (
-        f"Would build {cost.files} of {due} due entries from {cost.bytes:,} bytes; "
-        f"{_amounts(cost)}."
+        f"Would build {cost.files} of {due} due entries from {cost.bytes:,} bytes; {amounts(cost)}."
     )
     for column in cost.columns:
         yield (
@@ -165,7 +164,7 @@ def _estimate_lines(cost: Estimate, due: int) -> Iterator[str]:
     yield from cost.warnings
 
 
-def _amounts(cost: Estimate) -> str:
+def amounts(cost: Estimate) -> str:
     """Time and size with their spread, or why they are unknown."""
     if cost.seconds is None or cost.index_bytes is None:
         return f"time and size are unknown: {first_line(cost.unknown)}"

@@ -10,9 +10,9 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.cli import main
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import SnapshotChanged
+from hudi_index_service.hudi.files.footers import FooterColumn, Footers, footers
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.maintain.advise import table as advise_table
-from hudi_index_service.maintain.advise.footers import FooterColumn, Footers, footers
 from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
 from hudi_index_service.maintain.advise.writing import CodecCost, measured_codecs, writer_settings
 from hudi_index_service.optimizer.cost.constants import Constants
@@ -250,7 +250,7 @@ def test_good_writer_settings_are_kept(
 
 
 def test_codecs_are_measured_on_the_tables_rows(table: IndexedTable) -> None:
-    from hudi_index_service.maintain.advise.footers import footers
+    from hudi_index_service.hudi.files.footers import footers
 
     storage = table.hudi_table.storage
     found = footers(storage, table.hudi_table.snapshot().base_files())

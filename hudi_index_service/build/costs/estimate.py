@@ -13,6 +13,9 @@ from hudi_index_service.build.entry.parts import LEAST_BYTES, part_counts
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.entries.requirements import Requirement, by_index_type, merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +85,28 @@ class Estimate:
         if not self.is_large:
             return ()
         size = f"The index will take {self.size_ratio:.0%} of the space of its base files."
-        return size, *(str(each) for each in self.smaller)
+        if self.smaller or not self.columns:
+            return size, *(str(each) for each in self.smaller)
+        largest = max(self.columns, key=lambda each: each.index_bytes)
+        return size, f"Most of it is for {largest.column}: {largest.index_bytes:,} bytes."
 
     def to_dict(self) -> dict[str, Any]:
         """The form printed as JSON, with the attributes' names, except `entries`."""
         fields = {**asdict(self), "warnings": self.warnings}
         del fields["entries"]
         return fields
+
+
+def due_with(
+    base_files: Iterable[BaseFile],
+    requirements: Iterable[Requirement],
+    using: str,
+    columns: Iterable[ColumnSpec],
+) -> list[DueEntry]:
+    """The entries of an index type that would be due if these columns were required, too."""
+    required = by_index_type(requirements).get(using, ())
+    specs = merged([*(spec for each in required for spec in each.columns), *columns])
+    return [DueEntry(each, using, specs, {}) for each in base_files]
 
 
 def estimate(

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_index_service.build.costs.estimate import estimate
+from hudi_index_service.build.costs.estimate import due_with, estimate
 from hudi_index_service.build.costs.sample import Sample
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.columns import column_type, root_column
+from hudi_index_service.hudi.files.footers import Footers
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.requirements import Requirement, by_index_type, merged
+from hudi_index_service.index.entries.requirements import Requirement
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.maintain.advise.footers import Footers
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,9 @@ class BuildCosts:
     def of(self, using: str, columns: Sequence[str]) -> BuildCost:
         """The cost of building an entry for each base file, with these columns and all that the
         definitions require."""
-        required = by_index_type(self.requirements).get(using, ())
-        present = [spec for each in required for spec in each.columns]
-        specs = merged([*present, *(self._spec(using, name) for name in columns)])
-        due = [DueEntry(each, using, specs, {}) for each in self.base_files]
+        specs = [self._spec(using, name) for name in columns]
+        due = due_with(self.base_files, self.requirements, using, specs)
+        read = {root_column(spec.name) for entry in due[:1] for spec in entry.columns}
         total = estimate(
             due,
             self.records,
@@ -70,7 +68,7 @@ class BuildCosts:
         )
         return BuildCost(
             len(due),
-            round(self.footers.bytes({root_column(spec.name) for spec in specs})),
+            round(self.footers.bytes(read)),
             total.seconds,
             total.index_bytes,
             exact=bool(total.builds),

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_type
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
+from hudi_index_service.hudi.files.footers import Footers
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.maintain.advise.build_costs import BuildCost, BuildCosts
-from hudi_index_service.maintain.advise.footers import Footers
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.decide import are_few

@@ -9,13 +9,13 @@ from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.hudi.files.footers import footers
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import requirements
 from hudi_index_service.maintain.advise import Advice
 from hudi_index_service.maintain.advise.build_costs import BuildCosts
-from hudi_index_service.maintain.advise.footers import footers
 from hudi_index_service.maintain.advise.new_indexes import DefinedColumns, columns_to_index
 from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
 from hudi_index_service.maintain.advise.writing import measured_codecs, writer_settings
