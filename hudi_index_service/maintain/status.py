@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, overload
 
+from hudi_index_service import notebook
 from hudi_index_service.build.record import BuildRecord, BuildRecords, BuildState
 from hudi_index_service.build.retry import FailedEntry
 from hudi_index_service.build.strategy import Strategy, selector
@@ -150,6 +151,24 @@ class TableStatus(Sequence[IndexStatus]):
         indexes = ", ".join(map(repr, self.indexes)) or "no index"
         build = "" if self.build is None else f", build {self.build.id} {self.build.state}"
         return f"<TableStatus of {self.uri}: {indexes}{build}>"
+
+    def _repr_html_(self) -> str:
+        """The indexes as a table, for a notebook."""
+        build = "no build" if self.build is None else f"build {self.build.id} {self.build.state}"
+        names = ("index", "type", "columns", "covered", "base files", "due", "bytes")
+        rows = (
+            (
+                each.definition.name,
+                each.index_type,
+                [column.name for column in each.definition.columns],
+                f"{each.coverage:.1%}",
+                each.base_files,
+                each.due,
+                each.index_bytes,
+            )
+            for each in self.indexes
+        )
+        return notebook.table(names, rows, caption=f"{self.uri}, {build}")
 
     @overload
     def __getitem__(self, index: int) -> IndexStatus: ...

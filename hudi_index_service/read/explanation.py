@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_index_service import notebook
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
@@ -56,6 +57,10 @@ class Explanation:
     def __repr__(self) -> str:
         plan = self.reader if self.plan is None else repr(self.plan)
         return f"<Explanation of {self.where or 'every row'}: {plan}>"
+
+    def _repr_html_(self) -> str:
+        """The text for people, for a notebook."""
+        return notebook.preformatted(str(self))
 
     @property
     def uses_index(self) -> bool:

@@ -3,12 +3,16 @@
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from hudi_index_service import notebook
 from hudi_index_service.errors import (
+    ConfigInvalid,
     PredicateUnsupported,
     RowIdsUnavailable,
     SnapshotChanged,
@@ -27,6 +31,8 @@ from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index_service.hudi.spark import SparkHudiReader
@@ -83,6 +89,17 @@ class Scan:
         suffix = "".join(f", {name}={value!r}" for name, value in args.items() if value is not None)
         return f"<Scan where {self._where or 'every row'}{suffix}>"
 
+    def _repr_html_(self) -> str:
+        """The query, and what its last run read, for a notebook; runs nothing."""
+        rows = [
+            ("where", self._where or "(every row)"),
+            ("columns", self._binding.columns or "(all)"),
+            ("limit", "(none)" if self._limit is None else self._limit),
+        ]
+        if self._statistics is not None:
+            rows.append(("rows of the last run", self._statistics.rows_returned))
+        return notebook.table(("Scan", ""), rows)
+
     @property
     def columns(self) -> list[str]:
         """Names of the output columns, in order."""
@@ -116,6 +133,40 @@ class Scan:
                 yield batch
             if left == 0:
                 return
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows of `to_batches`, in the form in which libraries exchange Arrow data: DuckDB,
+        Polars, pandas and pyarrow take a scan as it is. Planning, and reading the first batch,
+        raise what `to_arrow` raises; the library reports errors of later batches in its own way.
+        """
+        batches = self.to_batches()
+        first = next(batches, None)
+        schema = self._output() if first is None else first.schema
+        rows = batches if first is None else chain([first], batches)
+        reader = pa.RecordBatchReader.from_batches(schema, rows)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows of `to_arrow` as a pandas DataFrame, converted by pyarrow: NULLs make integers
+        floating-point numbers, for example. Needs the extra ``pandas``.
+
+        Raises:
+            ConfigInvalid: pandas is not installed.
+        """
+        _require("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """The rows of `to_arrow` as a Polars DataFrame, without a copy where Polars can. Needs the
+        extra ``polars``.
+
+        Raises:
+            ConfigInvalid: Polars is not installed.
+        """
+        _require("polars")
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
 
     def to_spark(self, spark: "SparkSession") -> "DataFrame":
         """The same rows as a DataFrame whose tasks read them; no row passes through the driver. The
@@ -294,5 +345,17 @@ class Scan:
         return spark.read(self._output_names(), self._where, limit=self._limit)
 
     def _output_names(self) -> list[str]:
+        return list(self._output().names)
+
+    def _output(self) -> pa.Schema:
         every_row = replace(self._binding, where=None)
-        return list(every_row.to(self._planner.schema()).output.names)
+        return every_row.to(self._planner.schema()).output
+
+
+def _require(package: str) -> None:
+    """Raises ConfigInvalid if an optional package is not installed."""
+    if find_spec(package) is None:
+        raise ConfigInvalid(
+            f"The package {package} is not installed.",
+            remedy=f"Install it: pip install 'hudi-index-service[{package}]'.",
+        )
