@@ -13,6 +13,7 @@ from hudi_index_service.build.costs import sample
 from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.costs.rate import Rate
 from hudi_index_service.config import Settings
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from tests.golden.table import Golden
@@ -73,6 +74,17 @@ def test_pieces_of_a_large_base_file_tell_the_spread(
     assert cost.seconds_error is not None
     assert cost.index_bytes is not None
     assert 0 < cost.index_bytes_error < cost.index_bytes
+
+
+def test_reading_is_timed_by_what_a_build_would_decode() -> None:
+    groups = (range(0, 100), range(100, 250), range(250, 300))
+    base_file = BaseFile("a.parquet", "", "a", "1", 3_000)
+    piece = sample._Piece(base_file, range(120, 260), groups)
+
+    assert piece.decoded_rows(200, whole_groups=False) == 100
+    assert piece.decoded_rows(260, whole_groups=False) == 160
+    assert piece.decoded_rows(200, whole_groups=True) == 150
+    assert piece.decoded_rows(260, whole_groups=True) == 200
 
 
 def test_files_of_all_sizes_are_sampled(golden: Golden, tmp_path: Path) -> None:

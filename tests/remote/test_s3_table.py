@@ -7,6 +7,8 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.doctor.check import Status
+from hudi_index_service.doctor.table import table_checks
 from hudi_index_service.errors import (
     NotAHudiTable,
     PermissionDenied,
@@ -81,6 +83,27 @@ def test_credentials_and_endpoint_from_the_environment(
         monkeypatch.setenv(f"AWS_{key.upper()}", value)
     table = open_table(copies.uri, settings=settings)
     assert table.scan("amount = 900").to_arrow().num_rows == 1
+
+
+def test_a_table_is_checked_and_sized_without_a_trace(
+    copies: Copies, s3: S3Server, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in s3.options.items():
+        monkeypatch.setenv(f"AWS_{key.upper()}", value)
+    storage = Storage(copies.uri)
+    before = sorted(each.path for each in storage.files())
+
+    checks = {each.name: each for each in table_checks(copies.uri)}
+    proposal = open_table(copies.uri, settings=settings).propose()
+    local = open_table(copies.local, settings=settings).propose()
+
+    assert all(each.status is Status.OK for each in checks.values())
+    assert "never replaces one" in checks["writing"].detail
+    assert [each.reason for each in proposal.columns] == [each.reason for each in local.columns]
+    assert proposal.estimate is not None
+    assert local.estimate is not None
+    assert proposal.estimate.index_bytes == local.estimate.index_bytes
+    assert sorted(each.path for each in storage.files()) == before
 
 
 def test_warm_query_requests_only_listings_and_pages(remote, copies: Copies, s3: S3Server) -> None:
