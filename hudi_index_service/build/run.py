@@ -495,6 +495,7 @@ def _report(build: Build) -> dict[str, Any]:
                 "status": each.status.value,
                 "bytes": entries[each.path, each.index_type].base_file.size,
                 "columns": [c.name for c in entries[each.path, each.index_type].columns],
+                "fields": [c.fields for c in entries[each.path, each.index_type].columns],
             }
             for each in build.outcomes
         ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.costs import sample
 from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.costs.rate import Rate
@@ -150,8 +150,11 @@ def test_past_builds_go_before_a_sample(table: IndexedTable) -> None:
     assert (cost.builds, cost.sampled_rows, cost.columns) == (("000001",), 0, ())
     assert cost.index_bytes == built.index_bytes
 
-    table.create_index("by_city", [Column(name="city")])
-    assert estimated(table).sampled_rows == ROWS
+    table.alter_index("by_name", options={"name": {"analyzer": "standard"}})
+    with_words = estimated(table)
+    assert (with_words.builds, with_words.sampled_rows) == ((), ROWS)
+    assert with_words.index_bytes is not None
+    assert with_words.index_bytes > 1.2 * built.index_bytes
 
 
 def test_the_error_of_a_rate_follows_from_how_measurements_differ() -> None:

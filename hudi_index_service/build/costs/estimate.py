@@ -151,7 +151,7 @@ def estimate(
 
 
 def _kind(entry: DueEntry) -> Kind:
-    return entry.index_type, tuple(column.name for column in entry.columns)
+    return entry.index_type, tuple((column.name, column.fields) for column in entry.columns)
 
 
 def _cost(entry: DueEntry, sample: Sample) -> Cost:

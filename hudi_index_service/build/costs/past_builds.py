@@ -3,14 +3,16 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hudi_index_service.build.costs.rate import Cost, Measurement
 from hudi_index_service.build.record import BuildRecord
 
 _RECORDS = 20
 
-Kind = tuple[str, tuple[str, ...]]
-"""Index type and columns: entries that share both cost about the same per byte of base file."""
+Kind = tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]
+"""Index type, and columns with their fields: entries that share both cost about the same per byte
+of base file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def past_costs(kinds: Collection[Kind], records: Iterable[BuildRecord]) -> PastC
             break
         used = False
         for outcome in record.outcomes:
-            kind = (str(outcome.get("index_type")), tuple(outcome.get("columns") or ()))
+            kind = _kind(outcome)
             if outcome.get("status") == "built" and outcome.get("bytes") and kind in kinds:
                 measurements[kind].append(
                     Measurement(outcome["bytes"], outcome["seconds"], outcome["index_bytes"])
@@ -44,3 +46,11 @@ def past_costs(kinds: Collection[Kind], records: Iterable[BuildRecord]) -> PastC
         if used:
             builds.append(record.id)
     return PastCosts({kind: Cost.of(each) for kind, each in measurements.items()}, tuple(builds))
+
+
+def _kind(outcome: Mapping[str, Any]) -> Kind:
+    """The kind of entry of a recorded outcome. Records of older releases have no fields, and equal
+    no kind."""
+    names, fields = outcome.get("columns") or (), outcome.get("fields") or ()
+    columns = tuple((name, tuple(each)) for name, each in zip(names, fields, strict=False))
+    return str(outcome.get("index_type")), columns
