@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.record import BuildState
 from hudi_index_service.build.run import Build
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.console import progress_bar
@@ -60,8 +61,9 @@ def init(
         )
         result: Build | None = None
         lines = list(_proposal_lines(proposal))
-        if proposal.indexes and (yes or _is_terminal()):
-            if output in (None, Format.TEXT):
+        as_text = output in (None, Format.TEXT)
+        if proposal.indexes and (yes or (as_text and _is_terminal())):
+            if as_text:
                 print("\n".join(lines))
                 lines = []
             if yes or typer.confirm("Define and build this?", err=True):
@@ -75,6 +77,8 @@ def init(
     _report(proposal, result, lines, output)
     if result is not None:
         result.raise_for_failures()
+        if result.state is BuildState.CANCELLED:
+            raise typer.Exit(1)
 
 
 def _proposal_lines(proposal: Proposal) -> Iterator[str]:

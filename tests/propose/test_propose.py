@@ -15,7 +15,7 @@ from hudi_index_service.errors import (
     IndexTypeUnknown,
 )
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.maintain.propose import Proposal
+from hudi_index_service.maintain.propose import ColumnProposal, Proposal
 from hudi_index_service.maintain.propose.rules import Candidate, Verdict
 from hudi_index_service.maintain.propose.values import SampledValues, sampled_values
 from tests.golden.table import Golden
@@ -44,13 +44,13 @@ def test_selective_columns_are_proposed_with_reason_and_cost(table: IndexedTable
         "id": "the record key",
         "name": "different in each sampled row",
         "city": "about 1,000 values, each in about 10 of 10,000 rows",
-        "text": "long texts, 512 bytes on average (one word)",
+        "text": "long texts, 512 bytes on average",
         "amount": "different in each sampled row",
         "odd": "btree cannot hold this type",
         "ts": "the same in all sampled rows",
     }
     costs = {each.name: each.index_bytes for each in proposal.columns}
-    assert all((costs[name] is None) == (name in ("odd", "ts")) for name in costs)
+    assert {name for name in costs if costs[name] is None} == {"text", "odd", "ts"}
     assert proposal.estimate is not None
     proposed = sum(each.index_bytes or 0 for each in proposal.columns if each.using)
     assert proposal.estimate.index_bytes == pytest.approx(proposed, abs=4)
@@ -166,6 +166,18 @@ def verdict(values: pa.Array, rows: int = MILLION) -> Verdict:
 def test_what_speaks_for_or_against_a_column(values: pa.Array, expected: bool, words: str) -> None:
     found = verdict(values)
     assert (found.yes, words in found.reason) == (expected, True), found.reason
+
+
+def test_a_text_that_is_left_out_says_how_to_search_its_words() -> None:
+    assert verdict(pa.array([f"the car {number} is sold" for number in range(1_000)])).is_text
+    assert not verdict(pa.array(["x" * 300 + str(number) for number in range(1_000)])).is_text
+
+    options = {"analyzer": "standard", "keyword": "false"}
+    left_out = ColumnProposal("msg", "string", None, "long texts", options, 1.25, 12_000)
+    assert left_out.line() == (
+        "no       msg (string): long texts. 1.2 s on one core, 12,000 bytes. "
+        "For full-text search: --add msg:analyzer=standard,keyword=false"
+    )
 
 
 def test_a_small_table_has_no_pages_to_skip() -> None:

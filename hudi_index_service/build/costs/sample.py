@@ -18,6 +18,7 @@ from hudi_index_service.build.entry.memory import prepare_worker
 from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.config import BuildSettings
+from hudi_index_service.errors import BuildFailed, IndexServiceError
 from hudi_index_service.hudi.files.base_file import read_columns
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
@@ -92,6 +93,7 @@ class Sample:
             NativeModuleMissing, WorkerMemoryTooSmall: the index cannot be built in this process.
             PermissionDenied, StorageFailed, NeedsSpark, FileNotFoundError: a base file cannot be
                 read.
+            BuildFailed: these rows cannot be indexed.
             OSError: nothing can be written to the folder for temporary files.
         """
         key = (index_type, column)
@@ -134,8 +136,16 @@ class Sample:
             memory_mb=self._settings.memory_mb,
             batch_rows=self._settings.batch_rows,
         )
-        with Scratch() as scratch:
-            return _size(indexer.index_batches(_each(batches), [column], scratch).built)
+        try:
+            with Scratch() as scratch:
+                return _size(indexer.index_batches(_each(batches), [column], scratch).built)
+        except (IndexServiceError, OSError):
+            raise
+        except Exception as error:  # native libraries may raise anything
+            raise BuildFailed(
+                f"{piece.base_file.path}: {column.name} cannot be indexed by {name}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
     def _read(self, piece: _Piece, column: pa.Field) -> tuple[list[pa.RecordBatch], float]:
         """The column's rows in a piece, as far as they fit into memory well, and the seconds that
@@ -143,7 +153,7 @@ class Sample:
         started = perf_counter()
         with open_parquet(self._storage, piece.base_file.path, piece.base_file.size) as file:
             batches: list[pa.RecordBatch] = []
-            remaining = BATCH_BYTES
+            end, remaining = piece.rows.start, BATCH_BYTES
             for batch in read_columns(
                 file,
                 pa.schema([column]),
@@ -151,15 +161,16 @@ class Sample:
                 source=piece.base_file.path,
                 rows=piece.rows,
             ):
+                end += batch.num_rows
+                if batch.nbytes > remaining:
+                    fitting = batch.num_rows * remaining // batch.nbytes
+                    batches.append(batch.slice(0, max(1, fitting)))
+                    break
                 batches.append(batch)
                 remaining -= batch.nbytes
-                if remaining <= 0:
-                    break
         seconds = perf_counter() - started
         rows = sum(batch.num_rows for batch in batches)
-        decoded = piece.decoded_rows(
-            piece.rows.start + rows, whole_groups=not self._storage.is_local
-        )
+        decoded = piece.decoded_rows(end, whole_groups=not self._storage.is_local)
         return batches, seconds * rows / decoded
 
     @cached_property

@@ -16,6 +16,7 @@ from hudi_index_service.optimizer.decide import are_few
 from hudi_index_service.predicate.comparison import is_binary
 
 _LONG_BYTES = 200  # longer texts are read, not compared
+_FEWEST_WORDS = 2  # of a text that words are searched in
 _SENTENCE_WORDS = 4
 _DISTINCT_SENTENCES = 0.5  # of those sampled; texts that repeat more often are rather names
 _LONG_BINARY_BYTES = 64
@@ -123,8 +124,9 @@ def _payload(candidate: Candidate) -> Verdict | None:
     )
     if values.mean_bytes < _LONG_BYTES and not is_sentence:
         return None
-    words = f"{values.mean_words:,.0f} words" if values.mean_words >= 2 else "one word"
-    return Verdict(False, f"long texts, {length} ({words})", is_text=True)
+    if values.mean_words < _FEWEST_WORDS:
+        return Verdict(False, f"long texts, {length}")
+    return Verdict(False, f"long texts, {length} ({values.mean_words:,.0f} words)", is_text=True)
 
 
 def _few_values(candidate: Candidate) -> Verdict | None:

@@ -11,7 +11,7 @@ from hudi_index_service.build.costs.sample import Sample
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.columns import column_name, column_path, find_column
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import NativeModuleMissing, NeedsSpark
+from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpark
 from hudi_index_service.hudi.files.footers import Footers, footers
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
 from hudi_index_service.index.contract import ColumnSpec
@@ -165,7 +165,7 @@ class _Proposer:
             return column
         try:
             cost = self._sample.cost(using, self._spec(using, column.name, column.options))
-        except NativeModuleMissing:  # the estimate of the whole says so
+        except (BuildFailed, NativeModuleMissing):  # the estimate of the whole gives the reason
             return column
         size = sum(each.size for each in self._base_files)
         return replace(
