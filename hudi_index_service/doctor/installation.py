@@ -41,7 +41,8 @@ def _python() -> Check:
 
 def _java() -> Check:
     needed = required_java()
-    remedy = f"Install JDK {needed or 17} and set JAVA_HOME to its folder."
+    jdk = "a JDK" if needed is None else f"JDK {needed}"
+    remedy = f"Install {jdk} and set JAVA_HOME to its folder."
     home = _java_home()
     if home is None:
         detail = "JAVA_HOME is not set, and no java is on PATH."

@@ -82,7 +82,7 @@ class _Proposer:
         self._definitions = definitions
         self._executor = executor
         self._settings = settings
-        self._choice = choice
+        self._kind = index_type(choice.using)
         self._snapshot: Snapshot = table.snapshot()
         self._base_files = self._snapshot.base_files()
         self._footers: Footers = footers(table.storage, self._base_files)
@@ -131,21 +131,21 @@ class _Proposer:
         return ColumnProposal(
             name,
             str(type),
-            self._choice.using if verdict.yes else None,
+            self._kind.name if verdict.yes else None,
             verdict.reason,
             _TEXT_OPTIONS if verdict.is_text else {},
         )
 
     def _type_for(self, options: Mapping[str, str]) -> str:
         """The index type for a column: only lucene has column options."""
-        return _TEXT if options else self._choice.using
+        return _TEXT if options else self._kind.name
 
     def _verdict(self, name: str, type: pa.DataType) -> Verdict:
         field = pa.field(name, type)
         return Candidate(
             name,
             type,
-            index_type(self._choice.using),
+            self._kind,
             is_key=_is_among(name, self._table.record_key_columns()),
             is_partition=_is_among(name, self._table.partition_columns()),
             indexed_by=tuple(
@@ -181,7 +181,7 @@ class _Proposer:
                 by_type[column.using].append(Column(name=column.name, options=dict(column.options)))
         taken = {each.name for each in self._definitions}
         for using, group in sorted(by_type.items()):
-            name = "by_word" if using != self._choice.using else "by_value"
+            name = "by_word" if using != self._kind.name else "by_value"
             number = 1
             while (free := name if number == 1 else f"{name}_{number}") in taken:
                 number += 1
