@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.build.costs import sample
 from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.costs.rate import Rate
@@ -40,10 +40,14 @@ def estimated(table: IndexedTable) -> Estimate:
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])
-def test_a_sample_tells_the_size_and_time_of_each_column(using: str, table: IndexedTable) -> None:
+def test_a_sample_tells_the_size_and_time_of_each_column(
+    using: str, table: IndexedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table.create_index("by_name", ["name", "amount", "city"], using=using)
     before = sorted(Path(table.uri).rglob("*"))
-    temporary = sorted(Path(tempfile.gettempdir()).glob("hudi-index-build-*"))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
     cost = estimated(table)
 
@@ -55,10 +59,35 @@ def test_a_sample_tells_the_size_and_time_of_each_column(using: str, table: Inde
     assert cost.warnings == ()
     # Nothing is left behind.
     assert sorted(Path(table.uri).rglob("*")) == before
-    assert sorted(Path(tempfile.gettempdir()).glob("hudi-index-build-*")) == temporary
+    assert not list(temporary.iterdir())
 
     built = table.build(strategy="all").built[0]
     assert cost.index_bytes == pytest.approx(built.index_bytes, rel=0.2)
+
+
+def test_composite_keys_and_stored_values_are_sampled_as_they_are_built(
+    table: IndexedTable,
+) -> None:
+    key = [Column(name=each, options={"key": "composite"}) for each in ("city", "amount")]
+    table.create_index("by_city", [*key, "name"], include=["text"], using="btree")
+
+    cost = estimated(table)
+
+    assert {each.column for each in cost.columns} == {"amount, city", "name", "text"}
+    built = table.build(strategy="all").built[0]
+    assert cost.index_bytes == pytest.approx(built.index_bytes, rel=0.2)
+    (text,) = (each for each in cost.columns if each.column == "text")
+    assert text.index_bytes > 0
+
+
+def test_a_large_index_could_do_without_stored_values(table: IndexedTable) -> None:
+    table.create_index("covering", ["text"], include=["city", "name", "ts"])
+    cost = estimated(table)
+
+    assert cost.is_large
+    (text,) = (each for each in cost.smaller if each.column == "text")
+    assert text.smaller_bytes < text.index_bytes
+    assert all(each.options.get("stored") != "only" for each in cost.smaller)
 
 
 def test_pieces_of_a_large_base_file_tell_the_spread(

@@ -7,7 +7,7 @@ from typing import Any
 
 from hudi_index_service.build.costs.past_builds import Kind, past_costs
 from hudi_index_service.build.costs.rate import Cost, Rate
-from hudi_index_service.build.costs.sample import Sample
+from hudi_index_service.build.costs.sample import Sample, indexed_together
 from hudi_index_service.build.costs.smaller import LARGE, SmallerColumn, smaller_columns
 from hudi_index_service.build.entry.parts import LEAST_BYTES, part_counts
 from hudi_index_service.build.reconcile import DueEntry
@@ -20,7 +20,8 @@ from hudi_index_service.index.entries.requirements import Requirement, by_index_
 
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate:
-    """What a column costs in all entries of an index type: seconds on one core, and bytes."""
+    """What a column, or the columns of a composite key, cost in all entries of an index type: the
+    seconds on one core, and the bytes."""
 
     index_type: str
     column: str
@@ -155,21 +156,26 @@ def _kind(entry: DueEntry) -> Kind:
 
 
 def _cost(entry: DueEntry, sample: Sample) -> Cost:
-    return Cost.sum(sample.cost(entry.index_type, column) for column in entry.columns)
+    groups = indexed_together(entry.index_type, entry.columns)
+    return Cost.sum(sample.cost(entry.index_type, group) for group in groups)
 
 
 def _columns(kind: Kind, due: Sequence[DueEntry], sample: Sample) -> list[ColumnEstimate]:
     """What each column of a kind of entries costs in all of them."""
     entries = [entry for entry in due if _kind(entry) == kind]
     size = sum(entry.base_file.size for entry in entries)
-    costs = [(each.name, sample.cost(kind[0], each)) for each in entries[0].columns]
+    costs = [
+        (group, sample.cost(kind[0], group))
+        for group in indexed_together(kind[0], entries[0].columns)
+    ]
     return [
         ColumnEstimate(
-            *(kind[0], name),
+            kind[0],
+            ", ".join(column.name for column in group),
             round(size * cost.seconds.mean, 3),
             round(size * cost.index_bytes.mean),
         )
-        for name, cost in costs
+        for group, cost in costs
     ]
 
 

@@ -1,12 +1,14 @@
 """A sample of the build: indexes some rows of some base files for real, in a temporary folder, and
 measures time and size. Nothing is written to the table.
 
-Each column is indexed alone. Together, columns take the same space, and about the same time.
+Each column is indexed alone, and the columns of a composite key by one key. Together they take the
+same space, and about the same time.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from time import perf_counter
 from typing import Self, TypeVar
 
@@ -23,8 +25,15 @@ from hudi_index_service.hudi.files.base_file import read_columns
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, FileRange
+from hudi_index_service.index.contract import (
+    ColumnSpec,
+    ColumnStatistics,
+    FileRange,
+    StoredColumn,
+)
+from hudi_index_service.index.entries.column_fields import indexed
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.files.stored_values import ValuesWriter
 from hudi_index_service.storage.store import Storage
 
 _PIECES = 4
@@ -32,6 +41,20 @@ _ROWS = 65_536
 """Rows of a piece. With fewer, values that repeat seldom look unique, and Java is still cold."""
 
 T = TypeVar("T")
+
+Columns = tuple[ColumnSpec, ...]
+"""Columns that are indexed together: one, or those of a composite key."""
+
+
+def indexed_together(name: str, columns: Columns) -> tuple[Columns, ...]:
+    """The columns of an entry of an index type, in groups that are indexed together."""
+    group_of = {each.name: frozenset([each.name]) for each in columns}
+    stored = [StoredColumn.of(each, ColumnStatistics(0)) for each in indexed(columns)]
+    for key in index_type(name).keys(stored):
+        group = frozenset().union(*(group_of[each] for each in key))
+        group_of.update(dict.fromkeys(group, group))
+    groups = dict.fromkeys(group_of[each.name] for each in columns)
+    return tuple(tuple(each for each in columns if each.name in group) for group in groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +96,7 @@ class Sample:
         self._storage = storage
         self._base_files = base_files
         self._settings = settings
-        self._costs: dict[tuple[str, ColumnSpec], Cost] = {}
+        self._costs: dict[tuple[str, Columns], Cost] = {}
 
     @classmethod
     def of(cls, storage: Storage, due: Iterable[DueEntry], settings: BuildSettings) -> Self:
@@ -86,8 +109,8 @@ class Sample:
         """The number of sampled rows, at most: fewer are read of a column with large values."""
         return sum(len(piece.rows) for piece in self._pieces)
 
-    def cost(self, index_type: str, column: ColumnSpec) -> Cost:
-        """The cost of a column in an index; measured once.
+    def cost(self, index_type: str, columns: Columns) -> Cost:
+        """The cost of a column in an index, or of columns that are indexed together; measured once.
 
         Raises:
             NativeModuleMissing, WorkerMemoryTooSmall: the index cannot be built in this process.
@@ -96,29 +119,30 @@ class Sample:
             BuildFailed: these rows cannot be indexed.
             OSError: nothing can be written to the folder for temporary files.
         """
-        key = (index_type, column)
+        key = (index_type, columns)
         if key not in self._costs:
-            self._costs[key] = self._measured(index_type, column)
+            self._costs[key] = self._measured(index_type, columns)
         return self._costs[key]
 
     def values(self, column: pa.Field) -> Iterator[pa.Array]:
         """The column's values in each piece of the sample. Raises what `cost` raises if a base file
         cannot be read."""
         for piece in self._pieces:
-            batches, _ = self._read(piece, column)
+            batches, _ = self._read(piece, pa.schema([column]))
             yield pa.concat_arrays([batch.column(0) for batch in batches])
 
-    def _measured(self, name: str, column: ColumnSpec) -> Cost:
+    def _measured(self, name: str, columns: Columns) -> Cost:
         kind = index_type(name)
         kind.check_runtime()
         prepare_worker(self._settings.memory_mb, runs_jvm=kind.runs_jvm)
         measurements = []
         for number, piece in enumerate(self._pieces):
-            batches, read_seconds = self._read(piece, pa.field(column.name, column.type))
+            schema = pa.schema([(each.name, each.type) for each in columns])
+            batches, read_seconds = self._read(piece, schema)
             if number == 0:  # the first time takes longer: Java compiles, and libraries are loaded
-                self._index(name, piece, batches, column)
+                self._index(name, piece, batches, columns)
             started = perf_counter()
-            built = self._index(name, piece, batches, column)
+            built = self._index(name, piece, batches, columns)
             seconds = perf_counter() - started + read_seconds
             rows = sum(batch.num_rows for batch in batches)
             share = piece.base_file.size * rows / piece.total_rows
@@ -126,9 +150,12 @@ class Sample:
         return Cost.of(measurements)
 
     def _index(
-        self, name: str, piece: _Piece, batches: Sequence[pa.RecordBatch], column: ColumnSpec
+        self, name: str, piece: _Piece, batches: Sequence[pa.RecordBatch], columns: Columns
     ) -> int:
-        """Indexes the batches. Returns the size of the index in bytes."""
+        """Indexes the batches, and stores their values if the columns have to be. Returns the size
+        of both in bytes."""
+        if not indexed(columns):
+            return _stored_size(batches, columns)
         indexer = BaseFileIndexer(
             self._storage,
             piece.base_file,
@@ -138,25 +165,27 @@ class Sample:
         )
         try:
             with Scratch() as scratch:
-                return _size(indexer.index_batches(_each(batches), [column], scratch).built)
+                result = indexer.index_batches(_each(batches), columns, scratch)
+                return sum(map(_size, (*result.built.files.values(), *result.values.values())))
         except (IndexServiceError, OSError):
             raise
         except Exception as error:  # native libraries may raise anything
+            names = ", ".join(each.name for each in columns)
             raise BuildFailed(
-                f"{piece.base_file.path}: {column.name} cannot be indexed by {name}: "
+                f"{piece.base_file.path}: {names} cannot be indexed by {name}: "
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def _read(self, piece: _Piece, column: pa.Field) -> tuple[list[pa.RecordBatch], float]:
-        """The column's rows in a piece, as far as they fit into memory well, and the seconds that
-        reading them takes in a build, which skips none."""
+    def _read(self, piece: _Piece, columns: pa.Schema) -> tuple[list[pa.RecordBatch], float]:
+        """The rows of a piece, as far as they fit into memory well, and the seconds that reading
+        them takes in a build, which skips none."""
         started = perf_counter()
         with open_parquet(self._storage, piece.base_file.path, piece.base_file.size) as file:
             batches: list[pa.RecordBatch] = []
             end, remaining = piece.rows.start, BATCH_BYTES
             for batch in read_columns(
                 file,
-                pa.schema([column]),
+                columns,
                 batch_rows=self._settings.batch_rows,
                 source=piece.base_file.path,
                 rows=piece.rows,
@@ -210,10 +239,18 @@ def _each(batches: Sequence[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, 
     yield from batches
 
 
-def _size(built: BuiltIndex) -> int:
-    return sum(
-        len(file)
-        if isinstance(file, bytes)
-        else (file.length if isinstance(file, FileRange) else file.stat().st_size)
-        for file in built.files.values()
-    )
+def _size(file: Path | FileRange | bytes) -> int:
+    if isinstance(file, bytes):
+        return len(file)
+    return file.length if isinstance(file, FileRange) else file.stat().st_size
+
+
+def _stored_size(batches: Sequence[pa.RecordBatch], columns: Columns) -> int:
+    """The size of the values of columns that are stored and not indexed."""
+    writer = ValuesWriter(pa.schema([(each.name, each.type) for each in columns]), None)
+    try:
+        for batch in batches:
+            writer.add(batch)
+        return sum(map(_size, writer.finish().values()))
+    finally:
+        writer.close()

@@ -1,10 +1,10 @@
 """Finds the columns that make an index large, and how they could be indexed in less space."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
-from hudi_index_service.build.costs.sample import Sample
+from hudi_index_service.build.costs.sample import Columns, Sample, indexed_together
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.errors import (
     ColumnNotIndexable,
@@ -13,6 +13,7 @@ from hudi_index_service.errors import (
     NativeModuleMissing,
 )
 from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.entries.column_fields import STORED, indexed
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate.comparison import is_string
 
@@ -70,29 +71,29 @@ def smaller_columns(due: Sequence[DueEntry], sample: Sample) -> tuple[SmallerCol
 
 @dataclass(frozen=True, slots=True)
 class _DueColumn:
-    """A column that is due, and its size in all base files."""
+    """A column that is due, or the columns of a composite key, and their size in all base files."""
 
     index_type: str
-    spec: ColumnSpec
+    columns: Columns
     base_bytes: int
     bytes: float
 
     @classmethod
-    def of(cls, index_type: str, spec: ColumnSpec, base_bytes: int, sample: Sample) -> Self:
-        rate = sample.cost(index_type, spec).index_bytes.mean
-        return cls(index_type, spec, base_bytes, base_bytes * rate)
+    def of(cls, index_type: str, columns: Columns, base_bytes: int, sample: Sample) -> Self:
+        rate = sample.cost(index_type, columns).index_bytes.mean
+        return cls(index_type, columns, base_bytes, base_bytes * rate)
 
     def smallest(self, sample: Sample) -> SmallerColumn | None:
         """The smallest alternative; None if none is worth it."""
         best: SmallerColumn | None = None
         for using, spec, options, loses in self._alternatives():
             try:
-                size = _DueColumn.of(using, spec, self.base_bytes, sample).bytes
+                size = _DueColumn.of(using, (spec,), self.base_bytes, sample).bytes
             except NativeModuleMissing:
                 continue
             if size < _WORTH * self.bytes and (best is None or size < best.smaller_bytes):
                 best = SmallerColumn(
-                    self.spec.name,
+                    spec.name,
                     self.index_type,
                     round(self.bytes),
                     using,
@@ -103,28 +104,36 @@ class _DueColumn:
         return best
 
     def _alternatives(self) -> Iterator[tuple[str, ColumnSpec, Mapping[str, str], str]]:
-        name, type = self.spec.name, self.spec.type
-        kind = index_type(self.index_type)
-        option = kind.smaller_options(self.spec)
+        """Other index types or options for a column that is indexed by itself. Stored values stay
+        stored, except where that is the alternative."""
+        own = indexed(self.columns)
+        if len(own) != 1:
+            return
+        (spec,) = own
+        kind, is_stored = index_type(self.index_type), own != self.columns
+        stored = (STORED,) if is_stored else ()
+        if is_stored:
+            yield self.index_type, spec, {STORED: "false"}, "queries without the base file"
+        option = kind.smaller_options(spec)
         if option is not None:
-            fields = kind.fields(name, type, option.options)
-            yield self.index_type, ColumnSpec(name, type, fields), option.options, option.loses
+            fields = kind.fields(spec.name, spec.type, option.options) + stored
+            yield self.index_type, replace(spec, fields=fields), option.options, option.loses
         if self.index_type != _BTREE:
             try:
-                fields = index_type(_BTREE).fields(name, type, {})
+                fields = index_type(_BTREE).fields(spec.name, spec.type, {}) + stored
             except (ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown):
                 return
-            losses = ["patterns that begin with %"] if is_string(type) else []
-            if kind.analyzed_text(self.spec) is not None:
+            losses = ["patterns that begin with %"] if is_string(spec.type) else []
+            if kind.analyzed_text(spec) is not None:
                 losses.insert(0, "full-text search")
-            yield _BTREE, ColumnSpec(name, type, fields), {}, " and ".join(losses)
+            yield _BTREE, replace(spec, fields=fields), {}, " and ".join(losses)
 
 
 def _due_columns(due: Sequence[DueEntry], sample: Sample) -> Iterator[_DueColumn]:
-    base_bytes: dict[tuple[str, ColumnSpec], int] = {}
+    base_bytes: dict[tuple[str, Columns], int] = {}
     for entry in due:
-        for spec in entry.columns:
-            key = (entry.index_type, spec)
+        for group in indexed_together(entry.index_type, entry.columns):
+            key = (entry.index_type, group)
             base_bytes[key] = base_bytes.get(key, 0) + entry.base_file.size
-    for (name, spec), total in base_bytes.items():
-        yield _DueColumn.of(name, spec, total, sample)
+    for (name, group), total in base_bytes.items():
+        yield _DueColumn.of(name, group, total, sample)

@@ -15,6 +15,7 @@ from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpa
 from hudi_index_service.hudi.files.footers import Footers, footers
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
 from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.entries.column_fields import KEY, STORED, column_fields, key_of
 from hudi_index_service.index.entries.requirements import requirements
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.maintain.propose.proposal import ColumnProposal, IndexProposal, Proposal
@@ -91,7 +92,7 @@ class _Proposer:
         self._added = {_spelled(schema, each.name): each.options for each in choice.add}
         self._dropped = {_spelled(schema, name) for name in choice.drop}
         for each in choice.add:
-            self._spec(self._type_for(each.options), each.name, each.options)
+            self._specs(self._type_for(each.options), [each])
 
     def proposal(self) -> Proposal:
         columns = tuple(self._columns()) if self._base_files else ()
@@ -137,8 +138,8 @@ class _Proposer:
         )
 
     def _type_for(self, options: Mapping[str, str]) -> str:
-        """The index type for a column: only lucene has column options."""
-        return _TEXT if options else self._kind.name
+        """The index type for a column: only lucene has column options of its own."""
+        return _TEXT if set(options) - {STORED, KEY} else self._kind.name
 
     def _verdict(self, name: str, type: pa.DataType) -> Verdict:
         field = pa.field(name, type)
@@ -164,7 +165,8 @@ class _Proposer:
         if using is None:
             return column
         try:
-            cost = self._sample.cost(using, self._spec(using, column.name, column.options))
+            own = Column(name=column.name, options=dict(column.options))
+            cost = self._sample.cost(using, self._specs(using, [own]))
         except (BuildFailed, NativeModuleMissing):  # the estimate of the whole gives the reason
             return column
         size = sum(each.size for each in self._base_files)
@@ -189,16 +191,12 @@ class _Proposer:
 
     def _estimate(self, indexes: Sequence[IndexProposal]) -> Estimate:
         required = requirements(self._definitions, self._snapshot.schema)
-        added = {
-            index.using: [
-                self._spec(index.using, column.name, column.options) for column in index.columns
-            ]
-            for index in indexes
-        }
         due = [
             entry
-            for using, specs in added.items()
-            for entry in due_with(self._base_files, required, using, specs)
+            for index in indexes
+            for entry in due_with(
+                self._base_files, required, index.using, self._specs(index.using, index.columns)
+            )
         ]
         return estimate(
             due,
@@ -208,9 +206,15 @@ class _Proposer:
             sample=self._sample,
         )
 
-    def _spec(self, using: str, name: str, options: Mapping[str, str]) -> ColumnSpec:
-        spelled, type = find_column(self._snapshot.schema, column_path(name))
-        return ColumnSpec(spelled, type, index_type(using).fields(spelled, type, options))
+    def _specs(self, using: str, columns: Sequence[Column]) -> tuple[ColumnSpec, ...]:
+        """What an index of that type on these columns holds of them."""
+        kind, key = index_type(using), key_of(columns, using)
+        specs = []
+        for column in columns:
+            name, type = find_column(self._snapshot.schema, column_path(column.name))
+            own = Column(name=name, options=column.options)
+            specs.append(ColumnSpec(name, type, column_fields(own, type, kind, key)))
+        return tuple(specs)
 
 
 def _spelled(schema: pa.Schema, name: str) -> str:
