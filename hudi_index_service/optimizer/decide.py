@@ -15,6 +15,7 @@ what earlier slices of the query had    `IndexBackoff`
 bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
 row ids, or some of them                `cheapest_reading`, `pages_pay_in_portions`
 estimates of all slices of a relation   `RelationCosts`
+the rows that a look-up finds           `most_tasks`
 ======================================  ======================================================
 
 The functions read nothing: callers pass what they know. Costs are those of `optimizer/cost`, whose
@@ -302,6 +303,14 @@ def are_worth_picking(rows: int, total: int) -> bool:
 
 
 # --- a relation of a Spark query -------------------------------------------------------------
+
+
+def most_tasks(model: CostModel, plan: SlicePlan, rows: int) -> int:
+    """The most Spark tasks to read a slice by index if this many of its rows match: each task looks
+    it up again, which should take no longer than reading its share of the rows."""
+    looking_up = model.looking_up_ms(plan, rows)
+    reading = model.expected(plan, RowEstimate(rows, rows, rows)).index_ms - looking_up
+    return max(1, int(reading / looking_up))
 
 
 def enough_is_indexed(indexed: int, others: int) -> bool:

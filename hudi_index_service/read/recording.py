@@ -11,7 +11,7 @@ from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
-from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.read.statistics import SliceStatistics, of_parts
 
 _READ = (Access.INDEX, Access.SCAN)
 
@@ -83,21 +83,29 @@ class ReadByTasks:
     read, the history gets one more query, since a DataFrame may be evaluated several times.
 
     Not safe to use from several threads: Spark reports its tasks in one.
+
+    Args:
+        parts: The parts in which tasks read the slices: for each, the number of its slice among
+            those that are not skipped.
     """
 
-    def __init__(self, plan: QueryPlan, history: History) -> None:
+    def __init__(self, plan: QueryPlan, history: History, parts: Sequence[int]) -> None:
         self._plan = plan
         self._history = history
-        self._read = [plan.slices[number] for number in plan.left()]
+        self._slices = [plan.slices[number] for number in plan.left()]
+        self._parts = parts
         self._statistics: dict[int, SliceStatistics] = {}
 
     def add(self, number: int, statistics: SliceStatistics) -> None:
-        """Adds the statistics of a slice, by its number among the slices that are not skipped. A
-        repeated task replaces the statistics of the first one."""
+        """Adds the statistics of a part, by its number. A repeated task replaces the statistics of
+        the first one."""
         self._statistics[number] = statistics
-        if len(self._statistics) < len(self._read):
+        if len(self._statistics) < len(self._parts):
             return
-        read = [(each, self._statistics[number]) for number, each in enumerate(self._read)]
+        by_slice: dict[int, list[SliceStatistics]] = {}
+        for part, slice_number in enumerate(self._parts):
+            by_slice.setdefault(slice_number, []).append(self._statistics[part])
+        read = [(self._slices[number], of_parts(parts)) for number, parts in by_slice.items()]
         self._statistics = {}
         # Which tasks ran in parallel, and on which cores, is not known.
         measurement = observation(self._plan, read, whole=True, pace=1.0)

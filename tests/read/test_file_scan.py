@@ -1,6 +1,7 @@
 """Scans of base files skip what Parquet statistics rule out, and read the rest once."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -111,6 +112,26 @@ def test_a_full_scan_keeps_the_order_and_rereads_few_pages(local: Storage) -> No
     total = footer(local).plan(np.arange(1), columns).total_bytes
     dictionaries_and_borders = 0.03
     assert total <= file_scan.statistics.bytes_read <= (1 + dictionaries_and_borders) * total
+
+
+@pytest.mark.parametrize("where", [None, WHERE, "name = 'name7'"])
+@pytest.mark.parametrize("known", [True, False], ids=["footer known", "file opened"])
+def test_parts_of_a_file_have_its_rows(local: Storage, where: str | None, *, known: bool) -> None:
+    predicate = where and parse_predicate(where, contents().schema, time_zone="UTC")
+    normal_form = predicate and negation_normal_form(predicate)
+    columns = ["number", "name"]
+    whole = replace(scan(local, columns), footer=footer(local) if known else None)
+    parts = [range(GROUP_ROWS), range(GROUP_ROWS, ROWS)]
+
+    def numbers(file_scan: FileScan) -> list[int]:
+        batches = checked(file_scan.candidates(normal_form))
+        return [row for batch in batches for row in batch["number"].to_pylist()]
+
+    by_part = [numbers(replace(whole, within=part)) for part in parts]
+
+    assert [row for rows in by_part for row in rows] == numbers(whole)
+    for rows, part in zip(by_part, parts, strict=True):
+        assert set(rows) <= set(part)
 
 
 @pytest.mark.parametrize("every", [2, 3, 5, 40])

@@ -99,6 +99,12 @@ class CostModel:
             by_index += constants.cheap_steps(total) * constants.step_ms + by_scan
         return Expected(rows, pages, page_bytes, index_bytes, by_index, round(scan_bytes), by_scan)
 
+    def looking_up_ms(self, plan: SlicePlan, rows: float) -> float:
+        """Milliseconds of looking up this many rows of a slice."""
+        entries = plan.entries or plan.rejected_entries
+        lookups = self.leaves * self.of_type(entries[0].index_type.name).lookup_ms
+        return self.opening_ms(entries) + lookups + rows * self.constants.step_ms
+
     def first_result_ms(self, serving: ServingEntry) -> float:
         """Milliseconds until the first result of an entry."""
         lookup = self.of_type(serving.index_type.name).lookup_ms

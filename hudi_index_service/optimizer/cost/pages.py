@@ -22,6 +22,12 @@ def pages_holding(rows: float, pages: float) -> float:
     return float(pages * (1 - (1 - 1 / pages) ** rows))
 
 
+def share_of_pages(rows: float, total: int) -> float:
+    """The expected share of the pages of `total` rows that hold `rows` randomly placed ones."""
+    pages = max(1.0, total / PAGE_ROWS)
+    return pages_holding(rows, pages) / pages
+
+
 def pages_of(rows: BitMap) -> int:
     """The number of pages that hold the given rows."""
     if not rows:

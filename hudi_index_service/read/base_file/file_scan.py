@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
+from pyroaring import BitMap
 
 from hudi_index_service.arrow import numbers_array
 from hudi_index_service.config import Settings
@@ -32,6 +33,7 @@ from hudi_index_service.read.base_file.distinct_values import DistinctValues, Ro
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     places_in,
+    row_counts,
     row_groups_holding,
     row_groups_to_read,
 )
@@ -68,6 +70,8 @@ class FileScan:
             opening it first, as by index. Files that are refused for other contents of the footer
             have no entry. It has no key-value metadata.
         footer_check: Rules out the file before `candidates` reads any of its rows; None for never.
+        within: The rows that `candidates` reads, from the start of a row group to the end of one;
+            None for all.
 
     Every method raises FileNotFoundError if the file is gone, StorageFailed if it is damaged,
     NeedsSpark if it cannot be read without Spark, and PermissionDenied.
@@ -81,13 +85,14 @@ class FileScan:
     limit: int | None = None
     footer: Footer | None = None
     footer_check: FooterCheck | None = None
+    within: range | None = None
 
     def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
         """The rows of the row groups and pages where a predicate in negation normal form may be
         TRUE; all rows for None. Of a local file, text columns may be read whole before the first
         batch, unless there is a limit."""
         if self.footer is not None and self.footer_check is None:
-            left = RowsLeft(range(self.footer.rows), {})
+            left = RowsLeft(range(self.footer.rows) if self.within is None else self.within, {})
             if predicate is not None:
                 row_ids = self._rows_of_matching_pages(self.footer, predicate, left.rows)
                 left = self._rows_of_matching_values(self.footer, predicate, row_ids)
@@ -97,7 +102,7 @@ class FileScan:
             if self.footer_check is not None and not self.footer_check(file.metadata.metadata):
                 return
             present = self._checked_columns(file)
-            groups = row_groups_to_read(file, predicate)
+            groups = row_groups_to_read(file, predicate, self.within)
             rows: RowIds | range = _rows_of(file, groups)
             values: Mapping[str, pa.Array] = {}
             footer: Footer | None = None
@@ -145,8 +150,8 @@ class FileScan:
         candidates = matching_rows(predicate, bounds.rows, footer.rows).rows
         if candidates is None:
             return rows
-        if len(rows) == footer.rows:
-            return row_positions(candidates)
+        if isinstance(rows, range):
+            return row_positions(candidates & BitMap(rows))
         return np.intersect1d(positions(rows), row_positions(candidates), assume_unique=True)
 
     def _rows_of_matching_values(
@@ -254,12 +259,9 @@ def own_footer(storage: Storage, base_file: BaseFile) -> Footer | None:
 
 
 def _rows_of(file: "pq.ParquetFile", groups: Sequence[int]) -> RowIds | range:
-    """The positions of the rows of these row groups."""
-    counts = [
-        file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
-    ]
-    starts = [0, *accumulate(counts)]
-    if len(groups) == len(counts):
-        return range(starts[-1])
+    """The positions of the rows of these row groups, whose numbers ascend."""
+    starts = [0, *accumulate(row_counts(file))]
+    if groups and len(groups) == groups[-1] + 1 - groups[0]:
+        return range(starts[groups[0]], starts[groups[-1] + 1])
     runs = [np.arange(starts[number], starts[number + 1]) for number in groups]
     return np.concatenate([np.empty(0, dtype=np.int64), *runs])

@@ -21,13 +21,19 @@ _ORDERED_SINCE = (1, 10)  # parquet-mr: earlier releases compare text as signed 
 _BOUNDED = frozenset({"BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"})
 
 
-def row_groups_to_read(file: "pq.ParquetFile", predicate: Predicate | None) -> list[int]:
+def row_groups_to_read(
+    file: "pq.ParquetFile", predicate: Predicate | None, within: range | None = None
+) -> list[int]:
     """The row groups that may hold a row for which the predicate is TRUE.
 
     Args:
         predicate: In negation normal form; None for every row.
+        within: The rows of the row groups to choose among; None for all.
     """
     numbers = list(range(file.metadata.num_row_groups))
+    if within is not None:
+        starts = np.cumsum([0, *row_counts(file)])
+        numbers = [number for number in numbers if int(starts[number]) in within]
     if predicate is None or not _is_known_writer(file.metadata.created_by):
         return numbers
 
@@ -45,10 +51,8 @@ def row_groups_to_read(file: "pq.ParquetFile", predicate: Predicate | None) -> l
 
 def row_groups_holding(file: "pq.ParquetFile", rows: np.ndarray[Any, Any]) -> list[int]:
     """The row groups that hold some of these rows, given by ascending positions."""
-    counts = [
-        file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
-    ]
-    return [int(each) for each in np.unique(np.searchsorted(np.cumsum(counts), rows, "right"))]
+    ends = np.cumsum(row_counts(file))
+    return [int(each) for each in np.unique(np.searchsorted(ends, rows, "right"))]
 
 
 def places_in(
@@ -60,14 +64,18 @@ def places_in(
         numbers: Ascending numbers of row groups that hold all the rows.
         rows: Ascending positions in the file.
     """
-    counts = [
-        file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
-    ]
+    counts = row_counts(file)
     starts = np.cumsum([0, *counts])[list(numbers)]
     before = np.cumsum([0, *(counts[number] for number in numbers)])
     group = np.searchsorted(starts, rows, "right") - 1
     places: np.ndarray[Any, Any] = rows - starts[group] + before[group]
     return places
+
+
+def row_counts(file: "pq.ParquetFile") -> list[int]:
+    """The number of rows of each row group."""
+    metadata = file.metadata
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
 
 def _is_known_writer(created_by: str | None) -> bool:

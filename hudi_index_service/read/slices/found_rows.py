@@ -43,6 +43,7 @@ class FoundRows:
         replaced: Rows of the base file that count no longer; none of `rows`.
         log_rows: Rows to be returned besides, as far as they match.
         trusted: Whether a scan may use the copy of the footer in an open entry.
+        within: The rows of the base file that a scan reads at most; None for all.
     """
 
     plan: SlicePlan
@@ -56,6 +57,7 @@ class FoundRows:
     trusted: bool = True
     replaced: BitMap | None = None
     log_rows: Sequence[pa.RecordBatch] = ()
+    within: range | None = None
 
     @property
     def reader(self) -> RowReader | None:

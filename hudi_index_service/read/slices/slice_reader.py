@@ -91,8 +91,14 @@ class SliceReader:
     log_rows: LogRowsCache = field(default_factory=lambda: LogRowsCache(0))
     early: EarlyLookups = field(default_factory=EarlyLookups)
 
-    def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The slice's matching rows with the query's output columns.
+
+        Args:
+            within: The rows of the base file among which to look, from the start of a row group to
+                the end of one; None for all. Only of a slice without log files.
 
         Raises:
             FileNotFoundError: a file of the slice is gone.
@@ -102,16 +108,19 @@ class SliceReader:
         if self.limit is not None:
             plan = plan.for_counting()
             statistics.access = plan.access
-        yield from self._matching(self.find(plan, statistics))
+        yield from self._matching(self.find(plan, statistics, within))
 
-    def find(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+    def find(
+        self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
+    ) -> FoundRows:
         """Looks up the rows of the slice, if that is how it is planned, but reads none; see
-        `matching`. Raises what `batches` raises."""
+        `matching`. Takes and raises what `batches` does."""
+        assert within is None or not plan.file_slice.log_files, "log rows belong to no part"
         reader = self._in_partition(plan)
         if plan.access is Access.INDEX:
-            found = reader._look_up(plan, statistics)
+            found = reader._look_up(plan, statistics, within)
         else:
-            found = FoundRows(plan, statistics, reader.query)
+            found = FoundRows(plan, statistics, reader.query, within=within)
         return reader._with_log_rows(found) if is_merged_in_part(plan) else found
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
@@ -270,9 +279,11 @@ class SliceReader:
         statistics.rows_returned = len(row_ids)
         return row_ids
 
-    def _look_up(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+    def _look_up(
+        self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
+    ) -> FoundRows:
         """Looks up a slice that is planned by index, and decides how its rows are read."""
-        found = FoundRows(plan, statistics, self.query)
+        found = FoundRows(plan, statistics, self.query, within=within)
         rows_are_known = bool(self.early.found(plan))
         if (
             not rows_are_known
@@ -294,11 +305,15 @@ class SliceReader:
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
-        found = replace(found, rows=candidates.rows, stored=stored)
-        if not candidates.rows:
+        rows = candidates.rows
+        if within is not None:
+            rows = rows & BitMap(within)
+            statistics.candidates = len(rows)
+        found = replace(found, rows=rows, stored=stored)
+        if not rows:
             self.backoff.record(plan.expected, plan.total, scanned=False)
             return found
-        return self._by_page_or_scan(found, candidates.rows, footer)
+        return self._by_page_or_scan(found, rows, footer)
 
     def _by_page_or_scan(self, found: FoundRows, rows: BitMap, footer: Footer) -> FoundRows:
         """How to read the rows: page by page, unless reading more of the file costs less."""
@@ -373,6 +388,7 @@ class SliceReader:
                     row_ids=row_ids,
                     readable_by_row=found.readable_by_row,
                     trusted=found.trusted,
+                    within=found.within,
                 )
             return
         rows_read = 0
@@ -406,11 +422,13 @@ class SliceReader:
         row_ids: RowIds | None = None,
         readable_by_row: bool = True,
         trusted: bool = True,
+        within: range | None = None,
     ) -> Iterator[NumberedRows]:
         """The base file's rows that may match; with `row_ids`, just these rows.
 
         Args:
             trusted: Whether the copy of the footer in an open entry may be used.
+            within: See `FileScan`.
         """
         footer = None
         if trusted and self.table.storage.is_local:
@@ -430,6 +448,7 @@ class SliceReader:
             self.limit,
             footer,
             self.footer_check,
+            within,
         )
         if row_ids is None:
             yield from scan.candidates(self.query.normal_form)

@@ -6,8 +6,10 @@ index type, as for building.
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +18,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, StorageFailed
+from hudi_index_service.optimizer.cost.model import CostModel
+from hudi_index_service.optimizer.decide import most_tasks
 from hudi_index_service.optimizer.history.history import History
-from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.recording import ReadByTasks, is_remembered
 from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.spark.parts import Divisible, FileSplits, Part, RowGroup, shared
 from hudi_index_service.read.spark.slice_task import SliceTask, Weight, unpacked
 from hudi_index_service.read.spark.task_reports import Listener, TaskReport, task_reports
 from hudi_index_service.read.statistics import SliceStatistics
@@ -31,7 +37,15 @@ _NO_COLUMN = "_"
 _SCALA_OBJECTS = "_hudi_index_scala_objects"
 _MOST_PARTITIONS = 10_000
 _ROW_OVERHEAD = 8  # bytes, as Spark itself counts
-_WEIGHTS = pa.schema([("rows", pa.int64()), ("row_bytes", pa.float64()), ("error", pa.binary())])
+_GROUP = pa.struct([("rows", pa.int64()), ("bytes", pa.float64())])
+_WEIGHTS = pa.schema(
+    [
+        ("rows", pa.int64()),
+        ("row_bytes", pa.float64()),
+        ("groups", pa.list_(_GROUP)),
+        ("error", pa.binary()),
+    ]
+)
 
 
 def rows_by_tasks(
@@ -56,26 +70,32 @@ def rows_by_tasks(
         IndexServiceError: an error of reading a slice that its first rows show.
     """
     task = SliceTask.of(reader, limit)
+    plans = [each for each in plan.slices if each.access is not Access.SKIP]
     # Pickled one by one, so that a task unpacks only its own.
-    slices = [pickle.dumps(each) for each in plan.slices if each.access is not Access.SKIP]
+    slices = [pickle.dumps(each) for each in plans]
     schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
     struct = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     if not slices:
         return _without_stand_in(spark.createDataFrame([], struct))
-    partitions = min(len(slices), _MOST_PARTITIONS)
+    splits = FileSplits.of(spark)
+    weights = list(_weights(spark, task, slices, whole=splits.open_bytes))
+    tasks = shared(_divisible(plan, plans, weights, reader.settings, limit), splits)
+    parts = [part for parts in tasks for part in parts]
+    partitions = min(len(tasks), _MOST_PARTITIONS)
     listeners: list[Listener] = []
     if observe is not None:
         listeners.append(lambda number, statistics: observe(statistics))
     if history is not None and limit is None and is_remembered(plan):
-        listeners.append(ReadByTasks(plan, history).add)
+        by_slice = [part.slice_number for part in parts]
+        listeners.append(ReadByTasks(plan, history, by_slice).add)
     report = None
     if listeners:
-        report = task_reports(spark.sparkContext).expect(len(slices), listeners)
-    frame = spark.range(0, len(slices), 1, partitions).mapInArrow(
-        _reading(task, slices, to_arrow_schema(struct), report), struct
+        report = task_reports(spark.sparkContext).expect(len(parts), listeners)
+    frame = spark.range(0, len(tasks), 1, partitions).mapInArrow(
+        _reading(task, slices, tasks, to_arrow_schema(struct), report), struct
     )
-    size = _size(spark, task, slices, frame)
-    log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
+    size = _size(weights, limit, frame)
+    log.info("About %d bytes from %d slices by %d Spark tasks.", size, len(slices), len(tasks))
     sized_frame = _without_stand_in(_with_size(spark, frame, partitions, size))
     return sized_frame if limit is None else sized_frame.limit(limit)
 
@@ -84,18 +104,44 @@ def _without_stand_in(frame: DataFrame) -> DataFrame:
     return frame.select() if frame.columns == [_NO_COLUMN] else frame
 
 
+def _divisible(
+    plan: QueryPlan,
+    plans: Sequence[SlicePlan],
+    weights: Sequence[Weight],
+    settings: Settings,
+    limit: int | None,
+) -> list[Divisible]:
+    """The slices that tasks share. With a limit, each is read by one task, which may stop early."""
+    # Each task opens the entries anew.
+    model = replace(CostModel.of(plan, settings), opened=frozenset())
+    slices = []
+    for each, weight in zip(plans, weights, strict=True):
+        most = 1 if limit is not None else len(weight.groups)
+        if most > 1 and each.access is Access.INDEX:
+            most = min(most, most_tasks(model, each, weight.rows))
+        slices.append(Divisible(weight.groups, most))
+    return slices
+
+
 def _reading(
     task: SliceTask,
     slices: list[bytes],
+    tasks: list[list[Part]],
     schema: pa.Schema,
     report: TaskReport | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """A function from batches of slice numbers to the rows of these slices."""
+    """A function from batches of task numbers to the rows that these tasks read."""
+    numbered_parts = enumerate(part for parts in tasks for part in parts)
+    parts_of = [list(islice(numbered_parts, len(parts))) for parts in tasks]
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        plans = ((number, unpacked(slices[number])) for number in slice_numbers)
-        for batch in task.batches(plans, None if report is None else report.send):
+        task_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        parts = (
+            (number, unpacked(slices[part.slice_number]), part.rows)
+            for task_number in task_numbers
+            for number, part in parts_of[task_number]
+        )
+        for batch in task.batches(parts, None if report is None else report.send):
             if batch.num_columns:
                 yield batch.cast(schema)
             else:
@@ -104,27 +150,32 @@ def _reading(
     return read
 
 
-def _size(spark: SparkSession, task: SliceTask, slices: list[bytes], frame: DataFrame) -> int:
+def _size(weights: Sequence[Weight], limit: int | None, frame: DataFrame) -> int:
     """The approximate size of the rows in bytes, rather too large than too small."""
-    weights = list(_weights(spark, task, slices))
     columns = float(frame._jdf.schema().defaultSize())
     # A slice without sampled rows may have rows as large as the largest of other slices.
     largest = max((each.row_bytes or 0.0 for each in weights), default=0.0)
     rows = sum(each.rows for each in weights)
-    if task.limit is not None:
-        rows = min(rows, task.limit)
+    if limit is not None:
+        rows = min(rows, limit)
     return int(rows * (max(columns, largest) + _ROW_OVERHEAD))
 
 
-def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Iterator[Weight]:
+def _weights(
+    spark: SparkSession, task: SliceTask, slices: list[bytes], *, whole: float
+) -> Iterator[Weight]:
     """The sizes of the slices, from one job on the workers that will read them."""
 
     def weigh(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
         weights: list[dict[str, Any]] = []
         try:
-            for weight in task.weights(unpacked(slices[number]) for number in slice_numbers):
-                weights.append({"rows": weight.rows, "row_bytes": weight.row_bytes})
+            plans = (unpacked(slices[number]) for number in slice_numbers)
+            for weight in task.weights(plans, whole=whole):
+                groups = [each._asdict() for each in weight.groups]
+                weights.append(
+                    {"rows": weight.rows, "row_bytes": weight.row_bytes, "groups": groups}
+                )
         except IndexServiceError as error:
             weights.append({"error": pickle.dumps(error)})
         yield pa.RecordBatch.from_pylist(weights, schema=_WEIGHTS)
@@ -141,7 +192,7 @@ def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Itera
     for row in rows:
         if row.error is not None:
             raise pickle.loads(row.error)  # noqa: S301 - packed by a task of ours
-        yield Weight(row.rows, row.row_bytes)
+        yield Weight(row.rows, row.row_bytes, [RowGroup(*each) for each in row.groups])
 
 
 def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int) -> DataFrame:

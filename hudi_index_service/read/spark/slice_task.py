@@ -5,25 +5,33 @@ in the planned snapshot.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pyroaring import BitMap
 
 from hudi_index_service.config import BuildSettings, ReadSettings, settings
 from hudi_index_service.errors import NeedsSpark, Remedy, SnapshotChanged, TableFeatureUnsupported
 from hudi_index_service.hudi import open_hudi_table
+from hudi_index_service.hudi.files.base_file import column_bytes, present_columns
 from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.optimizer.cost.pages import share_of_pages
 from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.base_file.row_group_bounds import row_counts
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.spark.parts import RowGroup
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
 _SAMPLE_ROWS = 16
+_NOTHING = RowGroup(0, 0.0)
+_MANY_ROWS = 2**40  # of a slice without a base file, whose rows are not known
 
 # Rows of the slice may already be with Spark, so another reader cannot take over.
 _LATE_REMEDY = Remedy(
@@ -61,14 +69,14 @@ class SliceTask:
 
     def batches(
         self,
-        plans: Iterable[tuple[int, SlicePlan]],
+        parts: Iterable[tuple[int, SlicePlan, range | None]],
         observe: Callable[[int, SliceStatistics], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The slices' rows, at most `limit`. Raises what `SliceReader.batches` raises.
+        """The rows of parts of slices, at most `limit`. Raises what `SliceReader.batches` raises.
 
         Args:
-            plans: The slices' plans with their numbers.
-            observe: Called with a slice's number and statistics after it has been read.
+            parts: The parts' numbers, the plans of their slices, and their rows (see `Part`).
+            observe: Called with a part's number and statistics after it has been read.
 
         Raises:
             SnapshotChanged: a file of the snapshot is gone.
@@ -76,12 +84,12 @@ class SliceTask:
         """
         left = self.limit
         with self.opened() as reader:
-            for number, plan in plans:
+            for number, plan, rows in parts:
                 if left == 0:
                     return
                 statistics = _statistics(plan)
                 try:
-                    for batch in statistics.timing(reader.batches(plan, statistics)):
+                    for batch in statistics.timing(reader.batches(plan, statistics, rows)):
                         head = batch if left is None else batch.slice(0, left)
                         if head.num_rows:
                             yield head
@@ -94,11 +102,15 @@ class SliceTask:
                 if observe is not None:
                     observe(number, statistics)
 
-    def weights(self, plans: Iterable[SlicePlan]) -> "Iterator[Weight]":
-        """The approximate size of each slice's rows. Raises what `batches` raises."""
+    def weights(self, plans: Iterable[SlicePlan], *, whole: float) -> "Iterator[Weight]":
+        """The approximate size of each slice. Raises what `batches` raises.
+
+        Args:
+            whole: Up to this many bytes to be read, a slice is not read in parts.
+        """
         with self.opened() as reader:
             for plan in plans:
-                yield _weight(reader, plan)
+                yield _weight(reader, plan, whole)
 
     @contextmanager
     def opened(self) -> Iterator[SliceReader]:
@@ -129,37 +141,69 @@ class SliceTask:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """The maximum number of rows of a slice for the query (approximate for merged slices), and the
-    bytes of one row in memory; None if no row was sampled."""
+    """The approximate size of a slice for the query.
+
+    Attributes:
+        rows: The maximum number of rows (approximate for merged slices).
+        row_bytes: The bytes of one row in memory; None if no row was sampled.
+        groups: The row groups of the base file; one if the slice cannot be read in parts.
+    """
 
     rows: int
     row_bytes: float | None
+    groups: Sequence[RowGroup]
 
 
-def _weight(reader: SliceReader, plan: SlicePlan) -> Weight:
+def _weight(reader: SliceReader, plan: SlicePlan, whole: float) -> Weight:
     statistics = _statistics(plan)
-    rows: int | None = None
+    exact: BitMap | None = None
+    candidates: int | None = None
     if plan.access is Access.INDEX:
-        reader.exact_rows(plan, statistics)
-        rows = statistics.candidates
-    if rows == 0:
-        return Weight(0, None)
+        exact = reader.exact_rows(plan, statistics)
+        candidates = statistics.candidates
+    if candidates == 0:
+        return Weight(0, None, [_NOTHING])
     # This also checks whether the slice can be read here at all.
     sample = next(replace(reader, limit=_SAMPLE_ROWS).batches(plan, statistics), None)
-    if rows is None:
-        rows = _rows(reader.table.storage, plan)
     row_bytes = sample.nbytes / sample.num_rows if sample is not None and sample.num_rows else None
-    return Weight(rows, row_bytes)
-
-
-def _rows(storage: Storage, plan: SlicePlan) -> int:
-    """The number of rows of the base file; twice as many with log files, whose rows are not
-    counted."""
     base_file = plan.file_slice.base_file
     if base_file is None:
-        return 2**40
-    with open_parquet(storage, base_file.path) as file:
-        return int(file.metadata.num_rows) * (2 if plan.file_slice.log_files else 1)
+        return Weight(_MANY_ROWS, row_bytes, [RowGroup(_MANY_ROWS, 0.0)])
+    if candidates is not None:
+        size = base_file.size * share_of_pages(candidates, plan.total)
+        if size <= whole:  # without opening the file
+            return Weight(candidates, row_bytes, [RowGroup(plan.total, size)])
+    groups = _row_groups(reader, base_file, candidates, exact)
+    rows = sum(each.rows for each in groups)
+    if plan.file_slice.log_files:
+        # Reading a part would take merging all log rows, which takes as long as reading the slice.
+        groups = [RowGroup(rows, sum(each.bytes for each in groups))]
+        rows = 2 * rows  # log rows are not counted
+    return Weight(rows if candidates is None else candidates, row_bytes, groups)
+
+
+def _row_groups(
+    reader: SliceReader, base_file: BaseFile, candidates: int | None, exact: BitMap | None
+) -> list[RowGroup]:
+    """The row groups of a base file.
+
+    Args:
+        candidates: The number of rows that the index finds; None if the file is scanned.
+        exact: These rows, if they are known.
+    """
+    columns = reader.query.needed
+    with open_parquet(reader.table.storage, base_file.path, base_file.size) as file:
+        present = present_columns(file.schema_arrow, columns, source=base_file.path)
+        groups, start = [], 0
+        for number, rows in enumerate(row_counts(file)):
+            size = float(column_bytes(file, present, [number]))
+            if exact is not None:
+                size *= share_of_pages(exact.range_cardinality(start, start + rows), rows)
+            elif candidates is not None:
+                size *= share_of_pages(candidates * rows / file.metadata.num_rows, rows)
+            groups.append(RowGroup(rows, size))
+            start += rows
+    return groups or [_NOTHING]
 
 
 def unpacked(plan: bytes) -> SlicePlan:
