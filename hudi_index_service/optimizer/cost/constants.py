@@ -148,6 +148,9 @@ SPARK_MARGIN = 2.0
 """Spark's own scan must cost this many times as much before it is replaced. It runs in parallel to
 the scans of the query's other relations, so replacing it saves an unknown part of its time."""
 
+ROW_GROUP_BYTES = 120 * MIB
+"""Bytes of a row group as Hudi writes it (`hoodie.parquet.block.size`): no two tasks share one."""
+
 DRIVER_SCAN_BYTES = 16 * MIB
 """Bytes of base files without an index that the driver reads."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from hudi_index_service.optimizer.cost.constants import LOG_ROWS_MS, MIB
+from hudi_index_service.optimizer.cost.constants import LOG_ROWS_MS, MIB, ROW_GROUP_BYTES
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
@@ -54,6 +54,7 @@ class SparkCosts:
     Attributes:
         spark_ms: Milliseconds of Spark's own scan.
         slices: The number of slices that the service would read.
+        tasks: The most tasks that can share them.
         columns: The number of columns handed to Spark.
         cores: The number of tasks that Spark runs in parallel.
     """
@@ -61,14 +62,16 @@ class SparkCosts:
     model: CostModel
     spark_ms: float
     slices: int
+    tasks: int
     columns: int
     cores: int
 
     @classmethod
     def of(cls, plan: QueryPlan, model: CostModel, columns: int, cores: int) -> "SparkCosts":
         """The costs of a plan's relation."""
-        slices = len(plan.slices) - plan.count(Access.SKIP)
-        return cls(model, _spark_ms(plan, model, cores), slices, columns, cores)
+        slices = [each for each in plan.slices if each.access is not Access.SKIP]
+        spark_ms = _spark_ms(plan, model, cores)
+        return cls(model, spark_ms, len(slices), _most_tasks(slices), columns, cores)
 
     def reading(self, plan: SlicePlan, rows: float) -> Work:
         """The work of reading a slice by index if this many of its rows match."""
@@ -104,7 +107,7 @@ class SparkCosts:
             return work.ms + constants.handing_ms + handing
         # Tasks read each slice twice: to estimate the result, and to return it.
         ms = 2 * work.ms + self.slices * constants.task_slice_ms + handing
-        return constants.tasks_ms + ms / max(1, min(self.cores, self.slices))
+        return constants.tasks_ms + ms / max(1, min(self.cores, self.tasks))
 
     def _mib(self, plan: SlicePlan) -> float:
         base_file = plan.file_slice.base_file
@@ -121,4 +124,16 @@ def _spark_ms(plan: QueryPlan, model: CostModel, cores: int) -> float:
     for each in files:
         if each.access is not Access.SKIP and each.file_slice.base_file is not None:
             ms += each.file_slice.base_file.size * model.share / MIB * constants.spark_mib_ms
-    return constants.spark_scan_ms + ms / max(1, min(cores, len(files)))
+    return constants.spark_scan_ms + ms / max(1, min(cores, _most_tasks(files)))
+
+
+def _most_tasks(slices: Iterable[SlicePlan]) -> int:
+    """The most tasks that can share slices: one for each row group, or for each with log files."""
+    tasks = 0
+    for each in slices:
+        base_file = each.file_slice.base_file
+        if base_file is None or each.file_slice.log_files:
+            tasks += 1
+        else:
+            tasks += max(1, base_file.size // ROW_GROUP_BYTES)
+    return tasks

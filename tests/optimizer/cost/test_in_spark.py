@@ -66,6 +66,15 @@ def test_spark_skips_partitions_but_opens_files_excluded_by_statistics() -> None
     assert costs(every, cores=100).spark_ms == pytest.approx(alone), "no more tasks than files"
 
 
+def test_tasks_share_a_large_file() -> None:
+    table = PaperTable({"a": "int64", "b": "string"}, [{**FILE, "mb": 2_000}])
+    known, plan = Constants(), table.plan("a >= 0", ["a", "b"], use_index="require")
+    one, many = costs(plan, cores=1), costs(plan, cores=100)
+    for reader, fixed in ((Reader.SPARK, known.spark_scan_ms), (Reader.TASKS, known.tasks_ms)):
+        alone, together = (each.milliseconds(Work(5_000), reader) - fixed for each in (one, many))
+        assert together == pytest.approx(alone / 16), "no more tasks than row groups"
+
+
 def test_work_adds_up() -> None:
     some = Work(2, 3) + Work(1, 1)
     assert some - Work(1, 1) == Work(2, 3)
