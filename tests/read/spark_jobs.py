@@ -21,6 +21,11 @@ def rows_shuffled_since(spark: SparkSession, stage: int) -> int:
     return sum(each.shuffleWriteRecords() for each in _stages(spark) if each.stageId() > stage)
 
 
+def tasks_since(spark: SparkSession, stage: int) -> list[int]:
+    """Numbers of tasks of the stages after this one."""
+    return [each.numTasks() for each in _stages(spark) if each.stageId() > stage]
+
+
 def _stages(spark: SparkSession) -> list[Any]:
     """Spark's metrics of the stages it still keeps, about the last thousand."""
     context = spark.sparkContext._jsc.sc()

@@ -9,6 +9,7 @@ from hudi_index_service import open_table
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.statements import ExplainIndex
+from tests.read.spark_jobs import last_stage, tasks_since
 
 EXPLAINED = [
     *("relation", "table", "reader", "index_name", "reason", "instant", "condition", "columns"),
@@ -127,6 +128,30 @@ def test_analyze_sums_what_tasks_read(session):
     assert row.bytes > 0
     assert row.milliseconds > 0
     assert row.query_milliseconds > 0
+
+
+@pytest.mark.usefixtures("read_by_tasks")
+def test_analyze_counts_once_what_several_tasks_read_of_a_slice(session, spark, golden, tmp_path):
+    path = golden("runs_in_row_groups").put(tmp_path)
+    with open_table(path) as table:
+        table.create_index("by_number", ["number"], using="btree")
+        table.build(strategy="all").raise_for_failures()
+    spark.sql(f"CREATE TABLE shared USING hudi LOCATION '{path}'")
+    query = "EXPLAIN ANALYZE INDEX SELECT max(text) FROM shared WHERE number < 20000"
+    found, tasks = [], []
+    for size in ("128MB", "100KB"):
+        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+        before = last_stage(spark)
+        (row,) = session.sql(query).collect()
+        found.append(row)
+        tasks.append(tasks_since(spark, before))
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    spark.sql("DROP TABLE shared")
+    assert max(tasks[0]) < max(tasks[1]) == 4  # one for each row group
+    for row in found:
+        assert (row.reader, row.actual_rows) == ("tasks", 20_000)
+        assert len(row.slices) == 1
+    assert found[1].bytes == pytest.approx(found[0].bytes, rel=0.1)
 
 
 @pytest.mark.usefixtures("read_by_tasks")

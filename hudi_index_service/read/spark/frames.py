@@ -78,7 +78,7 @@ def rows_by_tasks(
     if not slices:
         return _without_stand_in(spark.createDataFrame([], struct))
     splits = FileSplits.of(spark)
-    weights = list(_weights(spark, task, slices, whole=splits.open_bytes))
+    weights = list(_weights(spark, task, slices, whole=splits.whole_bytes))
     tasks = shared(_divisible(plan, plans, weights, reader.settings, limit), splits)
     parts = [part for parts in tasks for part in parts]
     partitions = min(len(tasks), _MOST_PARTITIONS)

@@ -80,6 +80,11 @@ class FileSplits:
             int(fewest.get() if fewest.isDefined() else session.leafNodeDefaultParallelism()),
         )
 
+    @property
+    def whole_bytes(self) -> int:
+        """Bytes up to which no slice is split, whatever others there are."""
+        return min(self.most_bytes, self.open_bytes)
+
     def task_bytes(self, sizes: Sequence[float]) -> float:
         """The most bytes that a task reads of slices of these sizes, as in Spark's
         `FilePartition.maxSplitBytes`."""
