@@ -120,6 +120,48 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
     return type if actual_name == name else None
 
 
+VARIANT = "VARIANT"
+"""What `hudi_type` returns for a variant."""
+
+_HUDI_TYPE = b"hudi_type"  # as in the metadata of Spark's fields
+
+
+def with_hudi_type(field: pa.Field, type: str | None) -> pa.Field:
+    """The field with its type in Hudi, as `hudi_type` returns it; None for an ordinary type."""
+    return field if type is None else field.with_metadata({_HUDI_TYPE: type.encode()})
+
+
+def hudi_type(schema: pa.Schema, name: str) -> str | None:
+    """The type in Hudi of a column, or of the struct column whose field it is, where that says
+    more than its Arrow type: ``VECTOR(3)``, ``BLOB`` or ``VARIANT``; None elsewhere.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: see `find_column`.
+    """
+    parent: pa.Schema | pa.DataType = schema
+    path: list[str] = []
+    for part in column_path(name):
+        if path and not pa.types.is_struct(parent):
+            return None
+        field = _field(parent, part, path)
+        found = (field.metadata or {}).get(_HUDI_TYPE)
+        if found is not None:
+            return str(found.decode())
+        parent = field.type
+        path.append(field.name)
+    return None
+
+
+def hudi_types(field: pa.Field) -> set[str]:
+    """Such types of a field and of all fields in it."""
+    kind = field.type
+    own = (field.metadata or {}).get(_HUDI_TYPE)
+    types = set() if own is None else {own.decode()}
+    for number in range(kind.num_fields if pa.types.is_nested(kind) else 0):
+        types |= hudi_types(kind.field(number))
+    return types
+
+
 def column_values(data: pa.RecordBatch | pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
     """The values of a column of the data; a field of a NULL struct is NULL. Data without the struct
     may hold the field as a separate column of that name.

@@ -4,9 +4,11 @@ hudi-rs is not used for this: it cannot express every type that Hudi writes (and
 """
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+
+from hudi_index_service.columns import with_hudi_type
 
 _UTC_MICROS = pa.timestamp("us", tz="UTC")
 _PRIMITIVE = {
@@ -29,6 +31,15 @@ _LOGICAL = {
     "local-timestamp-micros": pa.timestamp("us"),
 }
 _LOCAL_TIMESTAMP = "local-timestamp"
+# Spark has vectors as arrays.
+_VECTOR_ELEMENTS = {"FLOAT": pa.float32(), "DOUBLE": pa.float64(), "INT8": pa.int8()}
+
+
+class _Type(NamedTuple):
+    """An Avro schema's type in Arrow, and in Hudi, where that says more: see `hudi_type`."""
+
+    arrow: pa.DataType
+    hudi: str | None = None
 
 
 class UnknownAvroType(ValueError):
@@ -42,13 +53,14 @@ def arrow_schema(avro: str) -> pa.Schema:
     Raises:
         UnknownAvroType: an unknown type.
     """
-    return pa.schema(list(_arrow_type(json.loads(avro), {})))
+    return pa.schema(list(_type(json.loads(avro), {}).arrow))
 
 
 def unreadable_column(avro: str) -> str | None:
     """The first column that hudi-rs 0.5 cannot read, with the reason; None if it can read all.
 
-    It cannot read timestamps without time zone, and named types referred to by name.
+    It cannot read timestamps without time zone, and named types referred to by name; and of log
+    files not BLOBs, whose enum it does not take for that of a base file.
     """
     for column in json.loads(avro)["fields"]:
         if reason := _unreadable(column["type"]):
@@ -63,6 +75,8 @@ def _unreadable(avro: Any) -> str | None:
         return next((reason for part in avro if (reason := _unreadable(part))), None)
     if str(avro.get("logicalType", "")).startswith(_LOCAL_TIMESTAMP):
         return "a timestamp without time zone"
+    if avro.get("logicalType") == "blob":
+        return "a BLOB"
     match avro["type"]:
         case "record":
             inner = [each["type"] for each in avro["fields"]]
@@ -77,47 +91,67 @@ def _unreadable(avro: Any) -> str | None:
     return _unreadable(inner)
 
 
-def _arrow_type(avro: Any, named_types: dict[str, pa.DataType]) -> pa.DataType:
+def _field(name: str, avro: Any, named_types: dict[str, _Type]) -> pa.Field:
+    type = _type(avro, named_types)
+    return with_hudi_type(pa.field(name, type.arrow), type.hudi)
+
+
+def _type(avro: Any, named_types: dict[str, _Type]) -> _Type:
     """The type of an Avro schema; `named_types` collects its record, fixed and enum types."""
     if isinstance(avro, list):
         parts = [part for part in avro if part != "null"]
         if len(parts) != 1:
             raise UnknownAvroType(f"a union of {len(parts)} types")
-        return _arrow_type(parts[0], named_types)
+        return _type(parts[0], named_types)
     if isinstance(avro, str):
-        kind = _PRIMITIVE.get(avro) or named_types.get(avro)
-        if kind is None:
+        if avro in _PRIMITIVE:
+            return _Type(_PRIMITIVE[avro])
+        if avro not in named_types:
             raise UnknownAvroType(avro)
-        return kind
-    logical = avro.get("logicalType")
-    if logical == "decimal":
-        kind = pa.decimal128(avro["precision"], avro.get("scale", 0))
-    elif logical in _LOGICAL:
-        kind = _LOGICAL[logical]
-    else:
-        kind = _nested_type(avro, named_types)
+        return named_types[avro]
+    type = _logical_type(avro, named_types)
     if "name" in avro:
         name = avro["name"]
-        named_types[name] = named_types[f"{avro.get('namespace', '')}.{name}".lstrip(".")] = kind
-    return kind
+        named_types[name] = named_types[f"{avro.get('namespace', '')}.{name}".lstrip(".")] = type
+    return type
 
 
-def _nested_type(avro: dict[str, Any], named_types: dict[str, pa.DataType]) -> pa.DataType:
+def _logical_type(avro: dict[str, Any], named_types: dict[str, _Type]) -> _Type:
+    match avro.get("logicalType"):
+        case "decimal":
+            return _Type(pa.decimal128(avro["precision"], avro.get("scale", 0)))
+        case "vector":
+            return _vector(avro)
+        case "blob" | "variant" as logical:
+            return _Type(_nested_type(avro, named_types).arrow, logical.upper())
+        case logical if logical in _LOGICAL:
+            return _Type(_LOGICAL[logical])
+    return _nested_type(avro, named_types)
+
+
+def _vector(avro: dict[str, Any]) -> _Type:
+    element = avro.get("elementType", "FLOAT").upper()
+    if (
+        element not in _VECTOR_ELEMENTS
+        or avro.get("storageBacking", "FIXED_BYTES") != "FIXED_BYTES"
+    ):
+        raise UnknownAvroType(f"a vector of {element}")
+    shown = f"{avro['dimension']}" if element == "FLOAT" else f"{avro['dimension']}, {element}"
+    return _Type(pa.list_(pa.field("element", _VECTOR_ELEMENTS[element])), f"VECTOR({shown})")
+
+
+def _nested_type(avro: dict[str, Any], named_types: dict[str, _Type]) -> _Type:
     match avro["type"]:
         case "record":
-            return pa.struct(
-                [
-                    pa.field(each["name"], _arrow_type(each["type"], named_types))
-                    for each in avro["fields"]
-                ]
-            )
+            fields = [_field(each["name"], each["type"], named_types) for each in avro["fields"]]
+            return _Type(pa.struct(fields))
         case "array":
-            return pa.list_(pa.field("element", _arrow_type(avro["items"], named_types)))
+            return _Type(pa.list_(_field("element", avro["items"], named_types)))
         case "map":
-            return pa.map_(pa.string(), _arrow_type(avro["values"], named_types))
+            return _Type(pa.map_(pa.string(), _field("value", avro["values"], named_types)))
         case "fixed":
-            return pa.binary(avro["size"])
+            return _Type(pa.binary(avro["size"]))
         case "enum":
-            return pa.string()
+            return _Type(pa.string())
         case other:
-            return _arrow_type(other, named_types)
+            return _type(other, named_types)

@@ -24,6 +24,7 @@ from functools import cache
 
 from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
 from hudi_index_service.hudi.file_names import (
+    OTHER_FORMATS,
     BaseFileName,
     LogFileName,
     PartitionMarker,
@@ -136,10 +137,10 @@ class Proof:
         """Raises:
         TableFeatureUnsupported: a file is not accounted for; its name is in the message.
         """
-        if listing.unknown:
-            raise TableFeatureUnsupported(
-                f"{listing.unknown[0]} looks like data, but has no Hudi file name."
-            )
+        for path in listing.unknown:
+            if path.endswith(OTHER_FORMATS):
+                raise TableFeatureUnsupported(f"{path} is a data file, but not a Parquet file.")
+            raise TableFeatureUnsupported(f"{path} looks like data, but has no Hudi file name.")
         by_group = {(s.partition, s.file_id): s for s in slices}
         in_slices: set[str] = set()
         for file_slice in slices:

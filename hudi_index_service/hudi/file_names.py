@@ -18,7 +18,10 @@ _LOG_FILE = re.compile(
 )
 # .hoodie_partition_metadata, with a suffix if it is stored in the base file format.
 _PARTITION_MARKER = ".hoodie_partition_metadata"
-_DATA_SUFFIXES = (".parquet", ".orc", ".hfile", ".lance", ".vortex")
+OTHER_FORMATS = (".orc", ".hfile", ".lance", ".vortex")
+"""Suffixes of base files that are not Parquet files."""
+
+_DATA_SUFFIXES = (".parquet", *OTHER_FORMATS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
+import pyarrow as pa
+
+from hudi_index_service.columns import VARIANT, hudi_types
 from hudi_index_service.hudi.properties import is_true
 
 TABLE_VERSIONS = (6, 8, 9)
@@ -20,11 +23,13 @@ class Refusal(Enum):
     """Why a table is left to Spark's Hudi reader: sentences that name the unsupported feature."""
 
     BOOTSTRAPPED = "The table was bootstrapped over other files ({key}={value})."
+    BASE_FILE_FORMAT = "The table's base files are not Parquet files ({key}={value})."
     UNKNOWN_PROPERTY = "The table has an unknown property ({key}={value})."
     OTHER_VALUE = "The table uses a feature that is not read without Spark ({key}={value})."
     NO_KEY = "The table has virtual keys (hoodie.populate.meta.fields=false) and no key."
     PARTITION_PATH = "Spark shows another value for partition {partition} than its files hold."
     PARTITION_FIELD = "The table is partitioned by {column}, which is not a top-level column."
+    COLUMN_TYPE = "Column {column} has or holds the type {type}, whose values only Spark reads."
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,8 @@ KNOWN_VALUES: Mapping[str, Allowed] = MappingProxyType(
 )
 """Properties that must have one of these values."""
 
+_BASE_FILE_FORMATS = ("hoodie.table.base.file.format", "hoodie.table.ro.file.format")
+
 _NONE = Allowed(())
 _STRATEGIES = Allowed((_EVENT_TIME_STRATEGY, _COMMIT_TIME_STRATEGY))
 
@@ -204,7 +211,9 @@ def unsupported_base_files(properties: Mapping[str, str]) -> str | None:
         if key not in KNOWN_VALUES:
             return Refusal.UNKNOWN_PROPERTY.value.format(key=key, value=value)
         if value not in KNOWN_VALUES[key]:
-            return _other_value(key, value)
+            other_format = key in _BASE_FILE_FORMATS and value
+            refusal = Refusal.BASE_FILE_FORMAT if other_format else Refusal.OTHER_VALUE
+            return refusal.value.format(key=key, value=value or "(none)")
     return None
 
 
@@ -244,6 +253,16 @@ def unsupported_partition_column(
     if nested is None or not columns:  # before the first commit there may be no schema
         return None
     return Refusal.PARTITION_FIELD.value.format(column=nested)
+
+
+def unsupported_columns(schema: pa.Schema) -> dict[str, str]:
+    """The top-level columns whose values cannot be read without Spark, each with the reason in one
+    sentence. Spark 3.5 shows a variant's parts, Spark 4 its value."""
+    return {
+        field.name: Refusal.COLUMN_TYPE.value.format(column=field.name, type=VARIANT)
+        for field in schema
+        if VARIANT in hudi_types(field)
+    }
 
 
 def _is_merge_property(key: str) -> bool:

@@ -44,8 +44,18 @@ def latest_schema(table: Any, uri: str, *, populated: bool) -> tuple[pa.Schema, 
         # hudi-rs then reads it from a base file of that commit.
         with hudi_rs_errors_named(f"The schema of {uri}"):
             schema = getattr(table, f"get_schema{suffix}")()
+        _refuse_fixed_bytes(schema, uri)
         return pa.schema([each.with_nullable(True) for each in schema]), None
     return _known_schema(avro, uri), unreadable_column(avro)
+
+
+def _refuse_fixed_bytes(schema: pa.Schema, uri: str) -> None:
+    for column in schema:
+        if pa.types.is_fixed_size_binary(column.type):
+            raise TableFeatureUnsupported(
+                f"Only base files hold the schema of {uri}, and they do not tell whether column "
+                f"{column.name} holds vectors."
+            )
 
 
 def schema_of_instant(

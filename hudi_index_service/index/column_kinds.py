@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from hudi_index_service.columns import hudi_type
 from hudi_index_service.errors import ColumnNotIndexable
 
 _NARROW_DIGITS = 18  # digits of a decimal that fit into 64 bits
@@ -33,6 +34,20 @@ def is_number(type: pa.DataType) -> bool:
 def is_wide_number(type: pa.DataType) -> bool:
     """Whether the type's values map to 16 bytes in order (see `number_encoding`)."""
     return bool(pa.types.is_decimal128(type) and type.precision > _NARROW_DIGITS)
+
+
+def refuse_special(column: str, schema: pa.Schema) -> None:
+    """Refuses a column of one of Hudi's own types, such as ``VECTOR(3)``, or a field of one.
+
+    Raises:
+        ColumnNotIndexable: it is one.
+    """
+    kind = hudi_type(schema, column)
+    if kind is not None:
+        raise ColumnNotIndexable(
+            f"Column {column}: no index can hold type {kind}.",
+            remedy="Index other columns: queries on them return this one's values, too.",
+        )
 
 
 def not_indexable(column: str, type: pa.DataType, index: str) -> ColumnNotIndexable:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_path, find_column, require_list, require_name
 from hudi_index_service.errors import ColumnNotFound, IndexDefinitionInvalid
+from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.entries.column_fields import (
     column_fields,
@@ -165,6 +166,7 @@ def _refuse_unfit(
 ) -> None:
     """Refuses a column, one of the index's `columns`, that an index type does not support."""
     _, type = find_column(schema, column_path(column.name))
+    refuse_special(column.name, schema)
     names = [kind.name for kind in kinds]
     for option in column.options:
         prefix, dot, _ = option.partition(".")

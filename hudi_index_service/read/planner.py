@@ -11,8 +11,9 @@ from typing import Literal, Self, get_args
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError, TableFeatureUnsupported
 from hudi_index_service.hudi.as_of import instant_of
+from hudi_index_service.hudi.gate import unsupported_columns
 from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.segment_file import SegmentFile
@@ -177,6 +178,13 @@ class QueryPlanner:
             return self._covered(plan, seen) if (seen := looked()) else plan
 
         start = self._start_of(snapshot)
+        for name in query.needed_roots if start.unreadable else ():
+            if name in start.unreadable:
+                raise TableFeatureUnsupported(
+                    f"{self._table.storage.uri}: {start.unreadable[name]}",
+                    remedy=TableFeatureUnsupported.default_remedy
+                    + "Or leave the column out of the query.",
+                )
         plan = first_plan(
             snapshot,
             query.normal_form,
@@ -325,7 +333,12 @@ class QueryPlanner:
             partitions = PartitionValues.of(self._table.partition_paths(), snapshot)
             slices = first_slices(snapshot, partitions)
             last = self._start = _Start(
-                snapshot, partitions, slices, SegmentSlices(snapshot), OpenSlices(slices)
+                snapshot,
+                unsupported_columns(snapshot.schema),
+                partitions,
+                slices,
+                SegmentSlices(snapshot),
+                OpenSlices(slices),
             )
         return last
 
@@ -357,9 +370,14 @@ class LookAhead:
 @dataclass(frozen=True, slots=True)
 class _Start:
     """A snapshot, the values from its partitions' paths, its slices as yet unplanned, and what
-    segments and open entries say of them."""
+    segments and open entries say of them.
+
+    Attributes:
+        unreadable: See `unsupported_columns`.
+    """
 
     snapshot: Snapshot
+    unreadable: Mapping[str, str]
     partitions: PartitionValues
     slices: tuple[SlicePlan, ...]
     segment_slices: SegmentSlices

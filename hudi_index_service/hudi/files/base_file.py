@@ -7,8 +7,10 @@ conversions with exactly Spark's result are made; any other conversion is left t
 from collections.abc import Collection, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import numbers_array
 from hudi_index_service.columns import column_path, column_values
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.legacy_calendar import legacy_calendar_columns
@@ -203,6 +205,8 @@ def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -
     if array.type == target:
         return array
     _refuse_inexact(array.type, target, column, source)
+    if _is_vector(array.type, target):
+        return _vectors(array, target)
     try:
         return array.cast(target, safe=not pa.types.is_floating(target))
     except pa.ArrowException as error:
@@ -214,10 +218,33 @@ def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -
 
 
 def _refuse_inexact(stored: pa.DataType, target: pa.DataType, column: str, source: str) -> None:
-    if stored != target and not _is_exact(stored, target):
+    if stored != target and not (_is_vector(stored, target) or _is_exact(stored, target)):
         raise NeedsSpark(
             f"{source} holds column {column} as {stored}, but the table's type is {target}."
         )
+
+
+def _is_vector(stored: pa.DataType, target: pa.DataType) -> bool:
+    """Whether a column holds Hudi's vectors: their elements one after the other, as bytes."""
+    if not (pa.types.is_fixed_size_binary(stored) and pa.types.is_list(target)):
+        return False
+    element = target.value_type
+    is_element = pa.types.is_floating(element) or pa.types.is_int8(element)
+    return bool(is_element and stored.byte_width % (element.bit_width // 8) == 0)
+
+
+def _vectors(array: pa.FixedSizeBinaryArray, target: pa.ListType) -> pa.ListArray:
+    """Hudi's vectors as arrays."""
+    element, width = target.value_type, array.type.byte_width
+    dimension = width // (element.bit_width // 8)
+    _, data = array.buffers()
+    elements = pa.Array.from_buffers(
+        element,
+        len(array) * dimension,
+        [None, data.slice(array.offset * width, len(array) * width)],
+    )
+    offsets = numbers_array(np.arange(len(array) + 1, dtype=np.int32) * np.int32(dimension))
+    return pa.ListArray.from_arrays(offsets, elements, type=target, mask=array.is_null())
 
 
 def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
@@ -237,6 +264,8 @@ def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
             and target.precision - target.scale >= stored.precision - stored.scale
         )
     # Not float to double: Spark converts through the printed number, so that 0.1 becomes 0.1.
+    if t.is_binary(stored) and t.is_string(target):  # an enum of Avro
+        return True
     families: Sequence[tuple[object, ...]] = (
         (t.is_string, t.is_large_string),
         (t.is_binary, t.is_large_binary, t.is_fixed_size_binary),

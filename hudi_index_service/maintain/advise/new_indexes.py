@@ -9,6 +9,7 @@ import pyarrow as pa
 from hudi_index_service.columns import column_type
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.hudi.files.footers import Footers
+from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.maintain.advise.build_costs import BuildCost, BuildCosts
 from hudi_index_service.optimizer.cost.constants import Constants
@@ -127,6 +128,7 @@ def _may_be_indexed(columns: Sequence[str], schema: pa.Schema, using: str) -> bo
         if type is None:
             return False
         try:
+            refuse_special(name, schema)
             kind.fields(name, type, {})
         except (ColumnNotIndexable, IndexDefinitionInvalid):
             return False
