@@ -1,7 +1,7 @@
 """The best rows of a search, for queries with ORDER BY score() DESC LIMIT k."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,9 +21,6 @@ from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, con
 from hudi_index_service.sql.rule.request import Best, Request, searches
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LARGE = "the rows that the index finds are large, and Spark scans them faster"
 
@@ -70,7 +67,7 @@ class BestRows:
         """Why, in one sentence without full stop."""
         return f"the index finds the {counted(self.best.rows, 'best row')}"
 
-    def read(self, spark: "SparkSession", reading: Reading) -> pa.Table | KeepSparkScan:
+    def read(self, session: Any, reading: Reading) -> pa.Table | KeepSparkScan:
         """The rows. Raises what `IndexedTable.search` raises."""
         score, query = self.best.score, self.run.reader.query
         names = list(query.output.names)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,12 +22,13 @@ from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.computed import Columns
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.full_text import FullTextCalls
+from hudi_index_service.sql.rule.jvm import in_python
 from hudi_index_service.sql.rule.request import Key, Request, searches
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,11 @@ class ByIndex:
         rows = number if self.rows.exact else f"at most {number}"
         return with_others(f"the index finds {rows}", self.rows.scanned)
 
-    def read(
-        self, spark: "SparkSession", reading: Reading
-    ) -> "pa.Table | DataFrame | KeepSparkScan":
+    def read(self, session: Any, reading: Reading) -> "pa.Table | DataFrame | KeepSparkScan":
         """The rows. Raises what reading raises.
 
         Args:
+            session: The JVM's session, by whose settings tasks read.
             reading: Receives what is read.
         """
         # As if for the first time: a decision may serve several queries.
@@ -89,7 +89,12 @@ class ByIndex:
             if not self.rows.by_tasks:
                 return KeepSparkScan(LARGE)
         frame = rows_by_tasks(
-            spark, run.reader, run.plan, None, history=run.history, observe=reading.by_task
+            in_python(session),
+            run.reader,
+            run.plan,
+            None,
+            history=run.history,
+            observe=reading.by_task,
         )
         return self.columns.frame(frame)
 

@@ -74,8 +74,8 @@ class Callback:
         }
         return json.dumps(answer)
 
-    def _rows(self, request: str, use: int) -> Any:
-        rows = self._reader.rows(request, use)
+    def _rows(self, session: Any, request: str, use: int) -> Any:
+        rows = self._reader.rows(session, request, use)
         if isinstance(rows, KeepSparkScan):
             return json.dumps({"reason": rows.reason})
         return arrow_stream(rows) if isinstance(rows, pa.Table) else rows._jdf

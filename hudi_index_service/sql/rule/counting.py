@@ -2,7 +2,7 @@
 up to a limit, as tests of existence do."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,9 +19,6 @@ from hudi_index_service.sql.relations.weighing import KeepSparkScan, scanned_alo
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Counts, Request
 from hudi_index_service.table import IndexedTable
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _NOT_ALONE = KeepSparkScan("the index does not count its rows alone")
 
@@ -74,7 +71,7 @@ class Counted:
         """The number of rows in the slices that an index serves."""
         return sum(each.total for each in self._served())
 
-    def read(self, spark: "SparkSession", reading: Reading) -> pa.Table | KeepSparkScan:
+    def read(self, session: Any, reading: Reading) -> pa.Table | KeepSparkScan:
         """The result. Raises what counting raises.
 
         Args:

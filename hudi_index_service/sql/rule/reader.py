@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -85,7 +85,6 @@ class RelationReader:
         storage_options: Mapping[str, str] | None,
         settings: Settings | None,
     ) -> None:
-        self._spark = spark
         self._cores = int(spark.sparkContext.defaultParallelism)
         self._storage_options = storage_options
         self._settings = settings
@@ -112,10 +111,11 @@ class RelationReader:
             return self._undecided(text) or decided
         return decided
 
-    def rows(self, text: str, use: int) -> "pa.Table | DataFrame | KeepSparkScan":
+    def rows(self, session: Any, text: str, use: int) -> "pa.Table | DataFrame | KeepSparkScan":
         """The rows of a request: a table of few, a DataFrame whose tasks read many.
 
         Args:
+            session: The JVM's session, by whose settings tasks read.
             use: The number of the relation's use.
 
         Raises:
@@ -127,7 +127,7 @@ class RelationReader:
             return decided
         reading = Reading(observed=self._observed.get(use))
         started = perf_counter()
-        rows = decided.read(self._spark, reading)
+        rows = decided.read(session, reading)
         if not isinstance(rows, KeepSparkScan):
             in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
             if in_driver and reading.observed is not None:

@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Any
 
 from py4j.java_collections import JavaMap
-from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hudi_index_service.config import Settings
@@ -16,6 +15,7 @@ from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.explain import EXPLAINED, explained_frame
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.rule.errors import ERRORS, error_answer
+from hudi_index_service.sql.rule.jvm import in_python
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import PlannedQuery
 from hudi_index_service.sql.runner import StatementRunner
@@ -79,7 +79,7 @@ class SqlStatements:
         """
         try:
             with remedies_in_sql():
-                return json.dumps(self._description(_in_python(session), text))
+                return json.dumps(self._description(in_python(session), text))
         except ERRORS as error:
             return error_answer(error)
 
@@ -103,7 +103,7 @@ class SqlStatements:
             with remedies_in_sql():
                 statement = parse_statement(text)
                 assert statement is not None, "the parser has asked about it"
-                frame = self.run(_in_python(session), statement, text, _columns(arguments))
+                frame = self.run(in_python(session), statement, text, _columns(arguments))
                 return frame._jdf
         except ERRORS as error:
             return error_answer(error)
@@ -136,10 +136,6 @@ class SqlStatements:
             )
 
         return StatementRunner(spark, open_named, pass_on, self._reader.close)
-
-
-def _in_python(session: Any) -> SparkSession:
-    return SparkSession(SparkContext.getOrCreate(), session)
 
 
 def _columns(arguments: Any) -> Mapping[str, Column] | list[Column] | None:

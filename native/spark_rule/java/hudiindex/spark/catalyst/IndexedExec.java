@@ -126,7 +126,7 @@ public final class IndexedExec extends SparkPlan {
       JobProperties properties = new JobProperties(session().sparkContext());
       long use = plannedRead.use().number();
       long millis = settings.readMillis();
-      return plan(plannedRead.decisions().rows(request, use, millis, properties));
+      return plan(plannedRead.decisions().rows(session(), request, use, millis, properties));
     } catch (InterruptedException error) {
       throw Unchecked.thrown(error); // the query has been cancelled
     } catch (SourceFailed | IOException | RuntimeException | LinkageError error) {

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -67,9 +68,10 @@ public final class Decisions {
   }
 
   /** A request's rows. Throws SourceFailed if there are none in time. */
-  public Rows rows(Request request, long use, long millis, Wrapper wrapper)
+  public Rows rows(
+      SparkSession session, Request request, long use, long millis, Wrapper wrapper)
       throws SourceFailed, InterruptedException {
-    return call(millis, wrapper.wrapped(() -> source.rows(request.text(), use)));
+    return call(millis, wrapper.wrapped(() -> source.rows(session, request.text(), use)));
   }
 
   /** Makes a call on another thread what it would be on the present one. */

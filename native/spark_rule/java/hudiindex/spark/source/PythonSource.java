@@ -18,8 +18,8 @@ import py4j.Py4JPythonClientPerThread;
  * Asks the Python process of the driver, by py4j. The function's interface is one of Java's own,
  * since py4j looks for it on the class loader of whichever thread hands it over.
  *
- * <p>The question {@code decide} comes with a request in JSON, {@code rows} with an array of one and
- * the number of a use. Rows are bytes or a frame, or JSON with one of the fields {@code reason} (Spark has to scan) and {@code cancelled}.
+ * <p>The question {@code decide} comes with a request in JSON, {@code rows} with an array of the
+ * session, a request and the number of a use. Rows are bytes or a frame, or JSON with one of the fields {@code reason} (Spark has to scan) and {@code cancelled}.
  *
  * <p>The questions {@code statement} and {@code run} come with an array of the session, the text
  * and, to run it, its arguments. The result is a frame. An error is an exception of Spark's, or
@@ -52,8 +52,8 @@ public final class PythonSource implements Source {
   }
 
   @Override
-  public Rows rows(String request, long use) throws SourceFailed {
-    Object answer = python.apply("rows", new Object[] {request, use});
+  public Rows rows(SparkSession session, String request, long use) throws SourceFailed {
+    Object answer = python.apply("rows", new Object[] {session, request, use});
     if (answer instanceof byte[] stream) {
       return new Rows.InDriver(stream);
     }

@@ -17,9 +17,10 @@ public interface Source {
   /**
    * The rows of a request: at least those for which its conditions are TRUE.
    *
+   * @param session by whose settings tasks read them
    * @param use the number of the relation's use
    */
-  Rows rows(String request, long use) throws Exception;
+  Rows rows(SparkSession session, String request, long use) throws Exception;
 
   /**
    * What a text is that begins like an index statement. Changes nothing.
