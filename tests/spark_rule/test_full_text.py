@@ -420,7 +420,7 @@ def test_updates_and_deletes(enabled, texts, tmp_path) -> None:
 def test_index_that_fails_when_the_query_runs(enabled, texts, monkeypatch) -> None:
     """Spark's own scan evaluates the search."""
 
-    def fail(self: RelationReader, text: str, use: int) -> None:
+    def fail(self: RelationReader, *_: object) -> None:
         raise SnapshotChanged("The table moved.")
 
     for query in (
