@@ -1,9 +1,9 @@
-"""Jars of Hudi and HBase: fetched once into the user's cache, known by the hashes pinned for them.
+"""Jars of Hudi, HBase and HDFS: fetched once into the user's cache, known by the hashes pinned for them.
 
 `python -m dev.jars` prints the path of Hudi's bundle that is used, `python -m dev.jars 0.15.0` that
-of another release; `python -m dev.jars hbase` fetches HBase's and prints its class path. Fetching
-needs the package jgo, which reads Maven repositories without Maven; finding a jar that was fetched
-before needs nothing.
+of another release; `python -m dev.jars hbase` fetches HBase's and prints its class path, and
+`python -m dev.jars hdfs` does the same for HDFS. Fetching needs the package jgo, which reads Maven
+repositories without Maven; finding a jar that was fetched before needs nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dev.paths import CONSTRAINTS, cache_folder
 
 PINS = CONSTRAINTS / "jars.txt"
 HBASE_PINS = CONSTRAINTS / "hbase-jars.txt"
+HDFS_PINS = CONSTRAINTS / "hdfs-jars.txt"
 AT_ONCE = 6
 ATTEMPTS = 3
 
@@ -67,6 +68,12 @@ def hbase_jars() -> list[PinnedJar]:
     """The class path of HBase standalone and its Thrift server: of the jars that HBase depends on
     those of which it loads classes, which is less than half."""
     return _pinned(HBASE_PINS)
+
+
+def hdfs_jars() -> list[PinnedJar]:
+    """What a small HDFS needs besides Hadoop's client, which comes with PySpark, of the same
+    version."""
+    return _pinned(HDFS_PINS)
 
 
 def _pinned(pins: Path) -> list[PinnedJar]:
@@ -146,8 +153,9 @@ def _fetch_patiently(jar: PinnedJar) -> Path:
 
 def main(wanted: Sequence[str]) -> None:
     """Prints where the jars are that the command line asks for."""
-    if list(wanted) == ["hbase"]:
-        paths = fetch_all(hbase_jars(), say=lambda line: print(line, file=sys.stderr))
+    servers = {"hbase": hbase_jars, "hdfs": hdfs_jars}
+    if wanted and wanted[0] in servers:
+        paths = fetch_all(servers[wanted[0]](), say=lambda line: print(line, file=sys.stderr))
         print(os.pathsep.join(map(str, paths)))
     else:
         print(fetch(hudi_bundle(*wanted)))

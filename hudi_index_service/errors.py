@@ -97,7 +97,7 @@ class StorageUnsupported(IndexServiceError):
     """The URI's scheme, or an operation that building needs, is not supported."""
 
     code = "STORAGE_UNSUPPORTED"
-    default_remedy = Remedy("Use a local folder or an s3://, gs:// or az:// location.")
+    default_remedy = Remedy("Use a local folder or an s3://, gs://, az:// or hdfs:// location.")
 
 
 class StorageFailed(IndexServiceError):

@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 
 
 # The slow tier begins with its longest folders, so that no process works alone at the end.
-LONGEST = ("faults", "proof", "tpch", "golden", "sql", "hbase", "demo", "airflow")
+LONGEST = ("faults", "proof", "tpch", "golden", "sql", "hbase", "hdfs", "demo", "airflow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.markexpr == "slow":
         items.sort(key=_place)
     for item in items:
-        needs = {"spark", "hbase"} & set(getattr(item, "fixturenames", ()))
+        needs = {"spark", "hbase", "hdfs"} & set(getattr(item, "fixturenames", ()))
         if needs and not any(item.iter_markers("fast")):
             item.add_marker("slow")
         if "spark" in needs:

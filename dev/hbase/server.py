@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dev.hbase.configuration import LOOPBACK, Ports, free_ports, told, write_configuration
-from dev.hbase.daemon import Daemon
+from dev.daemon import Daemon
 from dev.jars import fetch_all, hbase_jars
 
 READY_SECONDS = 120

@@ -9,18 +9,17 @@ from stat import S_ISREG
 
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.storage import local
+from hudi_index_service.storage.contract import Files
+from hudi_index_service.storage.names import parts_of
 from hudi_index_service.storage.stored_file import StoredFile
 
 
-class Disk:
-    """Serves `hudi_index_service.storage.store.Storage`. Reads and listings follow symbolic links.
-    Raises Python's own errors: OSError, or ValueError for a path that is not below the root.
+class Disk(Files):
+    """Reads and listings follow symbolic links; writes and deletions follow none.
 
-    Attributes:
-        deleted_at_once: The maximum number of files that `delete` takes.
+    Args:
+        root: The folder's absolute path.
     """
-
-    deleted_at_once = 1
 
     def __init__(self, root: str) -> None:
         self._root = Path(root)
@@ -69,6 +68,10 @@ class Disk:
         """The files below a folder, at any depth."""
         return _listed(local.files_below(self._existing_root(), folder))
 
+    def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
+        """The files and the folders directly in a folder."""
+        return self.directly_in(folder), self.folders(folder)
+
     def directly_in(self, folder: str) -> list[StoredFile]:
         """The files in a folder, without those of its sub-folders."""
         return _listed(local.files_in(self._existing_root(), folder))
@@ -104,7 +107,7 @@ class Disk:
 
     def _name(self, path: str) -> str:
         """The same as text, for calls made thousands of times: a `Path` takes longer than they."""
-        return self._prefix + "/".join(local.parts_of(path))
+        return self._prefix + "/".join(parts_of(path))
 
 
 def _listed(files: Iterable[tuple[str, os.stat_result]]) -> list[StoredFile]:

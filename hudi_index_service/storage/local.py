@@ -5,7 +5,6 @@ could lead a builder or cleaner to any file on the disk.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, EROFS
@@ -14,9 +13,7 @@ from pathlib import Path
 from shutil import copyfileobj
 
 from hudi_index_service.errors import StorageFailed
-
-# Unfinished files are named `<name>#<number>`, as by obstore's writers and earlier releases.
-_UNFINISHED = re.compile(r".+#\d+")
+from hudi_index_service.storage.names import is_unfinished, parts_of, unfinished_name
 
 _ONLY_FOLDERS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -65,7 +62,7 @@ def _entries(root: Path, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]
 
 
 def _status(path: str, entry: "os.DirEntry[str]") -> Iterator[tuple[str, os.stat_result]]:
-    if _UNFINISHED.fullmatch(entry.name):
+    if is_unfinished(entry.name):
         return
     with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
         yield path, entry.stat()
@@ -98,7 +95,7 @@ def unfinished_files(root: Path, prefix: str) -> Iterator[tuple[str, os.stat_res
     """The half-written files of killed writers below `prefix`: path relative to `root`, and its
     status. No link below `prefix` is followed."""
     for folder, _, names in os.walk(root / prefix):
-        for name in filter(_UNFINISHED.fullmatch, names):
+        for name in filter(is_unfinished, names):
             path = Path(folder, name)
             try:
                 yield str(path.relative_to(root)), path.lstat()
@@ -126,15 +123,6 @@ def write_over(root: Path, path: str, data: bytes | Path) -> None:
     """Does the same, but replaces an existing file or symbolic link of that name."""
     with _errors_named(root, path, "written"):
         _write(root, path, data, _publish_over)
-
-
-def parts_of(path: str) -> list[str]:
-    """The folders on the path to a file, and its name. Raises ValueError if the path is not one
-    below a root."""
-    parts = path.split("/")
-    if any(part in ("", ".", "..") for part in parts):
-        raise ValueError(f"{path!r} is not a path below the root")
-    return parts
 
 
 def unlink(root: Path, path: str) -> None:
@@ -215,7 +203,7 @@ def _create_unfinished(root: Path, path: str) -> tuple[int, str, int]:
         try:
             with _folder_of(root, path, make=True) as (folder, name):
                 for number in count(1):
-                    unfinished = f"{name}#{number}"
+                    unfinished = unfinished_name(name, number)
                     with suppress(FileExistsError):  # another writer's, or a dead one's
                         file = os.open(unfinished, flags, 0o666, dir_fd=folder)
                         return os.dup(folder), unfinished, file

@@ -19,6 +19,7 @@ from obstore.exceptions import (
 from obstore.store import MemoryStore, ObjectStore, from_url
 
 from hudi_index_service.errors import StorageFailed, StorageUnsupported
+from hudi_index_service.storage.contract import Files
 from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.wording import first_line
 
@@ -36,16 +37,11 @@ _REFUSALS = ("ermission denied", "AccessDenied")
 _UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
 
 
-class RemoteStore:
-    """Serves `hudi_index_service.storage.store.Storage`. Raises Python's own FileNotFoundError,
-    FileExistsError and PermissionError, or the service's errors.
+class RemoteStore(Files):
+    """The objects below a prefix.
 
     Args:
         uri, options: See `Storage`.
-
-    Attributes:
-        lists_in_order: Whether listings are in the order of paths and can begin anywhere.
-        deleted_at_once: The maximum number of files that `delete` takes.
 
     Raises:
         StorageFailed: the client cannot be made.
@@ -115,18 +111,6 @@ class RemoteStore:
         """The files below a folder, at any depth."""
         with self._errors_named(folder):
             return list(_files(obstore.list(self._store, folder or None)))
-
-    def directly_in(self, folder: str) -> list[StoredFile]:
-        """The files in a folder, without those of its sub-folders."""
-        return self.level(folder)[0]
-
-    def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder."""
-        return [file.path.rsplit("/", 1)[-1] for file in self.directly_in(folder)]
-
-    def folders(self, folder: str) -> list[str]:
-        """The folders directly below a folder."""
-        return self.level(folder)[1]
 
     def before(self, end: str) -> list[StoredFile]:
         """All files whose paths are less than `end`; no page after that is requested."""

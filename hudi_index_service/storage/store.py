@@ -1,6 +1,6 @@
 """Storage under a table: create exclusively, read ranges, list, delete.
 
-One behavior for local folders (`storage.disk`) and for remote stores and memory
+One behavior for local folders (`storage.disk`), HDFS (`storage.hdfs`), object stores and memory
 (`storage.remote`): URIs normalized as Hudi and Spark write them, errors that name the place and the
 remedy, counters, and a limit on the request rate.
 """
@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
+from hudi_index_service.storage.contract import Files
 from hudi_index_service.storage.disk import Disk
 from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.storage.throttle import RateLimit, shared_limit
 from hudi_index_service.wording import first_line
-
-if TYPE_CHECKING:
-    from hudi_index_service.storage.remote import RemoteStore
 
 __all__ = ["IoCount", "Storage", "StoredFile", "normalize_uri"]
 
@@ -41,6 +39,8 @@ _REMOTE_SCHEMES = {
     "abfss": "abfss",
 }
 
+_HDFS = "hdfs://"
+
 
 @dataclass(slots=True)
 class IoCount:
@@ -55,10 +55,11 @@ def normalize_uri(uri: str | Path) -> str:
 
     ``file:/x``, ``file:///x`` and relative local paths become ``/…``; ``s3a://`` and ``s3n://``
     become ``s3://``; trailing slashes are removed. As with Hadoop's ``Path``, which Hudi and Spark
-    use for tables, nothing is decoded: ``file:/a%20b`` is the folder ``a%20b``.
+    use for tables, nothing is decoded: ``file:/a%20b`` is the folder ``a%20b``. ``hdfs:///x`` and
+    ``hdfs:/x`` are in the name service that Hadoop's configuration names as ``fs.defaultFS``.
 
     Raises:
-        StorageUnsupported: an unsupported scheme, such as ``hdfs://``.
+        StorageUnsupported: an unsupported scheme, such as ``oss://``.
     """
     text = str(uri)
     scheme = urlsplit(text).scheme if ":" in text.split("/", 1)[0] else ""
@@ -69,6 +70,8 @@ def normalize_uri(uri: str | Path) -> str:
         return str(Path(path).absolute())
     if scheme == "memory":
         return text.rstrip("/")
+    if scheme == "hdfs":
+        return _normal_hdfs(text)
     if scheme not in _REMOTE_SCHEMES:
         raise StorageUnsupported(f"{text}: the scheme {scheme}:// is not supported.")
     rest = text.split("://", 1)[1] if "://" in text else ""
@@ -77,13 +80,24 @@ def normalize_uri(uri: str | Path) -> str:
     return f"{_REMOTE_SCHEMES[scheme]}://{rest.rstrip('/')}"
 
 
+def _normal_hdfs(text: str) -> str:
+    rest = text.removeprefix("hdfs:")
+    service, _, folder = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+    folders = [each for each in folder.split("/") if each]
+    if not folders:
+        raise StorageUnsupported(f"{text}: the location names no folder.")
+    return "/".join([f"{_HDFS}{service}", *folders])
+
+
 class Storage:
     """The files below one root, addressed by paths relative to it (``/`` between parts).
 
     Args:
-        uri: The root: a local folder, ``memory://name``, ``s3://``, ``gs://`` or ``az://``.
-        options: For remote stores: credentials, region, endpoint, and connection options
-            (``allow_http``, ``timeout``, ``proxy_url``), under object_store's keys.
+        uri: The root: a local folder, ``memory://name``, ``s3://``, ``gs://``, ``az://`` or
+            ``hdfs://``.
+        options: For object stores: credentials, region, endpoint, and connection options
+            (``allow_http``, ``timeout``, ``proxy_url``), under object_store's keys. For HDFS: see
+            `hudi_index_service.storage.hdfs`.
 
     Raises:
         StorageUnsupported: the scheme is not supported.
@@ -95,20 +109,31 @@ class Storage:
         self.io = IoCount()
         self.requests_per_second: float | None = None
         self._limit: RateLimit | None = None
-        self._opened_files: Disk | RemoteStore | None = None
+        self._opened_files: Files | None = None
 
     @property
-    def _files(self) -> "Disk | RemoteStore":
+    def _files(self) -> Files:
         """Where the files are, opened on first use."""
         if self._opened_files is None:
-            if self.uri.startswith("/"):
-                self._opened_files = Disk(self.uri)
-            else:
-                # Its client takes time to import, which a process with local tables saves.
-                from hudi_index_service.storage.remote import RemoteStore
-
-                self._opened_files = RemoteStore(self.uri, self.options)
+            self._opened_files = self._open()
         return self._opened_files
+
+    def _open(self) -> Files:
+        # A client takes time to import, which a process with local tables saves.
+        if self.uri.startswith("/"):
+            return Disk(self.uri)
+        if self.uri.startswith(_HDFS):
+            try:
+                from hudi_index_service.storage.hdfs import Hdfs
+            except ModuleNotFoundError as error:
+                raise StorageUnsupported(
+                    f"{self.uri}: the package {error.name} is not installed.",
+                    remedy="pip install 'hudi-index-service[hdfs]', also on Spark's executors.",
+                ) from error
+            return Hdfs(self.uri, self.options)
+        from hudi_index_service.storage.remote import RemoteStore
+
+        return RemoteStore(self.uri, self.options)
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the address is sent to Spark tasks; each process opens its own handle.
@@ -249,7 +274,7 @@ class Storage:
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
         """The bytes of [start, end) ranges, without any other byte. A remote store gets one request
-        per range, all at once, but adjacent ranges share one.
+        per range, many at once; in an object store adjacent ranges share one.
 
         Returns buffers in the order of `ranges`.
 
@@ -303,15 +328,13 @@ class Storage:
     def files_outside(self, folder: str, *, flat: bool = False) -> list[StoredFile]:
         """All files at any depth except those below `folder`, a folder directly below the root.
 
-        A remote store returns only the listing pages of these files, and one more: two listings,
+        An object store returns only the listing pages of these files, and one more: two listings,
         before and after the folder, which may hold many more files, run in parallel.
 
         Args:
-            flat: Whether the files are expected in the root itself. A remote store then returns the
-                pages of these alone, unless there are other folders: each takes a listing.
+            flat: Whether the files are expected in the root itself. An object store then returns
+                the pages of these alone, unless there are other folders: each takes a listing.
         """
-        if isinstance(self._files, Disk):
-            return self._with_files_below(self.files_in(""), self.folders(""), besides=folder)
         if flat or not self._files.lists_in_order:
             with self._request(""):
                 files, folders = self._files.level("")
@@ -330,7 +353,6 @@ class Storage:
         return list(chain(files, *below))
 
     def _files_before(self, end: str) -> list[StoredFile]:
-        assert not isinstance(self._files, Disk), "a disk lists in no order"
         with self._request(""):
             return self._files.before(end)
 
@@ -373,20 +395,18 @@ class Storage:
             self._files.delete(paths)
 
     def unfinished(self, prefix: str) -> list[StoredFile]:
-        """The leftovers of killed writers below `prefix` of a local root, which no other listing
-        shows. Empty for a remote store: its listings omit the parts of an unfinished upload, which
-        the bucket's own lifecycle rule deletes."""
-        if not isinstance(self._files, Disk):
-            return []
+        """The leftovers of killed writers below `prefix`, which no other listing shows. Empty for
+        an object store: its listings omit the parts of an unfinished upload, which the bucket's
+        own lifecycle rule deletes."""
         with self._request(prefix):
             return self._files.unfinished(prefix)
 
     def linked_folders(self, prefix: str) -> list[str]:
         """The symbolic links to folders below `prefix`, or on the path to it, as paths relative to
         the root; only a local root has any."""
-        return self._files.linked_folders(prefix) if isinstance(self._files, Disk) else []
+        return self._files.linked_folders(prefix)
 
     def delete_empty_folders(self, prefix: str) -> int:
-        """Removes empty folders below and including `prefix` on a local root; object stores have
-        none. Returns how many."""
-        return self._files.delete_empty_folders(prefix) if isinstance(self._files, Disk) else 0
+        """Removes empty folders below and including `prefix`; object stores have none. Returns how
+        many."""
+        return self._files.delete_empty_folders(prefix)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dev.hbase import HBase
-from dev.hbase.daemon import Daemon
+from dev.daemon import Daemon
 from dev.jars import fetched, hbase_jars
 from tests.hbase.conftest import Cells
 
@@ -42,7 +42,7 @@ def test_cells_survive_a_restart(breakable: HBase, cells: Cells) -> None:
 _STARTER = """
 import sys, time
 from pathlib import Path
-from dev.hbase.daemon import Daemon
+from dev.daemon import Daemon
 
 daemon = Daemon(["sleep", "1000"], Path(sys.argv[1]))
 if sys.argv[2] == "frozen":

@@ -207,6 +207,10 @@ def test_roots_are_taken_literally(tmp_path: Path, name: str) -> None:
         ("gcs://bucket/t", "gs://bucket/t"),
         ("gs://bucket", "gs://bucket"),
         ("abfss://c@account.dfs.core.windows.net/t/", "abfss://c@account.dfs.core.windows.net/t"),
+        ("hdfs://nn:8020/data/t/", "hdfs://nn:8020/data/t"),
+        ("hdfs://service//data//a%20b", "hdfs://service/data/a%20b"),
+        ("hdfs:///data/t", "hdfs:///data/t"),
+        ("hdfs:/data/t", "hdfs:///data/t"),
         ("memory://x/", "memory://x"),
     ],
 )
@@ -224,7 +228,7 @@ def test_relative_paths_start_at_the_working_directory(
     assert normalize_uri("a/b:c") == str(tmp_path / "a" / "b:c")
 
 
-@pytest.mark.parametrize("uri", ["hdfs://nn:8020/t", "http://x/t", "oss://b/t", "s3://", "s3:///"])
+@pytest.mark.parametrize("uri", ["hdfs://nn:8020/", "hdfs:/", "http://x/t", "oss://b/t", "s3://", "s3:///"])
 def test_unsupported_locations_are_refused(uri: str) -> None:
     with pytest.raises(StorageUnsupported, match="STORAGE_UNSUPPORTED"):
         normalize_uri(uri)

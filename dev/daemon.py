@@ -1,4 +1,4 @@
-"""One Java process of HBase, which can be frozen, and does not outlive this process."""
+"""One Java process of a server, which can be frozen, and does not outlive this process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,135 @@
+"""A small HDFS with two name nodes: started, frozen and stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from dev.daemon import Daemon
+from dev.jars import fetch_all, hdfs_jars
+
+READY_SECONDS = 120
+PROGRAM = Path(__file__).with_name("MiniCluster.java")
+
+LOGGING = """\
+log4j.rootLogger=INFO,c
+log4j.appender.c=org.apache.log4j.ConsoleAppender
+log4j.appender.c.target=System.err
+log4j.appender.c.layout=org.apache.log4j.PatternLayout
+log4j.appender.c.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %.1000m%n
+"""
+
+PROPERTIES = {
+    "dfs.replication": "1",
+    # There is one data node: nobody else reports a block while its writer closes the file.
+    "dfs.namenode.file.close.num-committed-allowed": "1",
+}
+
+
+class HdfsFailed(Exception):
+    """HDFS did not start; the message has the end of its log."""
+
+
+class Hdfs:
+    """A running HDFS.
+
+    Attributes:
+        host: Of the name nodes.
+        standby, port: Of the name node that waits, and of the one that answers.
+        folder: Configuration, log (hdfs.log) and data.
+    """
+
+    def __init__(self, folder: Path, extra: Mapping[str, str]) -> None:
+        """Starts it and waits until it answers. See `running_hdfs`.
+
+        Raises:
+            HdfsFailed: it ended, or did not answer in time.
+        """
+        self.host = "127.0.0.1"
+        self.folder = folder
+        (folder / "log4j.properties").write_text(LOGGING)
+        properties = {**PROPERTIES, **extra}
+        self._daemon = Daemon(
+            [
+                *self._java(),
+                str(PROGRAM),
+                str(folder / "data"),
+                *(f"{key}={value}" for key, value in properties.items()),
+            ],
+            folder / "hdfs.log",
+        )
+        try:
+            self.standby, self.port = self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def uri(self) -> str:
+        """The root, at the name node that answers."""
+        return f"hdfs://{self.host}:{self.port}"
+
+    def _java(self) -> list[str]:
+        import pyspark
+
+        client = Path(pyspark.__file__).parent.glob("jars/hadoop-client-*.jar")
+        jars = [*fetch_all(hdfs_jars(), say=print), *sorted(client)]
+        java = os.environ.get("JAVA_HOME", "")
+        return [
+            str(Path(java, "bin", "java")) if java else "java",
+            "-Xmx512m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Djava.net.preferIPv4Stack=true",
+            "-cp",
+            os.pathsep.join(map(str, [self.folder, *jars])),
+        ]
+
+    def _wait_until_ready(self) -> tuple[int, int]:
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            log = self._daemon.log.read_text(errors="replace")
+            if ports := re.search(r"^Name nodes: (\d+) (\d+)$", log, re.MULTILINE):
+                return int(ports[1]), int(ports[2])
+            if not self._daemon.running():
+                break
+            time.sleep(0.1)
+        raise HdfsFailed(f"{self._daemon.log} ends with\n{self._daemon.tail()}")
+
+    def freeze(self) -> None:
+        """It accepts connections, and answers nothing until `thaw`."""
+        self._daemon.freeze()
+
+    def thaw(self) -> None:
+        """Lets it go on, if it was frozen."""
+        self._daemon.thaw()
+
+    def stop(self) -> None:
+        """Ends it at once: its data goes with the folder."""
+        self._daemon.kill()
+
+
+@contextmanager
+def running_hdfs(
+    folder: Path | None = None, extra: Mapping[str, str] | None = None
+) -> Iterator[Hdfs]:
+    """An HDFS for the block, on free ports of the loopback interface.
+
+    Args:
+        folder: Receives configuration, log and data; a temporary one if absent.
+        extra: Properties of Hadoop.
+
+    Raises:
+        HdfsFailed: it did not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="hdfs-") as temporary:
+        hdfs = Hdfs(folder or Path(temporary), extra or {})
+        try:
+            yield hdfs
+        finally:
+            hdfs.stop()
