@@ -1,4 +1,4 @@
-"""Jars of Hudi, HBase and HDFS: fetched once into the user's cache, known by the hashes pinned for them.
+"""Jars of Hudi, HBase and HDFS: fetched once into the user's cache, known by their pinned hashes.
 
 `python -m dev.jars` prints the path of Hudi's bundle that is used, `python -m dev.jars 0.15.0` that
 of another release; `python -m dev.jars hbase` fetches HBase's and prints its class path, and

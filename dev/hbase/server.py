@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dev.hbase.configuration import LOOPBACK, Ports, free_ports, told, write_configuration
 from dev.daemon import Daemon
+from dev.hbase.configuration import LOOPBACK, Ports, free_ports, told, write_configuration
 from dev.jars import fetch_all, hbase_jars
 
 READY_SECONDS = 120

@@ -24,11 +24,7 @@ log4j.appender.c.layout=org.apache.log4j.PatternLayout
 log4j.appender.c.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %.1000m%n
 """
 
-PROPERTIES = {
-    "dfs.replication": "1",
-    # There is one data node: nobody else reports a block while its writer closes the file.
-    "dfs.namenode.file.close.num-committed-allowed": "1",
-}
+PROPERTIES = {"dfs.replication": "1"}
 
 
 class HdfsFailed(Exception):

@@ -11,8 +11,9 @@ from hudi_index_service.storage.stored_file import StoredFile
 class Files(ABC):
     """The files below a root. Paths are relative to it.
 
-    Methods raise Python's own FileNotFoundError, FileExistsError and PermissionError, other OSErrors
-    of the local disk, ValueError for a path that is not below the root, or the service's errors.
+    Methods raise Python's own FileNotFoundError, FileExistsError and PermissionError, other
+    OSErrors of the local disk, ValueError for a path that is not below the root, or the service's
+    errors.
 
     Attributes:
         deleted_at_once: The maximum number of files that `delete` takes.

@@ -5,21 +5,22 @@ Only this module imports it; it is installed with ``hudi-index-service[hdfs]``. 
 Storage options are Hadoop's keys, too, and take precedence; ``kerberos_principal``,
 ``kerberos_keytab`` and ``kerberos_cache`` name other Kerberos credentials than the user's ticket.
 
-The client itself waits without end for a name node that does not answer. So each step is a
-coroutine with a time limit, on an event loop in a thread of its own.
+The client itself waits without end for a name node that does not answer. So it is called in other
+threads, and waited for with a time limit. (Its coroutines could be canceled instead, but release
+0.14.7 panics in them when it tries a name node again.)
 """
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from functools import cache
+from itertools import islice
 from pathlib import Path
 from secrets import randbits
 from threading import Thread
 from typing import Any, NoReturn, TypeVar
 
-from hdfs_native import AsyncClient, AsyncFileReader, FileStatus
+from hdfs_native import Client, FileStatus
 
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.storage.contract import Files
@@ -34,12 +35,13 @@ _DEFAULTS = {"dfs.client.failover.max.attempts": "5"}
 ten seconds."""
 
 _TIMEOUT = "dfs.client.socket-timeout"
-"""The option for the milliseconds that one step may take: a call of the name node, or the transfer
-of a chunk or range."""
+"""The option for the milliseconds that one call of the client may take: a request to the name node,
+or the transfer of a chunk or range."""
 
 _TIMEOUT_MS = "60000"
 _CHUNK = 8 * 2**20  # bytes
 _AT_ONCE = 16  # ranges that are read, or files that are deleted
+_LISTED_AT_ONCE = 1000  # as many as the name node sends at a time
 
 _CREDENTIALS = ("kerberos_principal", "kerberos_keytab", "kerberos_cache")
 
@@ -85,11 +87,11 @@ class Hdfs(Files):
         credentials = {each: config.pop(each, None) for each in _CREDENTIALS}
         self._seconds = _seconds(config.get(_TIMEOUT, _TIMEOUT_MS))
         with self._errors_named(""):
-            self._client = AsyncClient(f"hdfs://{service}/", config, **credentials)
+            self._client = Client(f"hdfs://{service}/", config, **credentials)
 
     def exists(self) -> bool:
         """Whether the folder is there."""
-        return self._run("", self._is_folder(self._root))
+        return self._is_folder(self._root)
 
     def read(self, path: str) -> bytes:
         """The whole file."""
@@ -97,11 +99,14 @@ class Hdfs(Files):
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """The ranges, many at once; fewer bytes where the file ends."""
-        return self._run(path, self._ranges(self._name(path), ranges))
+        reader = self._call(path, self._client.read, self._name(path))
+        size = len(reader)  # the client panics beyond it
+        within = [(min(start, size), min(end, size)) for start, end in ranges]
+        return self._calls(path, reader.read_range, [(s, e - s) for s, e in within])
 
     def status(self, path: str) -> StoredFile:
         """Size and time of a file."""
-        status = self._run(path, self._limited(self._client.get_file_info(self._name(path))))
+        status = self._call(path, self._client.get_file_info, self._name(path))
         if status.isdir:
             raise FileNotFoundError(f"{self._uri}/{path} is no file")
         return self._stored_file(status)
@@ -121,7 +126,7 @@ class Hdfs(Files):
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes files, several at once; missing ones are no error."""
-        self._run(paths[0], self._together(self._client.delete, [(self._name(p),) for p in paths]))
+        self._calls(paths[0], self._client.delete, [(self._name(path),) for path in paths])
 
     def below(self, folder: str) -> list[StoredFile]:
         """The files below a folder, at any depth."""
@@ -129,9 +134,9 @@ class Hdfs(Files):
 
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
         """The files and the folders directly in a folder, by one listing."""
-        listed = self._run(folder, self._listed(self._folder(folder), recursive=False))
+        listed = self._listed(self._folder(folder), recursive=False)
         files = [self._stored_file(each) for each in listed if not each.isdir]
-        folders = [self._path(each) for each in listed if each.isdir]
+        folders = [self._path(each.path) for each in listed if each.isdir]
         return [file for file in files if not _is_leftover(file)], folders
 
     def unfinished(self, folder: str) -> list[StoredFile]:
@@ -140,7 +145,19 @@ class Hdfs(Files):
 
     def delete_empty_folders(self, folder: str) -> int:
         """Removes empty folders; returns how many."""
-        return self._run(folder, self._delete_empty(self._folder(folder)))
+        name = self._folder(folder)
+        if not self._is_folder(name):
+            return 0
+        listed = self._listed(name, recursive=True)
+        in_use = {_parent(each.path) for each in listed if not each.isdir}
+        removed = 0
+        folders = [name, *(each.path for each in listed if each.isdir)]
+        for each in sorted(folders, key=len, reverse=True):  # the deepest first
+            if each not in in_use and self._delete_if_empty(each):
+                removed += 1
+            else:
+                in_use.add(_parent(each))
+        return removed
 
     # --- names -------------------------------------------------------------------------------
 
@@ -151,120 +168,89 @@ class Hdfs(Files):
     def _folder(self, folder: str) -> str:
         return self._name(folder) if folder else self._root
 
-    def _path(self, status: FileStatus) -> str:
-        return status.path.removeprefix(f"{self._root}/")
+    def _path(self, name: str) -> str:
+        return name.removeprefix(self._root).removeprefix("/")
 
     def _stored_file(self, status: FileStatus) -> StoredFile:
-        return StoredFile(self._path(status), status.length, status.modification_time / 1000)
+        return StoredFile(self._path(status.path), status.length, status.modification_time / 1000)
 
-    # --- reading -----------------------------------------------------------------------------
+    # --- steps -------------------------------------------------------------------------------
 
     def _chunks(self, path: str) -> Iterator[bytes]:
-        reader = self._run(path, self._limited(self._client.read(self._name(path))))
+        reader = self._call(path, self._client.read, self._name(path))
         size = len(reader)
         for start in range(0, size, _CHUNK):
-            length = min(_CHUNK, size - start)
-            yield self._run(path, self._limited(reader.read_range(start, length)))
-
-    async def _ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        reader: AsyncFileReader = await self._limited(self._client.read(name))
-        size = len(reader)  # the client panics beyond it
-        within = [(min(start, size), min(end, size)) for start, end in ranges]
-        return await self._together(reader.read_range, [(s, e - s) for s, e in within])
+            yield self._call(path, reader.read_range, start, min(_CHUNK, size - start))
 
     def _all_below(self, folder: str) -> list[StoredFile]:
-        listed = self._run(folder, self._listed(self._folder(folder), recursive=True))
+        listed = self._listed(self._folder(folder), recursive=True)
         return [self._stored_file(each) for each in listed if not each.isdir]
 
-    async def _listed(self, name: str, *, recursive: bool) -> list[FileStatus]:
+    def _listed(self, name: str, *, recursive: bool) -> list[FileStatus]:
         """What is in a folder; empty if there is no such folder."""
+        listing = self._client.list_status(name, recursive)
         listed: list[FileStatus] = []
-        clock = asyncio.get_running_loop().time
         with suppress(FileNotFoundError):
-            async with asyncio.timeout(self._seconds) as limit:
-                async for status in self._client.list_status(name, recursive):
-                    listed.append(status)
-                    limit.reschedule(clock() + self._seconds)
+            while some := self._call(self._path(name), _next_of, listing):
+                listed += some
         return [each for each in listed if each.path != name]  # a file is listed as itself
 
-    async def _is_folder(self, name: str) -> bool:
+    def _is_folder(self, name: str) -> bool:
         try:
-            status = await self._limited(self._client.get_file_info(name))
+            return bool(self._call(self._path(name), self._client.get_file_info, name).isdir)
         except FileNotFoundError:
             return False
-        return bool(status.isdir)
-
-    # --- writing -----------------------------------------------------------------------------
 
     def _store(self, path: str, data: bytes | Path, *, overwrite: bool) -> None:
+        name = self._name(path)
         try:
-            self._run(path, self._write(self._name(path), data, overwrite))
+            unfinished = unfinished_name(name, randbits(63))
+            writer = self._call(path, self._client.create, unfinished)
+            try:
+                for piece in _pieces(data):
+                    self._call(path, writer.write, piece)
+                self._call(path, writer.close)
+                self._call(path, self._client.rename, unfinished, name, overwrite)
+            except BaseException:
+                with suppress(OSError, StorageFailed):  # then cleaning removes it later
+                    self._call(path, self._client.delete, unfinished)
+                raise
         except (FileNotFoundError, NotADirectoryError) as error:
             place = f"{self._uri}/{path}"
             raise StorageFailed(f"{place} cannot be written: {first_line(error)}.") from error
 
-    async def _write(self, name: str, data: bytes | Path, overwrite: bool) -> None:
-        unfinished = unfinished_name(name, randbits(63))
-        writer = await self._limited(self._client.create(unfinished))
+    def _delete_if_empty(self, name: str) -> bool:
         try:
-            for chunk in _pieces(data):
-                await self._limited(writer.write(chunk))
-            await self._limited(writer.close())
-            await self._limited(self._client.rename(unfinished, name, overwrite))
-        except BaseException:
-            with suppress(OSError, RuntimeError):  # otherwise cleaning removes it later
-                await self._limited(self._client.delete(unfinished))
-            raise
-
-    async def _delete_empty(self, name: str) -> int:
-        if not await self._is_folder(name):
-            return 0
-        listed = await self._listed(name, recursive=True)
-        in_use = {_parent(each.path) for each in listed if not each.isdir}
-        folders = [name, *(each.path for each in listed if each.isdir)]
-        removed = 0
-        for folder in sorted(folders, key=len, reverse=True):  # the deepest first
-            if folder not in in_use and await self._delete_if_empty(folder):
-                removed += 1
-            else:
-                in_use.add(_parent(folder))
-        return removed
-
-    async def _delete_if_empty(self, name: str) -> bool:
-        try:
-            return await self._limited(self._client.delete(name))
-        except RuntimeError as error:
-            if _NOT_EMPTY not in str(error):
+            return self._call(self._path(name), self._client.delete, name)
+        except StorageFailed as error:
+            if _NOT_EMPTY not in str(error.__cause__):
                 raise
             return False  # a builder has just put a file there
 
     # --- the client --------------------------------------------------------------------------
 
-    def _run(self, path: str, work: Coroutine[Any, Any, _T]) -> _T:
-        """The result of some work; its errors in Python's or the service's terms."""
-        running = asyncio.run_coroutine_threadsafe(work, _loop())
+    def _call(self, path: str, call: Callable[..., _T], *arguments: Any) -> _T:
+        """The result of a call; its error in Python's or the service's terms."""
+        return self._calls(path, call, [arguments])[0]
+
+    def _calls(
+        self, path: str, call: Callable[..., _T], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[_T]:
+        """The results of several calls, of which some run at a time."""
+        results: list[Future[_T]] = [Future() for _ in arguments]
+        threads = min(_AT_ONCE, len(arguments))
+        for first in range(threads):
+            share = arguments[first::threads], results[first::threads]
+            # A daemon, so that one which waits without end does not keep the process alive.
+            Thread(target=_work, args=(call, *share), name="hdfs", daemon=True).start()
         with self._errors_named(path):
             try:
-                return running.result()
-            except BaseException:
-                running.cancel()  # if this thread was interrupted
+                return [each.result(self._seconds) for each in results]
+            except (OSError, RuntimeError) as error:
+                if not isinstance(error, TimeoutError):
+                    # A process that ends while Rust's code runs in a thread may be aborted.
+                    wait(results, self._seconds)
                 raise
-
-    async def _limited(self, step: Awaitable[_T]) -> _T:
-        async with asyncio.timeout(self._seconds):
-            return await step
-
-    async def _together(
-        self, call: Callable[..., Awaitable[_T]], arguments: Sequence[tuple[Any, ...]]
-    ) -> list[_T]:
-        """The results of many calls, some of which run at a time."""
-        turn = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(each: tuple[Any, ...]) -> _T:
-            async with turn:
-                return await self._limited(call(*each))
-
-        return await asyncio.gather(*(one(each) for each in arguments))
 
     @contextmanager
     def _errors_named(self, path: str) -> Iterator[None]:
@@ -281,7 +267,7 @@ class Hdfs(Files):
             raise StorageFailed(message, remedy=_UNREACHABLE) from error
         except RuntimeError as error:
             _raise_named(place, error)
-        except BaseException as error:
+        except BaseException as error:  # a panic's type cannot be imported
             if type(error).__name__ != "PanicException":
                 raise
             message = f"{place}: the client of HDFS failed ({first_line(error)})."
@@ -303,11 +289,20 @@ def _raise_named(place: str, error: RuntimeError) -> NoReturn:
     raise StorageFailed(f"{place}: {message}.", remedy=remedy) from error
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    Thread(target=loop.run_forever, name="hdfs", daemon=True).start()
-    return loop
+def _work(
+    call: Callable[..., _T],
+    arguments: Sequence[tuple[Any, ...]],
+    results: Sequence["Future[_T]"],
+) -> None:
+    for each, result in zip(arguments, results, strict=True):
+        try:
+            result.set_result(call(*each))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+            result.set_exception(error)
+
+
+def _next_of(listing: Iterator[FileStatus]) -> list[FileStatus]:
+    return list(islice(listing, _LISTED_AT_ONCE))
 
 
 def _seconds(milliseconds: str) -> float:

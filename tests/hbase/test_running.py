@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dev.hbase import HBase
 from dev.daemon import Daemon
+from dev.hbase import HBase
 from dev.jars import fetched, hbase_jars
 from tests.hbase.conftest import Cells
 

@@ -1,14 +1,19 @@
-"""A real HDFS for the test run."""
+"""A real HDFS for the test run, and tables in it."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from dev.hdfs import Hdfs, running_hdfs
+from hudi_index_service.config import Settings
 from hudi_index_service.storage.store import Storage
 
 _numbers = count(1)
+
+SERVICE = "cluster"
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +27,30 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
 def storage(hdfs: Hdfs) -> Storage:
     """A folder of this test's own, which does not exist yet."""
     return Storage(f"{hdfs.uri}/tests/{next(_numbers)}")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings with a cache of this test's own. Everything can be cleaned at once."""
+    return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
+
+
+def name_service(*name_nodes: str) -> dict[str, str]:
+    """Options that make `SERVICE` the name of several name nodes, each ``host:port``."""
+    numbered = {f"nn{number}": each for number, each in enumerate(name_nodes, 1)}
+    addresses = {f"dfs.namenode.rpc-address.{SERVICE}.{n}": at for n, at in numbered.items()}
+    return {
+        "dfs.nameservices": SERVICE,
+        f"dfs.ha.namenodes.{SERVICE}": ",".join(numbered),
+        **addresses,
+    }
+
+
+def mirror(table: Path, storage: Storage) -> None:
+    """Makes a folder in HDFS equal to a local one, apart from the service's own folder."""
+    local = {str(file.relative_to(table)): file for file in table.rglob("*") if file.is_file()}
+    index = ".hoodie/.index/"
+    there = [file.path for file in storage.files() if not file.path.startswith(index)]
+    storage.delete([path for path in there if path not in local])
+    with ThreadPoolExecutor(8) as uploads:
+        list(uploads.map(storage.upload, local.keys(), local.values()))

@@ -228,7 +228,9 @@ def test_relative_paths_start_at_the_working_directory(
     assert normalize_uri("a/b:c") == str(tmp_path / "a" / "b:c")
 
 
-@pytest.mark.parametrize("uri", ["hdfs://nn:8020/", "hdfs:/", "http://x/t", "oss://b/t", "s3://", "s3:///"])
+@pytest.mark.parametrize(
+    "uri", ["hdfs://nn:8020/", "hdfs:/", "http://x/t", "oss://b/t", "s3://", "s3:///"]
+)
 def test_unsupported_locations_are_refused(uri: str) -> None:
     with pytest.raises(StorageUnsupported, match="STORAGE_UNSUPPORTED"):
         normalize_uri(uri)

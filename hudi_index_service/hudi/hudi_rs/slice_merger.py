@@ -5,8 +5,9 @@ that log files touch can be merged alone: rows of no key in them come out as the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,7 +21,7 @@ from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
 from hudi_index_service.hudi.hudi_rs.slices import narrowed
-from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy, place
+from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.properties import split_columns
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice, TouchedKeys
 from hudi_index_service.storage.store import Storage
@@ -31,9 +32,9 @@ _SEQUENCE_NUMBER = "_hoodie_commit_seqno"
 takes its place where it is not wanted: rows of a base file precede those of its log files."""
 _NEEDED = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name")
 _DELETED = "_hoodie_is_deleted"
-_SMALL_PREFIX = "touched-"
-"""Of the small base file's name. Under the base file's own name, hudi-rs would take the positions
-in log blocks for positions in the small one."""
+_small_numbers = count(1)
+"""They begin the small base files' names. Under the base file's own name, hudi-rs would take the
+positions in log blocks for positions in the small one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,18 @@ class SliceMerger:
         self._checks = MergeChecks(storage)
 
     def rows(
-        self, table: Any, file_slice: FileSlice, options: MergeOptions
+        self,
+        table: Any,
+        file_slice: FileSlice,
+        options: MergeOptions,
+        copy: TimelineCopy | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of a slice.
 
         Args:
             table: hudi-rs' table. A reader made by it has the timeline, by which it recognizes, on
                 version 6, the log blocks of delta commits that never completed.
+            copy: Where the table is, if hudi-rs cannot open its store.
 
         Raises:
             FileNotFoundError: a file of the slice is gone.
@@ -84,9 +90,11 @@ class SliceMerger:
         with open_parquet(self._storage, base_file.path, base_file.size) as file:
             refuse_unlike_spark(file, options.columns, source=base_file.path)
             self._checks.check(file_slice, file, options.properties)
-        with self._reading(file_slice):
-            reader = table.create_file_group_reader_with_options(options.of_hudi_rs())
-        yield from self._batches(reader, base_file.path, file_slice, options)
+        paths = [base_file.path, *file_slice.log_files]
+        with nullcontext() if copy is None else copy.holding(paths):
+            with self._reading(file_slice):
+                reader = table.create_file_group_reader_with_options(options.of_hudi_rs())
+            yield from self._batches(reader, base_file.path, file_slice, options)
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files; see `HudiTable.touched_keys`."""
@@ -124,19 +132,18 @@ class SliceMerger:
         refuse_inexact(rows.schema, options.columns, source=file_slice.name)
 
         path = PurePosixPath(_base_file(file_slice).path)
-        small = path.with_name(f"{_SMALL_PREFIX}{path.name}")
-        placed = place(self._storage, file_slice.log_files, copy.folder)
-        placed.append(copy.folder / small)
-        try:
-            # Nested fields are named as in the base file, since those in log files are.
-            pq.write_table(rows, placed[-1], compression="none", use_compliant_nested_type=False)
-            with self._reading(file_slice):
-                key = (options.instant, tuple(options.columns.names))
-                reader = copy.reader(key, options.of_hudi_rs())
-            yield from self._batches(reader, str(small), file_slice, options)
-        finally:
-            for each in placed:
-                each.unlink(missing_ok=True)
+        small = path.with_name(f"touched{next(_small_numbers)}-{path.name}")
+        written = copy.folder / small
+        with copy.holding(file_slice.log_files):
+            try:
+                # Nested fields are named as in the base file, since those in log files are.
+                pq.write_table(rows, written, compression="none", use_compliant_nested_type=False)
+                with self._reading(file_slice):
+                    key = (options.instant, tuple(options.columns.names))
+                    reader = copy.reader(key, options.of_hudi_rs())
+                yield from self._batches(reader, str(small), file_slice, options)
+            finally:
+                written.unlink(missing_ok=True)
 
     def _batches(
         self, reader: Any, base_file: str, file_slice: FileSlice, options: MergeOptions

@@ -60,6 +60,7 @@ from hudi_index_service.storage.store import Storage
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
+_UNKNOWN_TO_HUDI_RS = "hdfs://"
 # Written by ALTER TABLE under hoodie.schema.on.read.enable.
 _SCHEMA_HISTORY = f"{HOODIE_FOLDER}/.schema"
 
@@ -75,7 +76,8 @@ class _State:
             no rows.
         listing: The data files of a remote table, listed while hudi-rs opened it, for the first
             snapshot. The timeline was the same afterwards.
-        copy: Where small base files are merged; made for the first one.
+        copy: Where small base files are merged; made for the first one. In a store that hudi-rs
+            cannot open, `table` is on the copy.
     """
 
     timeline: Timeline
@@ -262,7 +264,8 @@ class HudiRsTable:
         options = self._merge_options(state, columns, as_of, schema)
         if state.schema_refusal is not None and file_slice.base_file is not None:
             raise NeedsSpark(f"{file_slice.name} has log files. {state.schema_refusal}")
-        yield from self._merger.rows(state.table, file_slice, options)
+        copy = state.copy if self._reads_copy else None
+        yield from self._merger.rows(state.table, file_slice, options, copy)
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """See `HudiTable.touched_keys`."""
@@ -293,12 +296,17 @@ class HudiRsTable:
         with state.copying:
             copy = state.copy
             if copy is None:
-                copy = TimelineCopy.of(self._storage, state.version, state.timeline.version)
+                copy = self._copy(state, {})
             state.copy = copy
         if copy is None:
             raise SnapshotChanged(f"{self._storage.uri}: something was committed meanwhile.")
         options = self._merge_options(state, columns, as_of, schema)
         yield from self._merger.touched_rows(copy, file_slice, keys, rows, options)
+
+    @property
+    def _reads_copy(self) -> bool:
+        """Whether hudi-rs cannot open the table's store."""
+        return self._storage.uri.startswith(_UNKNOWN_TO_HUDI_RS)
 
     def _known(self) -> _State:
         """The state of the last look at the timeline, if hudi-rs' table is open."""
@@ -362,7 +370,8 @@ class HudiRsTable:
             if state.listing is not None:
                 wait([state.listing])  # so that one look at the timeline serves both
             # hudi-rs lists the timeline itself; if it is unchanged now, hudi-rs saw the same one.
-            if list_timeline(self._storage, state.version).version == state.timeline.version:
+            now = list_timeline(self._storage, state.version).version
+            if table is not None and now == state.timeline.version:
                 state.metadata = CommitMetadata(
                     table.get_timeline(), state.timeline, state.metadata
                 )
@@ -384,18 +393,29 @@ class HudiRsTable:
         raise SnapshotChanged(f"{self._storage.uri}: the timeline changes faster than it is read.")
 
     def _build(self, state: _State) -> Any:
+        """hudi-rs' table; None if it is made on a copy and the timeline has changed meanwhile."""
         # hudi-rs makes its slices from Hudi's metadata table if there is one (no option turns that
         # off); the proof has its own listing, so that the two have to agree.
         options = {}
         if state.refusal is not None or state.merge_refusal is not None:
             # The schema and the instants of a refused table are still needed.
             options["hoodie.internal.skip.config.validation"] = "true"
+        if self._reads_copy:
+            state.copy = self._copy(state, options)
+            return None if state.copy is None else state.copy.table
         with hudi_rs_errors_named(f"{self._storage.uri} cannot be opened"):
             return hudi.HudiTableBuilder(
                 self._storage.uri,
                 hudi_options=options,
                 storage_options={key: str(value) for key, value in self._storage.options.items()},
             ).build()
+
+    def _copy(self, state: _State, options: Mapping[str, str]) -> TimelineCopy | None:
+        version, timeline = state.version, state.timeline.version
+        try:
+            return TimelineCopy.of(self._storage, version, timeline, options)
+        except FileNotFoundError:  # an instant was archived meanwhile
+            return None
 
     def _metadata(self, state: _State) -> CommitMetadata:
         assert state.metadata is not None, "set together with the table"
@@ -445,6 +465,9 @@ class HudiRsTable:
         options = hudi.HudiReadOptions().with_as_of_timestamp(pinned)
         try:
             with hudi_rs_errors_named(f"The file slices of {self._storage.uri}"):
+                if self._reads_copy:
+                    assert state.copy is not None, "the table is on it"
+                    return state.copy.slices(self._data_files(), options)
                 return list(state.table.get_file_slices(options))
         except (StorageFailed, TableFeatureUnsupported) as error:
             if not _has_metadata_table(state):
@@ -465,9 +488,11 @@ class HudiRsTable:
         self, state: _State, pinned: str, base_files_only: bool
     ) -> Snapshot | None:
         # Without log files a slice needs only its base file's name. hudi-rs would list each
-        # partition of a remote store twice in sequence.
+        # partition of a remote store twice in sequence. From version 8 on, a log file's name is
+        # enough, too; only then does hudi-rs need a metadata table, which a copy does not hold.
         by_names = base_files_only or not gate.is_merge_on_read(state.properties)
         by_names = by_names or state.schema_refusal is not None
+        by_names = by_names or (self._reads_copy and state.version >= 8)
         hudi_rs_slices = None if by_names else self._hudi_rs_slices(state, pinned)
         listing = self._listing(state)
         if listing is None:

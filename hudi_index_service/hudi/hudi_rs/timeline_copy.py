@@ -1,22 +1,31 @@
 """A table's properties and timeline in a folder of the local disk, without its data files.
 
 hudi-rs merges log files only with a base file of the table. To merge a few rows of a base file,
-they are written as a small one into this folder, beside the slice's log files.
+they are written as a small one into this folder, beside the slice's log files. A store that hudi-rs
+cannot open is read by such a copy alone: a slice's files are put there while they are merged.
 """
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock, get_ident
 from typing import Any
 
 import hudi
 
+from hudi_index_service.hudi.completeness import Listing
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
-from hudi_index_service.hudi.properties import PROPERTIES_FILE
+from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
 
 _MOST_READERS = 100
+_DOWNLOADS = 8  # at a time
+_PREFIX = "hudi-index-merge-"
+_PARTITION_MARKER = ".hoodie_partition_metadata"
 
 
 class TimelineCopy:
@@ -27,11 +36,14 @@ class TimelineCopy:
         table: hudi-rs' table on it.
     """
 
-    def __init__(self, folder: "TemporaryDirectory[str]", table: Any) -> None:
+    def __init__(self, storage: Storage, folder: "TemporaryDirectory[str]", table: Any) -> None:
+        self._storage = storage
         self._folder = folder
         self.folder = Path(folder.name)
         self.table = table
         self._readers: dict[Hashable, Any] = {}
+        self._holders: Counter[Path] = Counter()
+        self._holding = Lock()
 
     def reader(self, key: Hashable, options: "hudi.HudiReadOptions") -> Any:
         """hudi-rs' reader with these options, which makes several slices' merges cheaper.
@@ -46,34 +58,82 @@ class TimelineCopy:
         return self._readers[key]
 
     @classmethod
-    def of(cls, storage: Storage, table_version: int, timeline: str) -> "TimelineCopy | None":
+    def of(
+        cls,
+        storage: Storage,
+        table_version: int,
+        timeline: str,
+        hudi_options: Mapping[str, str] | None = None,
+    ) -> "TimelineCopy | None":
         """The copy of a table's timeline; None if the timeline is another one now.
 
         Args:
             timeline: The version of the timeline, see `Timeline`.
+            hudi_options: For opening it.
+
+        Raises:
+            FileNotFoundError: an instant was archived meanwhile.
         """
-        folder = TemporaryDirectory(prefix="hudi-index-merge-")
+        folder = TemporaryDirectory(prefix=_PREFIX)
         instants = timeline_folder(table_version)
         names = storage.names_in(instants)
         if parse_timeline(names).version != timeline:
             return None
-        paths = [f"{instants}/{name}" for name in names]
-        place(storage, list({PROPERTIES_FILE, *paths}), Path(folder.name))
+        paths = {PROPERTIES_FILE, *(f"{instants}/{name}" for name in names)}
+        with ThreadPoolExecutor(_DOWNLOADS, "timeline-copy") as threads:
+            # Consumed, so that the first failure is raised.
+            list(threads.map(lambda path: _place(storage, path, Path(folder.name, path)), paths))
         with hudi_rs_errors_named(f"{storage.uri}: the copy of its timeline"):
-            return cls(folder, hudi.HudiTableBuilder(folder.name).build())
+            builder = hudi.HudiTableBuilder(folder.name, hudi_options=dict(hudi_options or {}))
+            return cls(storage, folder, builder.build())
+
+    @contextmanager
+    def holding(self, paths: Sequence[str]) -> Iterator[None]:
+        """Makes files of the table readable at the same paths below `folder`, for the block.
+        Several threads may hold the same file.
+
+        Raises:
+            FileNotFoundError: a file of a remote store is gone.
+        """
+        with ExitStack() as held:
+            for path in paths:
+                target = self.folder / path
+                with self._holding:
+                    self._holders[target] += 1
+                held.callback(self._release, target)
+                if not target.is_file():
+                    _place(self._storage, path, target)
+            yield
+
+    def _release(self, target: Path) -> None:
+        with self._holding:
+            self._holders[target] -= 1
+            if not self._holders[target]:
+                del self._holders[target]
+                target.unlink(missing_ok=True)
+
+    def slices(self, listing: Listing, options: "hudi.HudiReadOptions") -> list[Any]:
+        """hudi-rs' slices of listed files, which it takes for files of the local disk: without
+        Hudi's metadata table it needs no more than their names."""
+        with TemporaryDirectory(prefix=_PREFIX) as name:
+            folder = Path(name)
+            Path(folder, HOODIE_FOLDER).symlink_to(self.folder / HOODIE_FOLDER)
+            for partition in listing.partitions:
+                Path(folder, partition).mkdir(parents=True, exist_ok=True)
+                Path(folder, partition, _PARTITION_MARKER).touch()
+            for file in listing.files.values():
+                Path(folder, file.partition).mkdir(parents=True, exist_ok=True)
+                with Path(folder, file.path).open("wb") as sparse:
+                    sparse.truncate(file.size)
+            return list(hudi.HudiTableBuilder(name).build().get_file_slices(options))
 
 
-def place(storage: Storage, paths: Sequence[str], folder: Path) -> list[Path]:
-    """Makes a table's files readable at the same paths below a local folder: local ones by links.
-
-    Raises:
-        FileNotFoundError: a file of a remote store is gone.
-    """
-    placed = [folder / path for path in paths]
-    for path, target in zip(paths, placed, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if storage.is_local:
-            target.symlink_to(storage.local_path(path))
-        else:
-            storage.download(path, target)
-    return placed
+def _place(storage: Storage, path: str, target: Path) -> None:
+    """Makes a table's file readable at a local path in one step: a local file by a link."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f"{target.name}#{get_ident()}")
+    if storage.is_local:
+        beside.symlink_to(storage.local_path(path))
+    else:
+        storage.download(path, beside)
+    beside.replace(target)
