@@ -5,7 +5,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.MiniDFSNNTopology;
 
 /**
- * Runs an HDFS of two name nodes, of which the second is active, and one data node, until it is
+ * Runs an HDFS of two name nodes, of which the second is active, and two data nodes, until it is
  * killed. Arguments: the folder for its data, and properties as key=value. Prints the name nodes'
  * ports once it answers.
  */
@@ -19,7 +19,7 @@ public final class MiniCluster {
     MiniDFSCluster cluster =
         new MiniDFSCluster.Builder(configuration, new File(arguments[0]))
             .nnTopology(MiniDFSNNTopology.simpleHATopology())
-            .numDataNodes(1)
+            .numDataNodes(2)
             .build();
     cluster.transitionToActive(1);
     cluster.waitActive(1);

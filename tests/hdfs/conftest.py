@@ -50,7 +50,13 @@ def mirror(table: Path, storage: Storage) -> None:
     """Makes a folder in HDFS equal to a local one, apart from the service's own folder."""
     local = {str(file.relative_to(table)): file for file in table.rglob("*") if file.is_file()}
     index = ".hoodie/.index/"
-    there = [file.path for file in storage.files() if not file.path.startswith(index)]
+    there = {file.path: file.size for file in storage.files() if not file.path.startswith(index)}
     storage.delete([path for path in there if path not in local])
+
+    def upload(path: str) -> None:
+        content = local[path].read_bytes()
+        if there.get(path) != len(content) or storage.read(path) != content:
+            storage.upload(path, content)
+
     with ThreadPoolExecutor(8) as uploads:
-        list(uploads.map(storage.upload, local.keys(), local.values()))
+        list(uploads.map(upload, local))
