@@ -15,7 +15,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
+.PHONY: calibrate help demo test test-slow test-all test-hdfs test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -26,11 +26,14 @@ demo: setup-demo ## Show the index at work on real Hudi tables (sets up what it 
 test: setup lint ## Set up, lint and run the fast tests of every folder; PYTEST_ARGS picks some
 	@$(ENVIRONMENT) && $(SHARED_OUT) $(PYTEST_ARGS)
 
-test-slow: setup ## Run the slow tests: most of Spark, HBase, a cluster, TPC-H, all Hudi releases, faults
+test-slow: setup ## Run the slow tests: most of Spark, HBase, HDFS, a cluster, TPC-H, all Hudi releases, faults
 	@$(ENVIRONMENT) && TMPDIR=$(TESTS_TMPDIR) python -m tests.versions.written && \
 	  $(SHARED_OUT) --no-loadscope-reorder -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow ## Run every test
+
+test-hdfs: setup ## Run the tests of tables in a real HDFS, which it starts on the loopback interface
+	@$(ENVIRONMENT) && TMPDIR=$(TESTS_TMPDIR) pytest tests/hdfs -m "" $(PYTEST_ARGS)
 
 test-proof: setup ## Compare index, scan and Spark on many more random tables and predicates
 	@$(ENVIRONMENT) && PROOF_COMPARISONS=$${PROOF_COMPARISONS:-200000} \

@@ -58,10 +58,12 @@ def open_table(
     """Opens a Hudi table.
 
     Args:
-        uri: The table's base path: a local folder, ``s3://``, ``gs://`` or ``az://``.
-        storage_options: Options of a remote store, under object_store's keys: ``access_key_id``,
+        uri: The table's base path: a local folder, ``s3://``, ``gs://``, ``az://`` or ``hdfs://``.
+        storage_options: Options of an object store, under object_store's keys: ``access_key_id``,
             ``secret_access_key``, ``region``, ``endpoint``, ``allow_http``, ``timeout``, ….
-            Missing options come from the environment (``AWS_…``).
+            Missing options come from the environment (``AWS_…``). For HDFS: Hadoop's keys, and
+            ``kerberos_principal``, ``kerberos_keytab``, ``kerberos_cache``; missing ones come
+            from the files in ``HADOOP_CONF_DIR``.
         spark: A session with Hudi's bundle. Builds run on it, and it reads the tables that cannot
             be read correctly without Spark. Other reads need no session.
         settings: Settings in place of the process's own (environment, YAML file).

@@ -29,9 +29,10 @@ def open_hudi_table(uri: str | Path, storage_options: Mapping[str, str] | None =
     """Opens the Hudi table at a base path for reading.
 
     Args:
-        uri: The folder that holds ``.hoodie``: a local path, ``s3://``, ``gs://`` or ``az://``.
-        storage_options: Credentials, region, endpoint of a remote store, under obstore's keys;
-            hudi-rs takes the same ones.
+        uri: The folder that holds ``.hoodie``: a local path, ``s3://``, ``gs://``, ``az://`` or
+            ``hdfs://``.
+        storage_options: Credentials, region, endpoint of an object store, under obstore's keys;
+            hudi-rs takes the same ones. For HDFS: Hadoop's keys.
 
     Raises:
         TableNotFound: nothing is stored there.

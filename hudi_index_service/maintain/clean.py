@@ -63,7 +63,7 @@ class Cleaning:
     Attributes:
         removals: Files below ``.hoodie/.index``; paths are relative to the table.
         copies: Files in this user's cache.
-        folders: Number of folders of a local table that became empty and were removed.
+        folders: Number of folders that became empty and were removed; object stores have none.
         stored: External data that index types keep for missing data files; the paths are those of
             the data files, the sizes 0.
         unremoved: Files that were not removed because the index type could not remove its external

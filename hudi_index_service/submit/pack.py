@@ -35,6 +35,8 @@ _OWN = "hudi-index-service"
 _OWN_FOLDER = Path(__file__).resolve().parent.parent
 # Spark ships these in the version that it needs.
 _SPARKS_OWN = frozenset({"pyspark", "py4j"})
+# Of extras: clients of servers that tasks use.
+_CLIENTS = ("happybase", "hdfs-native")
 _COMPRESSION = 3
 
 # Parts of the standard library: tests, files of its build, GUI modules, other packages.
@@ -107,7 +109,8 @@ def pack_environment(output: Path) -> PackedEnvironment:
 
 
 def needed_distributions() -> list[Distribution]:
-    """This distribution, those of the installed index types, and their dependencies, by name.
+    """This distribution, those of the installed index types and of installed clients, and their
+    dependencies, by name.
 
     Raises:
         ConfigInvalid: a dependency is not installed.
@@ -116,7 +119,8 @@ def needed_distributions() -> list[Distribution]:
         point.dist.name for point in entry_points(group=ENTRY_POINT_GROUP) if point.dist is not None
     }
     distributions: dict[str, Distribution] = {}
-    pending = [(name, "") for name in sorted({_OWN, *providers})]
+    clients = filter(_is_installed, _CLIENTS)
+    pending = [(name, "") for name in sorted({_OWN, *providers, *clients})]
     while pending:
         name, needed_by = pending.pop()
         if _normal(name) in distributions.keys() | _SPARKS_OWN:

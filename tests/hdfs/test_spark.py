@@ -1,0 +1,97 @@
+"""Spark writes Hudi tables to a real HDFS, where hook, Spark builds and SQL work as elsewhere."""
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.hook import IndexHook
+from hudi_index_service.hudi.spark import SparkHudiReader
+from hudi_index_service.sql import IndexSession
+from hudi_index_service.storage.store import Storage
+from tests.hudi_tables import (
+    NO_METADATA_TABLE,
+    hudi_options,
+    numbered_rows,
+    read_rows,
+    run_compaction,
+    write,
+)
+from tests.same_rows import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHERES = ("amount = 12", "msg = 'Buying car 3' AND amount > 40", "NOT (amount < 90)", "ts = 2")
+
+
+def assert_sparks_answers(spark: "SparkSession", table: IndexedTable) -> None:
+    """Every answer of the index and of a scan is Spark's."""
+    reader = SparkHudiReader(spark, table.uri)
+    for where in WHERES:
+        for use_index in ("auto", "never"):
+            found = table.scan(where, use_index=use_index).to_arrow()
+            assert_same_rows(found, reader.read(found.column_names, where))
+
+
+def test_commits_call_back_and_entries_are_built(
+    spark: "SparkSession", storage: Storage, settings: Settings
+) -> None:
+    options = hudi_options("hooked", partition_column="dt", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, 40), storage.uri, options, "bulk_insert")
+    table = open_table(storage.uri, settings=settings)
+    table.create_index("by_all", ["msg", "amount", "ts"])
+    clustering = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
+
+    with IndexHook([storage.uri], spark=spark, wait=120, settings=settings) as hook:
+        for version in (1, 2):
+            rows = numbered_rows(spark, 0, 20 * version, version)
+            write(rows, storage.uri, options | clustering | hook.write_options(storage.uri))
+            assert [status.covered for status in table.status()] == [2]
+            assert_sparks_answers(spark, table)
+
+    found = table.scan("amount > 30").to_spark(spark)
+    assert sorted(each.id for each in found.collect()) == sorted(
+        table.scan("amount > 30", use_index="never").to_arrow()["id"].to_pylist()
+    )
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_log_files_of_several_delta_commits(
+    version: str, spark: "SparkSession", storage: Storage, settings: Settings
+) -> None:
+    versioned = {"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"}
+    options = hudi_options("logged", "MERGE_ON_READ", partition_column="dt", **versioned)
+    write(numbered_rows(spark, 0, 40).coalesce(1), storage.uri, options, "bulk_insert")
+    table = open_table(storage.uri, spark=spark, settings=settings)
+    table.create_index("by_all", ["msg", "amount", "ts"])
+    table.build(strategy="all").raise_for_failures()
+    assert_sparks_answers(spark, table)
+    for later in (1, 2):
+        write(numbered_rows(spark, 0, 10, later), storage.uri, options)
+        assert_sparks_answers(spark, table)
+    write(numbered_rows(spark, 20, 24, 3), storage.uri, options, "delete")
+    assert_sparks_answers(spark, table)
+    print([(f.path, f.size) for f in storage.files() if ".log." in f.path and not f.path.startswith(".hoodie")])
+    run_compaction(spark, storage.uri)
+    table.build(strategy="all").raise_for_failures()
+    assert_sparks_answers(spark, table)
+    assert [status.covered for status in table.status()] == [2]
+    table.clean()
+    assert_sparks_answers(spark, table)
+
+
+def test_index_in_sql(spark: "SparkSession", storage: Storage, settings: Settings) -> None:
+    options = hudi_options("in_sql", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, 200), storage.uri, options, "bulk_insert")
+    enabled = spark.newSession()
+    with closing(IndexSession(enabled, settings=settings)) as session:
+        session.sql(f"CREATE INDEX by_all ON hudi.`{storage.uri}` USING btree (id, amount)")
+        session.sql(f"OPTIMIZE TABLE hudi.`{storage.uri}` STRATEGY ALL")
+        query = "SELECT count(*) FROM {t} WHERE amount IN (12, 30) AND id <> '4'"
+        found = session.sql(query, t=read_rows(enabled, storage.uri)).collect()
+        served = [each.by_index for each in session.relations]
+    assert found == spark.sql(query, t=read_rows(spark, storage.uri)).collect()
+    assert served == [True]
