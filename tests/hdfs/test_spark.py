@@ -74,7 +74,6 @@ def test_log_files_of_several_delta_commits(
         assert_sparks_answers(spark, table)
     write(numbered_rows(spark, 20, 24, 3), storage.uri, options, "delete")
     assert_sparks_answers(spark, table)
-    print([(f.path, f.size) for f in storage.files() if ".log." in f.path and not f.path.startswith(".hoodie")])
     run_compaction(spark, storage.uri)
     table.build(strategy="all").raise_for_failures()
     assert_sparks_answers(spark, table)
