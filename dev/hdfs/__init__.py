@@ -4,6 +4,6 @@
 It is Hadoop's own cluster for tests: two name nodes and two data nodes in one Java machine.
 """
 
-from dev.hdfs.server import Hdfs, HdfsFailed, running_hdfs
+from dev.hdfs.server import KERBEROS, Hdfs, HdfsFailed, running_hdfs
 
-__all__ = ["Hdfs", "HdfsFailed", "running_hdfs"]
+__all__ = ["KERBEROS", "Hdfs", "HdfsFailed", "running_hdfs"]

@@ -1,4 +1,4 @@
-"""A small HDFS with two name nodes: started, frozen and stopped."""
+"""A small HDFS with two name nodes, and with Kerberos if asked: started, frozen and stopped."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ PROPERTIES = {
 }
 
 
+KERBEROS = {
+    "hadoop.security.authentication": "kerberos",
+    "dfs.data.transfer.protection": "authentication",
+}
+"""With these properties it has its own KDC. Clients need them as well."""
+
+REALM = "EXAMPLE.COM"
+
+
 class HdfsFailed(Exception):
     """HDFS did not start; the message has the end of its log."""
 
@@ -43,6 +52,7 @@ class Hdfs:
         host: Of the name nodes.
         standby, port: Of the name node that waits, and of the one that answers.
         folder: Configuration, log (hdfs.log) and data.
+        krb5_conf: With Kerberos, the configuration of its clients.
     """
 
     def __init__(self, folder: Path, extra: Mapping[str, str]) -> None:
@@ -59,13 +69,16 @@ class Hdfs:
             [
                 *self._java(),
                 str(PROGRAM),
-                str(folder / "data"),
+                str(self._data),
                 *(f"{key}={value}" for key, value in properties.items()),
             ],
             folder / "hdfs.log",
         )
         try:
-            self.standby, self.port = self._wait_until_ready()
+            started = self._wait_until_ready()
+            self.standby, self.port = int(started[1]), int(started[2])
+            kerberos = self._logged(r"Kerberos: (.*)")
+            self.krb5_conf = kerberos[1] if kerberos else ""
         except BaseException:
             self.stop()
             raise
@@ -74,6 +87,20 @@ class Hdfs:
     def uri(self) -> str:
         """The root, at the name node that answers."""
         return f"hdfs://{self.host}:{self.port}"
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def credentials(self, user: str) -> dict[str, str]:
+        """A client's options with Kerberos; the user is ``hdfs/localhost``, who may do everything,
+        or ``client``."""
+        keytab = "client" if user == "client" else "server"
+        return {
+            **KERBEROS,
+            "kerberos_principal": f"{user}@{REALM}",
+            "kerberos_keytab": str(self._data / f"{keytab}.keytab"),
+        }
 
     def _java(self) -> list[str]:
         import pyspark
@@ -91,16 +118,18 @@ class Hdfs:
             os.pathsep.join(map(str, [self.folder, *jars])),
         ]
 
-    def _wait_until_ready(self) -> tuple[int, int]:
+    def _wait_until_ready(self) -> re.Match[str]:
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            log = self._daemon.log.read_text(errors="replace")
-            if ports := re.search(r"^Name nodes: (\d+) (\d+)$", log, re.MULTILINE):
-                return int(ports[1]), int(ports[2])
+            if started := self._logged(r"Name nodes: (\d+) (\d+)"):
+                return started
             if not self._daemon.running():
                 break
             time.sleep(0.1)
         raise HdfsFailed(f"{self._daemon.log} ends with\n{self._daemon.tail()}")
+
+    def _logged(self, line: str) -> re.Match[str] | None:
+        return re.search(f"^{line}$", self._daemon.log.read_text(errors="replace"), re.MULTILINE)
 
     def freeze(self) -> None:
         """It accepts connections, and answers nothing until `thaw`."""
@@ -123,7 +152,7 @@ def running_hdfs(
 
     Args:
         folder: Receives configuration, log and data; a temporary one if absent.
-        extra: Properties of Hadoop.
+        extra: Properties of Hadoop; `KERBEROS` for Kerberos.
 
     Raises:
         HdfsFailed: it did not start.

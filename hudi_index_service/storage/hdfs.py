@@ -45,13 +45,15 @@ _LISTED_AT_ONCE = 1000  # as many as the name node sends at a time
 
 _CREDENTIALS = ("kerberos_principal", "kerberos_keytab", "kerberos_cache")
 
-# RPCError("org.….SafeModeException", "Cannot …\n\tat …"), InvalidArgument("No …"), ….
+# RPCError("org.….SafeModeException", "Cannot …\n\tat …"), InvalidArgument("No …"), GSSAPIError(…).
 _CLIENT_ERROR = re.compile(
-    r'\w+\((?:"(?P<exception>[\w.$]+)", )?.*?"(?P<message>.*?)\.?(?:\\n|"\)$)', re.DOTALL
+    r'(?P<kind>\w+)\((?:"(?P<exception>[\w.$]+)", |.*, )?"(?P<message>.*?)\.?(?:\\n.*)?"\)',
+    re.DOTALL,
 )
 _REFUSED = "AccessControlException"
 _IN_A_FILE = "(is not a directory)"  # of an AccessControlException, too
 _KERBEROS = re.compile("SASL|GSSAPI|[Kk]erberos|authentication is not enabled")
+_DISCONNECTED = "listener disconnected"  # also what a client without Kerberos gets
 _NOT_EMPTY = "PathIsNotEmptyDirectoryException"
 
 _UNREACHABLE = (
@@ -60,7 +62,7 @@ _UNREACHABLE = (
     "dfs.namenode.rpc-address.<service>.<name node>)."
 )
 _NO_TICKET = (
-    "Set hadoop.security.authentication to kerberos, install libgssapi_krb5, and get a ticket "
+    "set hadoop.security.authentication to kerberos, install libgssapi_krb5, and get a ticket "
     "(kinit), or give the storage options kerberos_principal and kerberos_keytab."
 )
 
@@ -264,7 +266,10 @@ class Hdfs(Files):
             raise StorageFailed(message, remedy=_UNREACHABLE) from error
         except OSError as error:
             message = f"{place}: HDFS cannot be reached: {first_line(error)}."
-            raise StorageFailed(message, remedy=_UNREACHABLE) from error
+            remedy = _UNREACHABLE
+            if _DISCONNECTED in message:
+                remedy = f"{remedy} If it requires Kerberos, {_NO_TICKET}"
+            raise StorageFailed(message, remedy=remedy) from error
         except RuntimeError as error:
             _raise_named(place, error)
         except BaseException as error:  # a panic's type cannot be imported
@@ -279,13 +284,16 @@ def _raise_named(place: str, error: RuntimeError) -> NoReturn:
     text = str(error)
     match = _CLIENT_ERROR.match(text)
     exception, message = (match["exception"] or "", match["message"]) if match else ("", text)
+    message = message.replace('\\"', '"')
     if _IN_A_FILE in message:
         raise NotADirectoryError(message) from error
     if _KERBEROS.search(text):
-        raise StorageFailed(f"{place}: {message}.", remedy=_NO_TICKET) from error
+        remedy = f"For Kerberos, {_NO_TICKET}"
+        raise StorageFailed(f"{place}: {message}.", remedy=remedy) from error
     if exception.endswith(_REFUSED):
         raise PermissionError(message) from error
-    remedy = _UNREACHABLE if text.startswith("InvalidArgument") else None
+    is_configuration = match is not None and match["kind"] == "InvalidArgument"
+    remedy = _UNREACHABLE if is_configuration else None
     raise StorageFailed(f"{place}: {message}.", remedy=remedy) from error
 
 
