@@ -24,6 +24,7 @@ from hdfs_native import Client, FileStatus
 
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.storage.contract import Files
+from hudi_index_service.storage.name_nodes import connectable_only
 from hudi_index_service.storage.names import is_unfinished, parts_of, unfinished_name
 from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.wording import first_line
@@ -83,13 +84,17 @@ class Hdfs(Files):
 
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
         self._uri = uri
-        service, _, folder = uri.removeprefix("hdfs://").partition("/")
+        self._service, _, folder = uri.removeprefix("hdfs://").partition("/")
         self._root = f"/{folder}"
-        config = {**_DEFAULTS, **{key: str(value) for key, value in options.items()}}
+        self._options = {**_DEFAULTS, **{key: str(value) for key, value in options.items()}}
+        self._seconds = _seconds(self._options.get(_TIMEOUT, _TIMEOUT_MS))
+        self._client = self._connected()
+
+    def _connected(self) -> Client:
+        config = {**self._options, **connectable_only(self._service, self._options)}
         credentials = {each: config.pop(each, None) for each in _CREDENTIALS}
-        self._seconds = _seconds(config.get(_TIMEOUT, _TIMEOUT_MS))
         with self._errors_named(""):
-            self._client = Client(f"hdfs://{service}/", config, **credentials)
+            return Client(f"hdfs://{self._service}/", config, **credentials)
 
     def exists(self) -> bool:
         """Whether the folder is there."""
@@ -248,10 +253,12 @@ class Hdfs(Files):
         with self._errors_named(path):
             try:
                 return [each.result(self._seconds) for each in results]
-            except (OSError, RuntimeError) as error:
-                if not isinstance(error, TimeoutError):
-                    # A process that ends while Rust's code runs in a thread may be aborted.
-                    wait(results, self._seconds)
+            except TimeoutError:
+                self._client = self._connected()  # perhaps to another name node
+                raise
+            except (OSError, RuntimeError):
+                # A process that ends while Rust's code runs in a thread may be aborted.
+                wait(results, self._seconds)
                 raise
 
     @contextmanager
@@ -266,10 +273,9 @@ class Hdfs(Files):
             raise StorageFailed(message, remedy=_UNREACHABLE) from error
         except OSError as error:
             message = f"{place}: HDFS cannot be reached: {first_line(error)}."
-            remedy = _UNREACHABLE
-            if _DISCONNECTED in message:
-                remedy = f"{remedy} If it requires Kerberos, {_NO_TICKET}"
-            raise StorageFailed(message, remedy=remedy) from error
+            is_refusal = _DISCONNECTED in message
+            remedy = f"{_UNREACHABLE} If it requires Kerberos, {_NO_TICKET}"
+            raise StorageFailed(message, remedy=remedy if is_refusal else _UNREACHABLE) from error
         except RuntimeError as error:
             _raise_named(place, error)
         except BaseException as error:  # a panic's type cannot be imported
@@ -288,8 +294,7 @@ def _raise_named(place: str, error: RuntimeError) -> NoReturn:
     if _IN_A_FILE in message:
         raise NotADirectoryError(message) from error
     if _KERBEROS.search(text):
-        remedy = f"For Kerberos, {_NO_TICKET}"
-        raise StorageFailed(f"{place}: {message}.", remedy=remedy) from error
+        raise StorageFailed(f"{place}: {message}.", remedy=f"For Kerberos, {_NO_TICKET}") from error
     if exception.endswith(_REFUSED):
         raise PermissionError(message) from error
     is_configuration = match is not None and match["kind"] == "InvalidArgument"

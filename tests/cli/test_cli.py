@@ -72,7 +72,7 @@ def test_all_commands_from_definition_to_query(table: str) -> None:
     [
         (["query", "{folder}/nothing", "a = 1"], "TABLE_NOT_FOUND"),
         (["query", "{folder}", "a = 1"], "NOT_A_HUDI_TABLE"),
-        (["query", "hdfs://cluster/table", "a = 1"], "STORAGE_UNSUPPORTED"),
+        (["query", "oss://bucket/table", "a = 1"], "STORAGE_UNSUPPORTED"),
         (["query", "{table}", "nothing = 1"], "COLUMN_NOT_FOUND"),
         (["query", "{table}", "amount = "], "PREDICATE_INVALID"),
         (["query", "{table}", "upper(msg) = 'X'"], "PREDICATE_UNSUPPORTED"),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from socket import socket
 
@@ -191,12 +192,42 @@ def test_name_service_with_one_name_node_down_and_one_waiting(
     assert paths(storage) == paths(same) == ["a", "b"]
 
 
-def test_configuration_files_name_the_service(
-    storage: Storage, hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def deaf_port() -> Iterator[int]:
+    """A port that does not even refuse connections, as if its host were switched off."""
+    with socket() as full, ExitStack() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(3):
+            client = waiting.enter_context(socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
+
+
+def test_name_service_with_a_host_that_is_switched_off(
+    storage: Storage, hdfs: Hdfs, deaf_port: int
 ) -> None:
     storage.create("a", b"1")
     path = storage.uri.removeprefix(hdfs.uri)
-    options = {"fs.defaultFS": f"hdfs://{SERVICE}", **name_service(f"127.0.0.1:{hdfs.port}")}
+    options = name_service(f"127.0.0.1:{deaf_port}", f"127.0.0.1:{hdfs.port}")
+    same = Storage(f"hdfs://{SERVICE}{path}", options)
+    assert same.read("a") == b"1"
+    same.create("b", b"2")
+    assert paths(storage) == ["a", "b"]
+
+
+def test_configuration_files_name_the_service(
+    storage: Storage,
+    hdfs: Hdfs,
+    deaf_port: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage.create("a", b"1")
+    path = storage.uri.removeprefix(hdfs.uri)
+    service = name_service(f"127.0.0.1:{deaf_port}", f"127.0.0.1:{hdfs.port}")
+    options = {"fs.defaultFS": f"hdfs://{SERVICE}", **service}
     properties = "".join(
         f"<property><name>{name}</name><value>{value}</value></property>"
         for name, value in options.items()

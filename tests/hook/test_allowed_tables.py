@@ -40,4 +40,4 @@ def test_list_needs_at_least_one_supported_table():
     with pytest.raises(ConfigInvalid, match="no table"):
         AllowedTables([])
     with pytest.raises(StorageUnsupported):
-        AllowedTables(["hdfs://host/t"])
+        AllowedTables(["oss://bucket/t"])

@@ -114,7 +114,7 @@ def test_other_table_is_refused(listening, tmp_path):
     assert build.tables == []
 
 
-@pytest.mark.parametrize("base_path", ["hdfs://host/table", "", "\0", "s3://"])
+@pytest.mark.parametrize("base_path", ["oss://bucket/table", "", "\0", "s3://"])
 def test_invalid_base_path_is_refused(listening, tmp_path, base_path):
     listener = listening(nothing_built, tmp_path)
 

@@ -310,7 +310,7 @@ def test_invalid_tables_columns_and_arguments_are_refused(copy: Path, tmp_path: 
     with pytest.raises(NotAHudiTable):
         open_table(tmp_path)
     with pytest.raises(StorageUnsupported):
-        open_table("hdfs://cluster/table")
+        open_table("oss://bucket/table")
     table = open_table(copy)
     for call, error in [
         (lambda: table.create_index("all_columns", ["name"]), IndexExists),
