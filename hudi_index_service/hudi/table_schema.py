@@ -21,16 +21,20 @@ _META_COLUMNS = (
 )
 
 
-def latest_schema(table: Any, uri: str, *, populated: bool) -> tuple[pa.Schema, str | None]:
+def latest_schema(
+    table: Any, uri: str, *, populated: bool, has_base_files: bool = True
+) -> tuple[pa.Schema, str | None]:
     """The latest schema, and the column that hudi-rs cannot read, if any.
 
     Args:
         table: hudi-rs' table.
         populated: Whether it has Hudi's meta columns.
+        has_base_files: Whether hudi-rs can read its base files.
 
     Raises:
         StorageFailed: the schema cannot be read.
-        TableFeatureUnsupported: a type is unknown.
+        TableFeatureUnsupported: a type is unknown, or the schema is only in a base file that
+            hudi-rs cannot read.
     """
     suffix = "_with_meta_fields" if populated else ""
     try:
@@ -41,6 +45,11 @@ def latest_schema(table: Any, uri: str, *, populated: bool) -> tuple[pa.Schema, 
             return pa.schema([]), None
         if "No schema found in the commit metadata" not in error.message:
             raise
+        if not has_base_files:
+            raise TableFeatureUnsupported(
+                f"{uri}: the latest commit does not hold the table's schema, and hudi-rs cannot "
+                "read it from a base file in HDFS."
+            ) from error
         # hudi-rs then reads it from a base file of that commit.
         with hudi_rs_errors_named(f"The schema of {uri}"):
             schema = getattr(table, f"get_schema{suffix}")()

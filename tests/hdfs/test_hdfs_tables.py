@@ -1,5 +1,6 @@
 """Hudi tables in a real HDFS: every answer is Spark's, as for the same table on a local disk."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +11,13 @@ import pytest
 from dev.hdfs import Hdfs
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import BuildInProgress, NotAHudiTable, StorageFailed, TableNotFound
+from hudi_index_service.errors import (
+    BuildInProgress,
+    NotAHudiTable,
+    StorageFailed,
+    TableFeatureUnsupported,
+    TableNotFound,
+)
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
@@ -159,7 +166,7 @@ def test_one_of_two_builders_at_once_builds(put: Callable[..., str], settings: S
 
 
 def test_clean_and_purge_leave_no_file_and_no_folder(
-    put: Callable[..., str], storage: Storage, settings: Settings
+    put: Callable[..., str], storage: Storage, golden: Golden, settings: Settings
 ) -> None:
     table = open_table(put("version_9", "logged"), settings=settings)
     table.create_index("by_msg", ["msg"])
@@ -174,7 +181,8 @@ def test_clean_and_purge_leave_no_file_and_no_folder(
     table.clean()
     assert storage.files(".hoodie/.index/lucene") == []
     assert ".hoodie/.index/lucene" not in storage.folders(".hoodie/.index")
-    assert table.scan("amount = 12").count() == 1
+    expected = golden("version_9").answer("amount = 12", "logged")
+    assert_same_rows(table.scan("amount = 12").to_arrow(), expected)
 
 
 def test_name_service_of_several_name_nodes(
@@ -208,6 +216,21 @@ def test_name_node_that_does_not_answer_is_an_error_and_costs_nothing(
     assert_same_rows(
         table.scan("amount = 12").to_arrow(), golden("version_9").answer("amount = 12")
     )
+
+
+def test_schema_that_is_only_in_a_base_file_is_refused(
+    put: Callable[..., str], storage: Storage, tmp_path: Path
+) -> None:
+    uri = put("version_6", "written")
+    (commit,) = (tmp_path / "local/.hoodie").glob("*.deltacommit")
+    metadata = json.loads(commit.read_text())
+    del metadata["extraMetadata"]["schema"]
+    commit.write_text(json.dumps(metadata))
+    mirror(tmp_path / "local", storage)
+
+    assert open_table(tmp_path / "local").scan("amount = 12").count() == 1
+    with pytest.raises(TableFeatureUnsupported, match="does not hold the table's schema"):
+        open_table(uri).scan("amount = 12").count()
 
 
 def test_locations_without_a_table_are_refused(storage: Storage) -> None:

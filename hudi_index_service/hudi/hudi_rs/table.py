@@ -377,7 +377,10 @@ class HudiRsTable:
                 )
                 populated = is_true(state.properties, "hoodie.populate.meta.fields", default=True)
                 state.schema, unreadable = latest_schema(
-                    table, self._storage.uri, populated=populated
+                    table,
+                    self._storage.uri,
+                    populated=populated,
+                    has_base_files=not self._reads_copy,
                 )
                 if unreadable is not None:
                     state.schema_refusal = f"hudi-rs cannot read it: {unreadable}."
