@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TypeVar
 
 from hdfs_native import Client, FileStatus
 
-from hudi_index_service.errors import StorageFailed
+from hudi_index_service.errors import StorageFailed, StorageUnsupported
 from hudi_index_service.storage.contract import Files
 from hudi_index_service.storage.name_nodes import connectable_only
 from hudi_index_service.storage.names import is_unfinished, parts_of, unfinished_name
@@ -276,6 +276,9 @@ class Hdfs(Files):
             is_refusal = _DISCONNECTED in message
             remedy = f"{_UNREACHABLE} If it requires Kerberos, {_NO_TICKET}"
             raise StorageFailed(message, remedy=remedy if is_refusal else _UNREACHABLE) from error
+        except NotImplementedError as error:
+            message = f"{place}: the client of HDFS does not support this ({first_line(error)})."
+            raise StorageUnsupported(message, remedy="Store the table elsewhere.") from error
         except RuntimeError as error:
             _raise_named(place, error)
         except BaseException as error:  # a panic's type cannot be imported
@@ -287,18 +290,16 @@ class Hdfs(Files):
 
 def _raise_named(place: str, error: RuntimeError) -> NoReturn:
     """Raises what the client's general error means, which only its text shows."""
-    text = str(error)
-    match = _CLIENT_ERROR.match(text)
-    exception, message = (match["exception"] or "", match["message"]) if match else ("", text)
+    match = _CLIENT_ERROR.match(str(error))
+    kind, exception, message = match.groups("") if match else ("", "", str(error))
     message = message.replace('\\"', '"')
     if _IN_A_FILE in message:
         raise NotADirectoryError(message) from error
-    if _KERBEROS.search(text):
+    if _KERBEROS.search(f"{kind} {message}"):
         raise StorageFailed(f"{place}: {message}.", remedy=f"For Kerberos, {_NO_TICKET}") from error
     if exception.endswith(_REFUSED):
         raise PermissionError(message) from error
-    is_configuration = match is not None and match["kind"] == "InvalidArgument"
-    remedy = _UNREACHABLE if is_configuration else None
+    remedy = _UNREACHABLE if kind == "InvalidArgument" else None
     raise StorageFailed(f"{place}: {message}.", remedy=remedy) from error
 
 
