@@ -97,25 +97,6 @@ def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Serve
     assert "statistics rule the predicate out" in str(scan.explain())
 
 
-def test_stored_values_are_read_and_no_base_file(
-    cold: IndexedTable, hundred: str, s3: S3Server
-) -> None:
-    with open_table(hundred, storage_options=s3.options) as other:
-        other.create_index("covering", ["amount"], include=["id"])
-        other.build(strategy="all").raise_for_failures()
-    s3.forget()
-    try:
-        scan = cold.scan("amount = 55", columns=["id", "amount"])
-        assert scan.to_arrow().to_pylist() == [{"id": "55", "amount": 55}]
-        requests = requests_by_kind(s3)
-        assert (requests["data"], requests["base file"]) == (2, 0), "the index, then the values"
-        assert scan.statistics is not None
-        assert [each.stored for each in scan.statistics.slices if each.pages] == [True]
-    finally:
-        with open_table(hundred, storage_options=s3.options) as other:
-            other.drop_index("covering", purge=True)
-
-
 def test_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) -> None:
     assert cold.scan("msg <> 'Buying car 0'").count() == FILES
 

@@ -85,6 +85,26 @@ def test_credentials_and_endpoint_from_the_environment(
     assert table.scan("amount = 900").to_arrow().num_rows == 1
 
 
+def test_stored_values_are_read_and_no_base_file(
+    copies: Copies, s3: S3Server, settings: Settings
+) -> None:
+    with open_table(copies.uri, storage_options=s3.options, settings=settings) as table:
+        table.create_index("covering", ["amount"], include=["msg"])
+        table.build(strategy="all").raise_for_failures()
+        scan = table.scan("amount = 900", columns=["msg"], query_type="read_optimized")
+        s3.forget()
+        (row,) = scan.to_arrow().to_pylist()
+        requested = list(s3.requests)
+        assert not [each for each in requested if ".parquet" in each]
+        assert any(".pack" in each for each in requested)
+        assert scan.statistics is not None
+        assert [each.stored for each in scan.statistics.slices if each.pages] == [True]
+        never = table.scan(
+            "amount = 900", columns=["msg"], use_index="never", query_type="read_optimized"
+        )
+        assert [row] == never.to_arrow().to_pylist()
+
+
 def test_a_table_is_checked_and_sized_without_a_trace(
     copies: Copies, s3: S3Server, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
