@@ -173,7 +173,7 @@ def test_full_disk_means_a_whole_merge(built, merges, monkeypatch):
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(slice_merger, "place", fail)
+    monkeypatch.setattr(slice_merger.TimelineCopy, "holding", fail)
     with open_table(built) as table:
         assert rows(table, UPDATED) == [("51", 155)]
     assert merges == ["part", "whole"]
