@@ -128,7 +128,7 @@ def test_failed_open_leaves_no_open_file(packed: PackedFile) -> None:
     for _ in range(20):
         with pytest.raises(lucene.JavaError, match="lies outside the file"):
             outside.open()
-    assert open_files() == before
+    assert open_files() <= before  # those of earlier tests may be closed meanwhile
 
 
 def test_lucenes_check_index_passes(packed: PackedFile) -> None:
