@@ -115,6 +115,8 @@ class BoundedLookups:
         base_file = self.plan.file_slice.base_file
         if not sample or base_file is None:
             return ""
+        if self.entries.stored_rows(self.storage, self.query.needed) is not None:
+            return ""  # in a narrow file, with small pages
         reader = RowReader(self.storage, base_file, self.entries.footer(), self.query.needed)
         try:
             cost = reader.plan(row_positions(sample))
