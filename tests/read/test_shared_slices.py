@@ -221,6 +221,24 @@ def test_a_damaged_entry_is_scanned_by_each_task(
 
 
 @pytest.mark.usefixtures("small_splits")
+def test_values_stored_beside_the_index_are_read_in_parts(
+    spark: SparkSession, copy_on_write: Written, tmp_path: Path
+) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(copy_on_write.path, copy)
+    where = "amount BETWEEN 6000 AND 36000"
+    with open_table(copy) as table:
+        table.drop_index("by_amount", purge=True)
+        table.create_index("stored", ["amount"], include=["id", "msg", "dt"], using="btree")
+        table.build(strategy="all").raise_for_failures()
+        columns = ["id", "msg", "amount", "dt"]
+        frame = table.scan(where, columns=columns).to_spark(spark)
+        assert frame.rdd.getNumPartitions() > 2, "for two base files"
+        plain_rows = collected(plain(spark, copy, where).select(columns))
+        assert_same_rows(collected(frame), plain_rows)
+
+
+@pytest.mark.usefixtures("small_splits")
 def test_a_file_deleted_before_tasks_read_it_is_a_clear_error(
     spark: SparkSession, copy_on_write: Written, tmp_path: Path
 ) -> None:
