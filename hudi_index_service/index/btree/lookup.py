@@ -21,6 +21,7 @@ from hudi_index_service.index.btree.intervals import (
 )
 from hudi_index_service.index.btree.keys import (
     CUT_BYTES,
+    byte_keys,
     bytes_of_numbers,
     key_of_number,
     number_keys,
@@ -136,6 +137,9 @@ def _in(leaf: In, columns: Columns) -> TreeLookup | None:
     if has_number_keys(column.type) and leaf.values.type == column.type:
         numbers = np.unique(number_keys(leaf.values))
         return TreeLookup(column.name, tuple(map(point, bytes_of_numbers(numbers))))
+    texts = _short_texts(leaf.values, column.type)
+    if texts is not None:
+        return TreeLookup(column.name, tuple(map(point, texts)))
     lookups = [_keys_where(column, Operator.EQ, value) for value in leaf.values]
     key_lookups = [each for each in lookups if each is not None and each.keys is not None]
     if len(key_lookups) < len(lookups):
@@ -147,6 +151,16 @@ def _in(leaf: In, columns: Columns) -> TreeLookup | None:
         tuple(ends[low] for low in sorted(ends)),
         Answer.EXACT if exact else Answer.SUPERSET,
     )
+
+
+def _short_texts(values: pa.Array, type: pa.DataType) -> list[bytes] | None:
+    """The keys of texts or bytes, in order; None for values of another kind than the column's, and
+    if one is so long that keys are cut."""
+    are_alike = any(kind(type) and kind(values.type) for kind in (is_string, is_binary))
+    if not are_alike or values.null_count:
+        return None
+    keys, cut = byte_keys(values)
+    return None if cut else sorted(set(keys.to_pylist()))
 
 
 @_lookup.register
