@@ -6,11 +6,35 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 GUARD = Path(__file__).with_name("guard.py")
 TAIL_LINES = 30
+
+LOGGING = """\
+log4j.rootLogger=INFO,c
+log4j.appender.c=org.apache.log4j.ConsoleAppender
+log4j.appender.c.target=System.err
+log4j.appender.c.layout=org.apache.log4j.PatternLayout
+log4j.appender.c.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %.1000m%n
+"""
+"""The file `log4j.properties` of servers that log to their standard error."""
+
+
+def run_until_interrupted(server: AbstractContextManager[T], where: Callable[[T], str]) -> None:
+    """Starts a server, prints where it is, and waits for Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with server as running:
+        print(f"{where(running)}. Ctrl-C ends it.", flush=True)
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            return
 
 
 class Daemon:

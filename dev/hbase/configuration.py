@@ -9,15 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-LOOPBACK = "127.0.0.1"
+from dev.daemon import LOGGING
 
-LOGGING = """\
-log4j.rootLogger=INFO,c
-log4j.appender.c=org.apache.log4j.ConsoleAppender
-log4j.appender.c.target=System.err
-log4j.appender.c.layout=org.apache.log4j.PatternLayout
-log4j.appender.c.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %.1000m%n
-"""
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)

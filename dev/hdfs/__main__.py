@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-
+from dev.daemon import run_until_interrupted
 from dev.hdfs.server import running_hdfs
 
 
 def main() -> None:
     """Starts it, prints where it is, and waits for Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with running_hdfs() as hdfs:
-        print(f"{hdfs.uri}, in {hdfs.folder}. Ctrl-C ends it.", flush=True)
-        try:
-            signal.pause()
-        except KeyboardInterrupt:
-            return
+    run_until_interrupted(running_hdfs(), lambda hdfs: f"{hdfs.uri}, in {hdfs.folder}")
 
 
 if __name__ == "__main__":

@@ -10,19 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from dev.daemon import Daemon
+from dev.daemon import LOGGING, Daemon
 from dev.jars import fetch_all, hdfs_jars
 
 READY_SECONDS = 120
 PROGRAM = Path(__file__).with_name("MiniCluster.java")
-
-LOGGING = """\
-log4j.rootLogger=INFO,c
-log4j.appender.c=org.apache.log4j.ConsoleAppender
-log4j.appender.c.target=System.err
-log4j.appender.c.layout=org.apache.log4j.PatternLayout
-log4j.appender.c.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %.1000m%n
-"""
 
 PROPERTIES = {
     "dfs.replication": "2",
