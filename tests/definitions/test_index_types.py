@@ -160,15 +160,20 @@ def test_a_prefixed_option_applies_to_one_type_only(table: IndexedTable) -> None
     assert {each.index_type for each in due} == {"lucene"}
 
 
+def pretend_version(table: IndexedTable, version: int) -> None:
+    """Gives one of the table's btree entries another version of the layout."""
+    path = min(Path(table.uri, ".hoodie/.index/btree").rglob("manifest-0001.json"))
+    manifest = Manifest.from_json(path.read_bytes(), source="here")
+    path.write_bytes(manifest.model_copy(update={"index_type_version": version}).to_json())
+
+
 @pytest.mark.parametrize("others", [[], ["lucene"]])
 def test_entries_of_known_versions_are_used_beside_newer_ones(
     table: IndexedTable, others: list[str]
 ) -> None:
     table.create_index("numbers", ["amount"], using=["btree", *others])
     table.build(strategy="all").raise_for_failures()
-    path = min(Path(table.uri, ".hoodie/.index/btree").rglob("manifest-0001.json"))
-    manifest = Manifest.from_json(path.read_bytes(), source="here")
-    path.write_bytes(manifest.model_copy(update={"index_type_version": 3}).to_json())
+    pretend_version(table, 3)
 
     with open_table(table.uri) as again:
         scan = again.scan("amount <> 30")
@@ -182,9 +187,7 @@ def test_entries_of_known_versions_are_used_beside_newer_ones(
 def test_entries_of_versions_that_are_no_longer_read_are_built_anew(table: IndexedTable) -> None:
     table.create_index("numbers", ["amount"], using="btree")
     table.build(strategy="all").raise_for_failures()
-    path = min(Path(table.uri, ".hoodie/.index/btree").rglob("manifest-0001.json"))
-    manifest = Manifest.from_json(path.read_bytes(), source="here")
-    path.write_bytes(manifest.model_copy(update={"index_type_version": 1}).to_json())
+    pretend_version(table, 1)
 
     with open_table(table.uri) as again:
         scan = again.scan("amount <> 30")

@@ -1,5 +1,6 @@
 """Indexed Hudi tables with awkward values, in the states that queries meet."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -60,6 +61,14 @@ def _indexed(table: GoldenTable, path: Path, *, defined: str, built: str) -> Ind
     table.put(path, built)
     indexed.build().raise_for_failures()
     return Indexed(table.put(path), indexed, table)
+
+
+def unindexed_copy(path: Path, target: Path) -> IndexedTable:
+    """A copy of one of these tables, without its index."""
+    shutil.copytree(path, target)
+    table = open_table(target)
+    table.drop_index("all_columns", purge=True)
+    return table
 
 
 @pytest.fixture(scope="session")

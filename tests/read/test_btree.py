@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,16 +17,14 @@ from hudi_index_service.read.query import Binding
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES, RANGES
-from tests.read.conftest import COLUMNS, Indexed
+from tests.read.conftest import COLUMNS, Indexed, unindexed_copy
 
 PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
 
 
 def reindexed_copy(path: Path, target: Path, using: str | list[str]) -> IndexedTable:
     """A copy of the table, its index replaced by one of these types."""
-    shutil.copytree(path, target)
-    table = open_table(target)
-    table.drop_index("all_columns", purge=True)
+    table = unindexed_copy(path, target)
     table.create_index("in_order", PLAIN_COLUMNS, using=using)
     table.build(strategy="all").raise_for_failures()
     return table

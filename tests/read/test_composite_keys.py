@@ -10,7 +10,7 @@ import pytest
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from tests.golden.predicates import PREDICATES, RANGES
-from tests.read.conftest import Indexed
+from tests.read.conftest import Indexed, unindexed_copy
 from tests.same_rows import assert_same_rows
 
 KEYS = [
@@ -50,9 +50,7 @@ def table(
 ) -> IndexedTable:
     """A table with several composite keys."""
     target = tmp_path_factory.mktemp("composite") / "table"
-    shutil.copytree(clustered(True).path, target)
-    table = open_table(target)
-    table.drop_index("all_columns", purge=True)
+    table = unindexed_copy(clustered(True).path, target)
     for number, names in enumerate(KEYS):
         table.create_index(f"key_{number}", composite(names), using="btree")
     if "lucene" in request.param:
@@ -106,10 +104,7 @@ def test_conjuncts_give_the_answer_of_a_scan(table: IndexedTable, seed: int) -> 
 def test_equality_and_a_range_on_the_next_column_are_counted_by_index(
     clustered: Callable[[bool], Indexed], tmp_path: Path
 ) -> None:
-    path = tmp_path / "table"
-    shutil.copytree(clustered(False).path, path)
-    with open_table(path) as table:
-        table.drop_index("all_columns", purge=True)
+    with unindexed_copy(clustered(False).path, tmp_path / "table") as table:
         table.create_index("i", composite(("flag", "amount", "cost")), using="btree")
         table.build(strategy="all").raise_for_failures()
         where = "flag AND amount >= 0 AND amount < 900"

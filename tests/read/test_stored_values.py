@@ -22,7 +22,7 @@ from hudi_index_service.index.files import packed_file
 from hudi_index_service.index.files.stored_values import VALUES
 from tests.golden.predicates import PREDICATES
 from tests.golden.table import Golden
-from tests.read.conftest import COLUMNS, Indexed
+from tests.read.conftest import COLUMNS, Indexed, unindexed_copy
 from tests.same_rows import assert_same_rows
 
 INDEX_TYPES = ["lucene", "btree"]
@@ -34,9 +34,7 @@ def columns_for(using: str) -> list[str | Column]:
 
 def stored_copy(path: Path, target: Path, using: str = "lucene") -> IndexedTable:
     """A copy of the table, whose only index stores the values of every column."""
-    shutil.copytree(path, target)
-    table = open_table(target)
-    table.drop_index("all_columns", purge=True)
+    table = unindexed_copy(path, target)
     columns = columns_for(using)
     indexed = {each if isinstance(each, str) else each.name for each in columns}
     others = [
@@ -116,9 +114,7 @@ def test_every_predicate_gives_sparks_answer(
 
 def small(clustered: Callable[[bool], Indexed], target: Path, include: list[str]) -> IndexedTable:
     """A copy of the table with an index on one column."""
-    shutil.copytree(clustered(False).path, target)
-    table = open_table(target)
-    table.drop_index("all_columns", purge=True)
+    table = unindexed_copy(clustered(False).path, target)
     table.create_index("by_name", ["name"], include=include)
     table.build(strategy="all").raise_for_failures()
     return table
