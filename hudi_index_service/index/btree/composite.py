@@ -9,7 +9,7 @@ The tree of a composite key has its field as its name: ``key ["a", "b"]``.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,19 +20,19 @@ from hudi_index_service.index.btree.fields import KEY, has_number_keys, required
 from hudi_index_service.index.btree.intervals import Interval, above_prefix, after
 from hudi_index_service.index.btree.keys import CUT_BYTES, as_binary, number_keys
 from hudi_index_service.index.column_kinds import is_array, is_wide_number
-from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.contract import ColumnSpec, StoredColumn
 from hudi_index_service.index.number_encoding import encode_wide
 
 MOST_COLUMNS = 8
 
 _PREFIX = "key "
-_NULL, _VALUE, _ABOVE = b"\x01", b"\x02", b"\x03"
+NULL_KEY = b"\x01"
+"""The bytes of NULL."""
+
+_VALUE, _ABOVE = b"\x02", b"\x03"
 _END = b"\0\0"
 _ZERO, _ESCAPED = b"\0", b"\0\xff"
 _BYTES = pa.large_binary()
-
-NULL_KEY = _NULL
-"""The bytes of NULL."""
 
 ANY_VALUE = Interval(_VALUE, _ABOVE)
 """The bytes of all values but NULL."""
@@ -68,6 +68,12 @@ def composite_columns(field: str) -> tuple[str, ...] | None:
     return tuple(json.loads(field[len(_PREFIX) :])) if field.startswith(_PREFIX) else None
 
 
+def composites(columns: Iterable[ColumnSpec | StoredColumn]) -> dict[str, tuple[str, ...]]:
+    """The composite keys of some columns: field → the columns of the key, in order."""
+    fields = sorted({field for column in columns for field in column.fields})
+    return {field: key for field in fields if (key := composite_columns(field)) is not None}
+
+
 def composite_keys(columns: Sequence[pa.Array]) -> pa.Array:
     """The keys of rows with these values, before long ones are cut; of type large_binary."""
     parts = [_with_nulls(each) for each in columns]
@@ -81,8 +87,8 @@ def _with_nulls(values: pa.Array) -> pa.Array:
     valid = np.asarray(values.is_valid())
     places = pa.array(np.maximum(np.cumsum(valid) - 1, 0), mask=~valid)
     if not len(encoded):
-        return pa.repeat(pa.scalar(_NULL, _BYTES), len(values))
-    return encoded.take(places).fill_null(pa.scalar(_NULL, _BYTES))
+        return pa.repeat(pa.scalar(NULL_KEY, _BYTES), len(values))
+    return encoded.take(places).fill_null(pa.scalar(NULL_KEY, _BYTES))
 
 
 def _encoded(values: pa.Array) -> pa.Array:
@@ -137,8 +143,7 @@ def trees_of(columns: Sequence[StoredColumn]) -> list[StoredColumn]:
     """The trees of an index with these columns: those of the columns with keys of their own, and
     those of composite keys, which are never NULL."""
     single = [column for column in columns if KEY in column.fields]
-    fields = {field for column in columns for field in column.fields if composite_columns(field)}
     return single + [
         StoredColumn(name=field, type=str(_BYTES), fields=(KEY,), null_count=0)
-        for field in sorted(fields)
+        for field in composites(columns)
     ]

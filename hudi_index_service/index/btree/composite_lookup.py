@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hudi_index_service.index.btree.composite import (
     ANY_VALUE,
     NULL_KEY,
-    composite_columns,
+    composites,
     cut,
     value_of_point,
     values_between,
@@ -32,14 +32,12 @@ def composite_lookup(
     Args:
         single: The look-up for conjuncts on one column with keys of its own.
     """
-    leaves = list(_leaves(predicate))
+    leaves = list(_conjuncts(predicate))
     names = {name for leaf in leaves for name in leaf.columns()}
-    fields = {field for name in names if name in columns for field in columns[name].fields}
-    for field in sorted(fields):
-        key = composite_columns(field)
-        if key is None or set(key[: len(names)]) != names:
-            continue
-        in_key = [columns[name] for name in key[: len(names)] if name in columns]
+    if not names.issubset(columns):
+        return None
+    for field, key in composites(columns[name] for name in names).items():
+        in_key = [columns[name] for name in key[: len(names)] if name in names]
         if len(in_key) < len(names) or not all(field in each.fields for each in in_key):
             continue
         found = _in_key(leaves, in_key, field, single, is_whole=len(names) == len(key))
@@ -48,10 +46,10 @@ def composite_lookup(
     return None
 
 
-def _leaves(predicate: Predicate) -> Iterator[Predicate]:
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
     if isinstance(predicate, And):
         for operand in predicate.operands:
-            yield from _leaves(operand)
+            yield from _conjuncts(operand)
     else:
         yield predicate
 
@@ -116,10 +114,8 @@ def _values(
     exact = found.answer is Answer.EXACT
     if column.truncated and not exact:
         return None  # the value looked for may be cut in another place than by itself
-    points = [each.low for each in found.keys if each == point(each.low)]
-    intervals = [each for each in found.keys if each != point(each.low)]
     return (
-        [value_of_point(each, column.type) for each in points],
-        [values_between(each, column.type) for each in intervals],
+        [value_of_point(each.low, column.type) for each in found.keys if each.is_point],
+        [values_between(each, column.type) for each in found.keys if not each.is_point],
         exact,
     )

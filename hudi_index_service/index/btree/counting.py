@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hudi_index_service.index.btree.intervals import Interval, Intervals, after
+from hudi_index_service.index.btree.intervals import Interval, Intervals
 from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.tree import LeafPlace, Tree
 
@@ -57,7 +57,7 @@ class Counter:
         ends = [end for each in keys for end in (each.low, each.high)]
         places = self._places(column, ends)
         return [
-            _span(first, last, of_a_key=of_a_key and each.high == after(each.low))
+            _span(first, last, of_a_key=of_a_key and each.is_point)
             for each, first, last in zip(keys, places[::2], places[1::2], strict=True)
         ]
 

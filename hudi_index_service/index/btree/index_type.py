@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hudi_index_service.index.btree.composite import composite_columns, composite_field
+from hudi_index_service.index.btree.composite import composite_field, composites
 from hudi_index_service.index.btree.fields import required_fields
 from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.contract import (
@@ -41,8 +41,7 @@ class BTreeIndexType(IndexType):
 
     def keys(self, columns: Sequence[StoredColumn]) -> tuple[tuple[str, ...], ...]:
         """The composite keys that the columns' fields name."""
-        fields = {field for column in columns for field in column.fields}
-        return tuple(key for field in sorted(fields) if (key := composite_columns(field)))
+        return tuple(composites(columns).values())
 
     def builder(
         self,

@@ -16,6 +16,11 @@ class Interval:
         """Whether the interval contains no byte string."""
         return self.high is not None and self.high <= self.low
 
+    @property
+    def is_point(self) -> bool:
+        """Whether the interval contains one byte string alone."""
+        return self.high == after(self.low)
+
     def holds(self, key: bytes) -> bool:
         """Whether the interval contains a key."""
         return self.low <= key and (self.high is None or key < self.high)

@@ -19,7 +19,7 @@ from hudi_index_service.index.contract import PackedIndex
 LEAVES = "leaves"
 TREE = "tree"
 
-Find: TypeAlias = Callable[[int | Sequence[bytes], Sequence[Leaf]], tuple[bytes | None, list[int]]]
+Find: TypeAlias = Callable[[int | Sequence[bytes], Sequence[Leaf]], bytes | None]
 """A search in leaves of a file or in memory: `rows_between` or `rows_of_keys` of the row reader."""
 
 _CACHED_LEAVES = 16  # decoded leaves
@@ -66,12 +66,11 @@ def found(
         (start + each.offset, each.length, each.crc32, each.rows, each.keys) for each in places
     ]
     try:
-        rows, _ = find(source, leaves)
+        return find(source, leaves)
     except ParquetReadError as error:
         raise EntryInvalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
     except OSError as error:
         raise EntryInvalid(f"Leaves cannot be read: {error.strerror}.") from error
-    return rows
 
 
 def checked(body: bytes, place: LeafPlace, source: str) -> bytes:

@@ -134,12 +134,10 @@ class Tree:
         self._load = load
         self._branches: dict[bytes, _Leaves] = {}
 
-    def leaves(
-        self, column: int, branch: Branch, low: bytes = b"", high: bytes | None = None
-    ) -> Iterator[LeafPlace]:
-        """The leaves that may hold keys from `low` on and below `high` (None: no bound)."""
+    def leaves(self, column: int, branch: Branch) -> Iterator[LeafPlace]:
+        """The leaves of a branch, in order."""
         leaves = self._of_branch(branch_prefix(column, branch))
-        return (self._place(leaves, number) for number in _between(leaves.first_keys, low, high))
+        return (self._place(leaves, number) for number in range(len(leaves.first_keys)))
 
     def places(
         self, column: int, ranges: Sequence[tuple[bytes, bytes | None]]

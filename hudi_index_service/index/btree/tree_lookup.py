@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from hudi_index_service.index.btree.intervals import Intervals, after
+from hudi_index_service.index.btree.intervals import Intervals
 from hudi_index_service.index.contract import Answer
 
 
@@ -31,4 +31,4 @@ class TreeLookup:
         """The keys, if they are single ones; else None."""
         keys = self.keys or ()
         lows = tuple(each.low for each in keys)
-        return lows if lows and all(each.high == after(each.low) for each in keys) else None
+        return lows if lows and all(each.is_point for each in keys) else None

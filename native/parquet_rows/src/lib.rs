@@ -441,9 +441,8 @@ fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
 type LeafFields = (u64, usize, u32, usize, usize);
 /// (number of the leaf, lower bound, upper bound)
 type SpanFields = (usize, PyBackedBytes, Option<PyBackedBytes>);
-/// The rows that searches find, in order; or None, and the numbers of the leaves that are not
-/// sound.
-type FoundRows = (Option<Py<PyBytes>>, Vec<usize>);
+/// The rows that searches find, in order; None if a leaf does not have its checksum.
+type FoundRows = Option<Py<PyBytes>>;
 
 /// To start a thread takes about as long as searching some tens of leaves.
 const LEAF_BYTES_A_THREAD: u64 = 512 * 1024;
@@ -484,32 +483,25 @@ fn search(py: Python<'_>, source: &LeafSource, work: Vec<LeafSearch>) -> PyResul
             rows,
             keys,
         };
-        Ok((leaf.number, leaves::rows_in(&known, &leaf.searches)?))
+        leaves::rows_in(&known, &leaf.searches)
     };
     let found = py.detach(|| {
         guard(|| {
-            let mut rows = Vec::new();
-            let mut unsound = Vec::new();
-            for (number, found) in in_parallel(work, thread_count(None), LEAF_BYTES_A_THREAD, one)? {
-                match found {
-                    Some(found) => rows.extend(found),
-                    None => unsound.push(number),
-                }
-            }
-            Ok((leaves::in_order(rows), unsound))
+            let found = in_parallel(work, thread_count(None), LEAF_BYTES_A_THREAD, one)?;
+            let of_leaves: Option<Vec<Vec<u32>>> = found.into_iter().collect();
+            Ok(of_leaves.map(|rows| leaves::in_order(rows.concat())))
         })
     })?;
-    let (rows, unsound) = found;
-    if !unsound.is_empty() {
-        return Ok((None, unsound));
-    }
+    let Some(rows) = found else {
+        return Ok(None);
+    };
     let bytes = PyBytes::new_with(py, rows.len() * size_of::<u32>(), |bytes| {
         for (place, row) in bytes.chunks_exact_mut(size_of::<u32>()).zip(rows) {
             place.copy_from_slice(&row.to_ne_bytes());
         }
         Ok(())
     })?;
-    Ok((Some(bytes.unbind()), unsound))
+    Ok(Some(bytes.unbind()))
 }
 
 #[pyfunction]

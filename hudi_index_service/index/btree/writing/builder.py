@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from hudi_index_service.index.btree.composite import composite_columns, composite_keys
+from hudi_index_service.index.btree.composite import composite_keys, composites
 from hudi_index_service.index.btree.fields import KEY, has_number_keys
 from hudi_index_service.index.btree.keys import byte_keys, number_keys
 from hudi_index_service.index.btree.tree import Branch
@@ -206,7 +206,5 @@ def _trees(columns: Sequence[ColumnSpec]) -> Iterator[_Tree]:
     for place, spec in enumerate(columns):
         if KEY in spec.fields:
             yield _Tree(spec.name, spec.type, (place,))
-    for name in sorted({name for spec in columns for name in spec.fields}):
-        key = composite_columns(name)
-        if key is not None:
-            yield _Tree(name, pa.large_binary(), tuple(place_of[column] for column in key))
+    for name, key in composites(columns).items():
+        yield _Tree(name, pa.large_binary(), tuple(place_of[column] for column in key))

@@ -449,7 +449,7 @@ def rows_between(
     source: int | Sequence[bytes],
     leaves: Sequence[Leaf],
     spans: Sequence[tuple[int, bytes, bytes | None]],
-) -> tuple[bytes | None, list[int]]:
+) -> bytes | None:
     """Find the rows with keys in intervals, in many leaves of a B+ tree index by one call.
 
     Args:
@@ -460,15 +460,14 @@ def rows_between(
 
     Returns:
         The row ids, ascending and unique, as unsigned 32-bit integers in the machine's byte order;
-        None if leaves do not have their checksums, whose numbers are returned besides.
+        None if a leaf does not have its checksum.
 
     Raises:
         ParquetReadError: a leaf contradicts itself.
         ValueError: there is no leaf of a number.
         OSError: the file cannot be read.
     """
-    found: tuple[bytes | None, list[int]]
-    found = _native.rows_between(source, list(leaves), list(spans))
+    found: bytes | None = _native.rows_between(source, list(leaves), list(spans))
     return found
 
 
@@ -477,13 +476,12 @@ def rows_of_keys(
     leaves: Sequence[Leaf],
     keys: Sequence[bytes],
     ends: Sequence[int],
-) -> tuple[bytes | None, list[int]]:
+) -> bytes | None:
     """Find the rows of single keys; otherwise like `rows_between`.
 
     Args:
         keys: The keys in order: first those of the first leaf, and so on.
         ends: The number of the keys up to and with those of each leaf.
     """
-    found: tuple[bytes | None, list[int]]
-    found = _native.rows_of_keys(source, list(leaves), list(keys), list(ends))
+    found: bytes | None = _native.rows_of_keys(source, list(leaves), list(keys), list(ends))
     return found
