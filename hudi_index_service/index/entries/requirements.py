@@ -5,18 +5,18 @@ index data in one file").
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from hudi_index_service.columns import column_type
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
-from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.entries.column_fields import column_fields, indexed, key_of
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.scores import TextRanker
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.metadata.definitions import Column, IndexDefinition
 from hudi_index_service.predicate.expression import AnalyzedText
 
 log = logging.getLogger(__name__)
@@ -48,19 +48,26 @@ def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Re
         if (type := column_type(schema, column.name)) is not None
     }
     present = [each for each in definition.columns if each.name in types]
-    key = key_of(present, kind.name)
-    for column in tuple(present):
-        try:
-            column_fields(column, types[column.name], kind, key)
-        except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
-            log.warning("Index %s skips a column: %s", definition.name, error)
-            present.remove(column)
-    key = key_of(present, kind.name)
-    specs = [
-        ColumnSpec(each.name, types[each.name], column_fields(each, types[each.name], kind, key))
-        for each in present
-    ]
+    specs = _specs(definition.name, present, types, kind)
     return Requirement(definition, name, tuple(specs) if indexed(specs) else ())
+
+
+def _specs(
+    index: str, columns: Sequence[Column], types: Mapping[str, pa.DataType], kind: IndexType
+) -> list[ColumnSpec]:
+    """The columns without those that an index type cannot hold; a composite key is then made of the
+    others."""
+    key = key_of(columns, kind.name)
+    specs = []
+    for column in columns:
+        type = types[column.name]
+        try:
+            specs.append(ColumnSpec(column.name, type, column_fields(column, type, kind, key)))
+        except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
+            log.warning("Index %s skips a column: %s", index, error)
+            others = [each for each in columns if each is not column]
+            return _specs(index, others, types, kind)
+    return specs
 
 
 def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> list[Requirement]:

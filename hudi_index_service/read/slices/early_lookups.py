@@ -134,11 +134,11 @@ class _Slices:
 
     def grouped(self, operands: Sequence[Predicate], among: Set[int]) -> list[Predicate]:
         """The conjuncts, as the entries of one of the slices answer them together."""
-        entries = self.plans[min(among)].entries
+        plan = self.plans[min(among)]
         return joined(
             operands,
-            lambda some: any(each.answer(some) is not Answer.NONE for each in entries),
-            [key for each in entries for key in each.keys],
+            lambda some: any(each.answer(some) is not Answer.NONE for each in plan.entries),
+            plan.keys,
         )
 
     def answering(self, leaf: Predicate, among: Set[int]) -> list[_Entries]:

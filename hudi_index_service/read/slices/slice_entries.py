@@ -137,7 +137,7 @@ class SliceEntries:
     @property
     def keys(self) -> Sequence[tuple[str, ...]]:
         """The composite keys of the entries, see `IndexType.keys`."""
-        return [key for each in self._entries for key in each.keys]
+        return self.plan.keys
 
     def answers(self, conjuncts: And) -> bool:
         """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
@@ -291,16 +291,20 @@ class SliceEntries:
         return self._any().bounds.footer
 
     def stored_rows(self, storage: Storage, columns: pa.Schema) -> RowReader | None:
-        """Reads rows from the values that an entry stores; None if none stores all the columns.
+        """Reads rows from the values that an entry stores, if possible one that is open; None if
+        none stores all the columns.
 
         Args:
             columns: The columns to read, in the table's types.
         """
         base_file = self.plan.file_slice.base_file
         roots = {root_column(name) for name in columns.names}
-        for serving in self._entries:
-            if base_file is None or not roots or not roots.issubset(serving.stored):
-                continue
+        if base_file is None or not roots:
+            return None
+        storing = [each for each in self._entries if roots.issubset(each.stored)]
+        for serving in sorted(
+            storing, key=lambda each: each.entry.folder not in self._open_entries
+        ):
             try:
                 opened = self._open(serving)
             except INDEX_FAILURES as error:

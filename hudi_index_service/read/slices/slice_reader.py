@@ -212,7 +212,7 @@ class SliceReader:
         return is_exact(
             predicate,
             lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries),
-            [key for each in plan.entries for key in each.keys],
+            plan.keys,
         )
 
     def exact_rows(
@@ -296,7 +296,9 @@ class SliceReader:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 candidates = self._row_set(plan, entries, statistics, superset_ok=True)
                 footer = entries.footer()
-                stored = entries.stored_rows(self.table.storage, self.query.needed)
+                stored = None
+                if candidates.rows:
+                    stored = entries.stored_rows(self.table.storage, self.query.needed)
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return replace(found, trusted=False)
@@ -395,24 +397,32 @@ class SliceReader:
         if found.stored is not None:
             statistics.stored = True
             try:
-                for read in found.stored.batches(row_ids, limit=self.limit):
-                    statistics.add_read(read.did)
-                    yield from numbered(row_ids[rows_read:], read.batches)
-                    rows_read += read.count
+                for rows, batch in self._read(found.stored, row_ids, statistics):
+                    yield rows, batch
+                    rows_read += len(rows)
                 return
             except UNREADABLE_VALUES as error:  # the base file has them, too
                 statistics.stored = False
                 path = found.stored.base_file.path
                 log.warning("The values stored in %s are not used: %s", path, error)
         try:
-            for read in found.by_page.batches(row_ids[rows_read:], limit=self.limit):
-                statistics.add_read(read.did)
-                yield from numbered(row_ids[rows_read:], read.batches)
-                rows_read += read.count
+            for rows, batch in self._read(found.by_page, row_ids[rows_read:], statistics):
+                yield rows, batch
+                rows_read += len(rows)
         except ParquetReadError as error:
             statistics.note = unreadable_by_row(_base_file(plan), error)
             remaining = row_ids[rows_read:]
             yield from self._by_scan(plan, statistics, row_ids=remaining, readable_by_row=False)
+
+    def _read(
+        self, reader: RowReader, row_ids: RowIds, statistics: SliceStatistics
+    ) -> Iterator[NumberedRows]:
+        """The rows, in order."""
+        start = 0
+        for read in reader.batches(row_ids, limit=self.limit):
+            statistics.add_read(read.did)
+            yield from numbered(row_ids[start:], read.batches)
+            start += read.count
 
     def _by_scan(
         self,
