@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
@@ -89,7 +89,13 @@ def timeline_folder(table_version: int) -> str:
 
 def list_timeline(storage: Storage, table_version: int) -> Timeline:
     """Lists the active timeline with one request, without reading a file."""
-    return parse_timeline(storage.names_in(timeline_folder(table_version)))
+    return _parsed(tuple(storage.names_in(timeline_folder(table_version))))
+
+
+@lru_cache(maxsize=32)
+def _parsed(names: tuple[str, ...]) -> Timeline:
+    """The timeline of a listing: a query lists it several times, and it rarely changes."""
+    return parse_timeline(names)
 
 
 def archived_completion_times(storage: Storage) -> dict[str, str]:

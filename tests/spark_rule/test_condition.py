@@ -114,7 +114,7 @@ def request_text(**fields):
 def test_request():
     request = read_request(request_text())
     assert (request.uri, request.as_of, request.query_type) == ("file:/t", "2026-01-01", "snapshot")
-    assert (request.names, request.types) == (["id"], ['"string"'])
+    assert (request.names, request.types) == (["id"], ["string"])
 
 
 def test_request_of_counts():

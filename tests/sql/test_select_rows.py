@@ -20,7 +20,7 @@ _VALUES = """
 
 def test_every_type_of_spark_is_known(spark):
     rows = collected(frame := spark.sql(_VALUES))
-    types = [each.dataType.json() for each in frame.schema]
+    types = [each.dataType.jsonValue() for each in frame.schema]
     assert as_spark_sees(rows.schema, types) == rows.schema
 
 
@@ -41,4 +41,4 @@ def test_every_type_of_spark_is_known(spark):
 def test_other_types_are_refused(spark, found, expected):
     rows = collected(spark.range(1).selectExpr(f"{found} AS x"))
     (kind,) = spark.range(1).selectExpr(f"{expected} AS x").schema
-    assert as_spark_sees(rows.schema, [kind.dataType.json()]) is None
+    assert as_spark_sees(rows.schema, [kind.dataType.jsonValue()]) is None

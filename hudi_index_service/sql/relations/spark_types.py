@@ -4,38 +4,33 @@ Spark reads only the struct fields that a query needs, also within arrays and ma
 SchemaPruning removes the others from the relation's types.
 """
 
-import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 
 
-def as_spark_sees(columns: pa.Schema, types: Sequence[str]) -> pa.Schema | None:
+def as_spark_sees(columns: pa.Schema, types: Sequence[Any]) -> pa.Schema | None:
     """The columns in Spark's types, which may lack struct fields; None if a type differs otherwise.
 
     Args:
-        types: Spark's types as JSON, one for each column.
+        types: Spark's types, one for each column: `DataType.jsonValue` of each.
     """
-    kinds = [_prune(each.type, json.loads(type)) for each, type in zip(columns, types, strict=True)]
-    fields = [
-        each if kind is None else each.with_type(kind)
-        for each, kind in zip(columns, kinds, strict=True)
-    ]
-    return None if None in kinds else pa.schema(fields)
+    fields = []
+    for each, spark_type in zip(columns, types, strict=True):
+        kind = _prune(each.type, spark_type)
+        if kind is None:
+            return None
+        fields.append(each.with_type(kind))
+    return pa.schema(fields)
 
 
 def _prune(kind: pa.DataType, spark_type: Any) -> pa.DataType | None:
     """The type with only the struct fields that Spark needs; None if it is another type."""
     if isinstance(spark_type, str):
-        is_nested = pa.types.is_nested(kind)
-        return (
-            None
-            if is_nested
-            or from_arrow_type(kind, prefer_timestamp_ntz=True).jsonValue() != spark_type
-            else kind
-        )
+        return kind if _plain_type(kind) == spark_type else None
     match spark_type["type"]:
         case "struct" if pa.types.is_struct(kind):
             return _prune_struct(kind, spark_type["fields"])
@@ -49,6 +44,14 @@ def _prune(kind: pa.DataType, spark_type: Any) -> pa.DataType | None:
                 return None
             return pa.map_(kind.key_field.with_type(keys), kind.item_field.with_type(items))
     return None
+
+
+@lru_cache(maxsize=256)
+def _plain_type(kind: pa.DataType) -> str | None:
+    """Spark's type, as JSON has it; None for nested types."""
+    if pa.types.is_nested(kind):
+        return None
+    return str(from_arrow_type(kind, prefer_timestamp_ntz=True).jsonValue())
 
 
 def _prune_struct(struct: pa.StructType, spark_fields: list[Any]) -> pa.DataType | None:

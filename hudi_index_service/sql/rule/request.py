@@ -87,7 +87,7 @@ class Request:
         as_of: The instant of a time travel query, as written; None for the latest snapshot.
         instants: The requested times of the completed commits that Spark's own reader sees.
         names: The table's columns wanted.
-        types: Their types, as Spark writes them in JSON; a struct has only the fields needed.
+        types: Their types, as Spark has them in JSON; a struct has only the fields needed.
         computed: Other columns wanted, among these.
         where: Conditions that all wanted rows fulfill, see `Conditions.java`.
         key: Restricts the rows further, once the query runs; None if nothing does.
@@ -100,7 +100,7 @@ class Request:
     as_of: str | None
     instants: frozenset[str]
     names: list[str]
-    types: list[str]
+    types: list[Any]
     computed: list[Computed]
     where: list[dict[str, Any]]
     key: Key | None
@@ -130,7 +130,7 @@ def read_request(text: str) -> Request | str:
         as_of=query.as_of,
         instants=frozenset(fields["instants"]),
         names=[each["name"] for each in columns],
-        types=[json.dumps(each["type"]) for each in columns],
+        types=[each["type"] for each in columns],
         computed=[
             _computed(each["computed"], each["name"], place)
             for place, each in enumerate(fields["columns"])
