@@ -80,10 +80,12 @@ class TouchedKeys:
         keys: UTF-8; a key may occur several times.
         rows: The row of the slice's base file that has each key, as the writer found it; None if
             not known of all.
+        log_files: The log files by path, so that merging them need not read them again.
     """
 
     keys: Sequence[bytes]
-    rows: Sequence[int] | None = None
+    rows: Sequence[int] | None
+    log_files: Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,7 @@ class HudiTable(Protocol):
     def read_touched(
         self,
         file_slice: FileSlice,
+        log_files: Mapping[str, bytes],
         keys: pa.StringArray,
         rows: pa.Table,
         columns: Sequence[str],
@@ -245,6 +248,7 @@ class HudiTable(Protocol):
         without the rows of all other keys.
 
         Args:
+            log_files: As `touched_keys` has read them.
             keys: Those of the record keys that the base file has.
             rows: Its rows with these keys, in the same order, with the columns `merged_columns`, in
                 the file's types.

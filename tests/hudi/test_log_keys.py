@@ -12,9 +12,8 @@ import pytest
 from pyroaring import BitMap64
 
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, read_log_file
-from hudi_index_service.hudi.files.log_keys import LogKeysUnknown, read_record_keys
-from hudi_index_service.storage.store import Storage
+from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, parse_log_file
+from hudi_index_service.hudi.files.log_keys import LogKeysUnknown, record_keys
 from tests.hudi.log_blocks import block
 
 FIELDS = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key"]
@@ -65,16 +64,9 @@ def parquet_block(rows):
 ROLLBACK = block(BlockType.COMMAND, header={HeaderKey.COMMAND_BLOCK_TYPE: b"0"})
 
 
-@pytest.fixture
-def read(tmp_path):
-    """Reads the record keys of the blocks in a log file."""
-    storage = Storage(tmp_path)
-
-    def read_bytes(data):
-        (tmp_path / "log").write_bytes(data)
-        return read_record_keys(storage, read_log_file(storage, "log", len(data)))
-
-    return read_bytes
+def read(data):
+    """The record keys of the blocks in a log file."""
+    return record_keys(parse_log_file("log", data), data)
 
 
 ORDERINGS = [
@@ -93,7 +85,7 @@ ORDERINGS = [
 ]
 
 
-def test_keys_of_all_blocks_are_read_in_order(read):
+def test_keys_of_all_blocks_are_read_in_order():
     found = read(
         data_block("b", "a", "ü", "x" * 200)
         + ROLLBACK
@@ -108,7 +100,7 @@ def test_keys_of_all_blocks_are_read_in_order(read):
     assert all(each.rows is None for each in found)
 
 
-def test_rows_of_the_base_file_are_those_of_the_keys_in_order(read):
+def test_rows_of_the_base_file_are_those_of_the_keys_in_order():
     encoded = base64.b64encode(BitMap64([3, 7, 2**33]).serialize())
     known = {
         "RECORD_POSITIONS": encoded,
@@ -133,7 +125,7 @@ def test_rows_of_the_base_file_are_those_of_the_keys_in_order(read):
         },
     ],
 )
-def test_rows_are_unknown_unless_each_key_has_one(read, header):
+def test_rows_are_unknown_unless_each_key_has_one(header):
     (found,) = read(data_block("a", "b", **header))
     assert found.keys == [b"a", b"b"]
     assert found.rows is None
@@ -162,12 +154,12 @@ OTHER_ORDER = json.dumps(
         (block(BlockType.HFILE_DATA, b"?"), "HFILE_DATA"),
     ],
 )
-def test_other_layouts_are_refused_with_their_place(read, data, why):
+def test_other_layouts_are_refused_with_their_place(data, why):
     with pytest.raises(LogKeysUnknown, match=rf"log at byte {len(ROLLBACK)}: .*{why}"):
         read(ROLLBACK + data)
 
 
-def test_damaged_blocks_are_refused_or_read(read):
+def test_damaged_blocks_are_refused_or_read():
     """Never another error; whoever merges the file meets the damage, too."""
     dice = random.Random(7)
     whole = data_block("abc", "d") + delete_block(("e", ORDERINGS[2]), ("f", ORDERINGS[7]))

@@ -148,6 +148,20 @@ def test_warm_query_requests_only_listings_and_pages(remote, copies: Copies, s3:
     ]
 
 
+def test_each_log_file_is_requested_once(remote, s3: S3Server) -> None:
+    s3.forget()
+
+    scan = remote.scan("amount = 900", columns=["id"])
+    scan.to_arrow()
+
+    assert [each.log_rows for each in scan.statistics.slices].count(1) == 1
+    about_logs = [request for request in s3.requests if ".log." in request]
+    assert len(about_logs) == 1, about_logs
+    s3.forget()
+    scan.to_arrow()
+    assert [request for request in s3.requests if ".log." in request] == []
+
+
 def test_unused_index_folder_gets_no_requests(
     remote, copies: Copies, s3: S3Server, settings: Settings
 ) -> None:

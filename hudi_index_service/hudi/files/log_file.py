@@ -5,12 +5,12 @@ A log file is a sequence of blocks (Hudi's `HoodieLogFormat`, version 1; numbers
 content (8), content, footer, length of the whole block without this last field (8). Header and
 footer are a number of entries (4), each with a key (4), a length (4) and a value.
 
-The contents are not read. A small file takes one request, a larger one a request for each block and
-one more.
+`read_log_file` does not read the contents. A small file takes one request, a larger one a request
+for each block and one more.
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -99,16 +99,29 @@ def read_log_file(storage: Storage, path: str, size: int) -> LogFile:
         NeedsSpark: it is neither a sequence of whole blocks nor one that ends within a block; only
             Hudi's own reader handles such a file.
     """
-    window = _Window(storage, path, size)
+
+    def read(start: int, end: int) -> bytes:
+        (content,) = storage.read_ranges(path, [(start, end)])
+        return bytes(content)
+
+    return _log_file(_Window(path, size, read))
+
+
+def parse_log_file(path: str, data: bytes) -> LogFile:
+    """The structure of a log file from its bytes. Raises NeedsSpark as `read_log_file` does."""
+    return _log_file(_Window(path, len(data), lambda start, end: data[start:end]))
+
+
+def _log_file(window: "_Window") -> LogFile:
     blocks: list[LogBlock] = []
     at = 0
-    while at < size:
+    while at < window.size:
         block = _block(window, at)
         if block is None:
-            return LogFile(path, size, tuple(blocks), cut_at=at)
+            return LogFile(window.path, window.size, tuple(blocks), cut_at=at)
         blocks.append(block)
         at = block.end
-    return LogFile(path, size, tuple(blocks))
+    return LogFile(window.path, window.size, tuple(blocks))
 
 
 def _block(window: "_Window", start: int) -> LogBlock | None:
@@ -175,20 +188,23 @@ def _damaged(window: "_Window", at: int, what: str) -> NeedsSpark:
 
 
 class _Window:
-    """Bytes of a stored file, read in large pieces."""
+    """Bytes of a file, read in large pieces.
 
-    def __init__(self, storage: Storage, path: str, size: int) -> None:
+    Args:
+        read: Returns the bytes between two positions.
+    """
+
+    def __init__(self, path: str, size: int, read: Callable[[int, int], bytes]) -> None:
         self.path = path
         self.size = size
-        self._storage = storage
+        self._read = read
         self._start = 0
         self._bytes = b""
 
     def read(self, start: int, end: int) -> bytes:
         if start < self._start or end > self._start + len(self._bytes):
             stop = min(self.size, max(end, start + _READ_AT_ONCE))
-            (content,) = self._storage.read_ranges(self.path, [(start, stop)])
-            self._start, self._bytes = start, bytes(content)
+            self._start, self._bytes = start, self._read(start, stop)
         return self._bytes[start - self._start : end - self._start]
 
     def find(self, pattern: bytes, start: int) -> int:

@@ -1,4 +1,4 @@
-"""Reads the record keys in a log file: of every data and delete block, whether it counts or not.
+"""Finds the record keys in a log file: of every data and delete block, whether it counts or not.
 
 A block that was rolled back, or that no commit has completed, counts for nothing, but only who
 merges the file knows that. All keys together are a superset of those whose rows the file changes.
@@ -23,7 +23,6 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogBlock, LogFile
-from hudi_index_service.storage.store import Storage
 
 RECORD_KEY = "_hoodie_record_key"
 
@@ -71,19 +70,21 @@ class BlockKeys:
     instant: str = ""
 
 
-def read_record_keys(storage: Storage, log_file: LogFile) -> list[BlockKeys]:
+def record_keys(log_file: LogFile, data: bytes) -> list[BlockKeys]:
     """The record keys of a log file's whole blocks.
+
+    Args:
+        data: The file's bytes.
 
     Raises:
         LogKeysUnknown: a block has another layout.
-        FileNotFoundError: Hudi has cleaned the file.
     """
-    blocks = [each for each in log_file.blocks if each.type is not BlockType.COMMAND]
-    ranges = [(each.content.start, each.content.stop) for each in blocks]
     found = []
-    for block, content in zip(blocks, storage.read_ranges(log_file.path, ranges), strict=True):
+    for block in log_file.blocks:
+        if block.type is BlockType.COMMAND:
+            continue
         try:
-            keys = _block_keys(block, bytes(content))
+            keys = _block_keys(block, data[block.content.start : block.content.stop])
         except LogKeysUnknown as error:
             raise LogKeysUnknown(f"{log_file.path} at byte {block.start}: {error}") from error
         except (IndexError, struct.error) as error:

@@ -68,19 +68,14 @@ class MergeChecks:
         key = (path, self._storage.size(path))
         has_positions = self._has_positions.get(key)
         if has_positions is None:
-            log_file = self.checked_log_file(path)
+            log_file = read_log_file(self._storage, *key)
+            refuse_unknown_blocks(log_file)
             has_positions = any(
                 HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks
             )
             _make_room(self._has_positions)
             self._has_positions[key] = has_positions
         return has_positions
-
-    def checked_log_file(self, path: str) -> LogFile:
-        """The structure of a log file. Raises what `check` raises."""
-        log_file = read_log_file(self._storage, path, self._storage.size(path))
-        _refuse_unknown_blocks(log_file)
-        return log_file
 
     def _check_keys(
         self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]
@@ -109,7 +104,8 @@ def _make_room(cache: "dict[Any, bool] | set[Any]") -> None:
         cache.clear()
 
 
-def _refuse_unknown_blocks(log_file: LogFile) -> None:
+def refuse_unknown_blocks(log_file: LogFile) -> None:
+    """Raises NeedsSpark if a log file has blocks that are not merged here."""
     for block in log_file.blocks:
         command = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
         partial = block.header.get(HeaderKey.IS_PARTIAL, b"").lower() == b"true"

@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from hudi_index_service.errors import NeedsSpark, StorageFailed
 from hudi_index_service.hudi.files.base_file import align, refuse_inexact, refuse_unlike_spark
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY, read_record_keys
+from hudi_index_service.hudi.files.log_file import parse_log_file
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY, BlockKeys, record_keys
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
-from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
+from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks, refuse_unknown_blocks
 from hudi_index_service.hudi.hudi_rs.slices import narrowed
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.properties import split_columns
@@ -98,20 +99,25 @@ class SliceMerger:
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files; see `HudiTable.touched_keys`."""
-        log_files = map(self._checks.checked_log_file, file_slice.log_files)
-        blocks = [keys for each in log_files for keys in read_record_keys(self._storage, each)]
+        log_files = {path: self._storage.read(path) for path in file_slice.log_files}
+        blocks: list[BlockKeys] = []
+        for path, data in log_files.items():
+            log_file = parse_log_file(path, data)
+            refuse_unknown_blocks(log_file)
+            blocks += record_keys(log_file, data)
         keys = [key for each in blocks for key in each.keys]
         rows: list[int] = []
         for each in blocks:
             if each.rows is None or each.instant != _base_file(file_slice).instant:
-                return TouchedKeys(keys)
+                return TouchedKeys(keys, None, log_files)
             rows += each.rows
-        return TouchedKeys(keys, rows)
+        return TouchedKeys(keys, rows, log_files)
 
     def touched_rows(
         self,
         copy: TimelineCopy,
         file_slice: FileSlice,
+        log_files: Mapping[str, bytes],
         keys: pa.StringArray,
         rows: pa.Table,
         options: MergeOptions,
@@ -121,6 +127,7 @@ class SliceMerger:
 
         Args:
             copy: Of the table's timeline.
+            log_files: The slice's log files by path.
             keys: Those of the keys that the base file has.
             rows: Its rows with these keys, with `merged_columns`.
         """
@@ -134,7 +141,7 @@ class SliceMerger:
         path = PurePosixPath(_base_file(file_slice).path)
         small = path.with_name(f"touched{next(_small_numbers)}-{path.name}")
         written = copy.folder / small
-        with copy.holding(file_slice.log_files):
+        with copy.holding(file_slice.log_files, log_files):
             try:
                 # Nested fields are named as in the base file, since those in log files are.
                 pq.write_table(rows, written, compression="none", use_compliant_nested_type=False)

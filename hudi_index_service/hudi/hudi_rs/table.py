@@ -282,6 +282,7 @@ class HudiRsTable:
     def read_touched(
         self,
         file_slice: FileSlice,
+        log_files: Mapping[str, bytes],
         keys: pa.StringArray,
         rows: pa.Table,
         columns: Sequence[str],
@@ -301,7 +302,7 @@ class HudiRsTable:
         if copy is None:
             raise SnapshotChanged(f"{self._storage.uri}: something was committed meanwhile.")
         options = self._merge_options(state, columns, as_of, schema)
-        yield from self._merger.touched_rows(copy, file_slice, keys, rows, options)
+        yield from self._merger.touched_rows(copy, file_slice, log_files, keys, rows, options)
 
     @property
     def _reads_copy(self) -> bool:

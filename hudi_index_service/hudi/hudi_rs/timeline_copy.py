@@ -88,9 +88,14 @@ class TimelineCopy:
             return cls(storage, folder, builder.build())
 
     @contextmanager
-    def holding(self, paths: Sequence[str]) -> Iterator[None]:
+    def holding(
+        self, paths: Sequence[str], contents: Mapping[str, bytes] | None = None
+    ) -> Iterator[None]:
         """Makes files of the table readable at the same paths below `folder`, for the block.
         Several threads may hold the same file.
+
+        Args:
+            contents: Files by path that need not be read from the store again.
 
         Raises:
             FileNotFoundError: a file of a remote store is gone.
@@ -102,7 +107,7 @@ class TimelineCopy:
                     self._holders[target] += 1
                 held.callback(self._release, target)
                 if not target.is_file():
-                    _place(self._storage, path, target)
+                    _place(self._storage, path, target, (contents or {}).get(path))
             yield
 
     def _release(self, target: Path) -> None:
@@ -128,12 +133,14 @@ class TimelineCopy:
             return list(hudi.HudiTableBuilder(name).build().get_file_slices(options))
 
 
-def _place(storage: Storage, path: str, target: Path) -> None:
+def _place(storage: Storage, path: str, target: Path, content: bytes | None = None) -> None:
     """Makes a table's file readable at a local path in one step: a local file by a link."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f"{target.name}#{get_ident()}")
     if storage.is_local:
         beside.symlink_to(storage.local_path(path))
+    elif content is not None:
+        beside.write_bytes(content)
     else:
         storage.download(path, beside)
     beside.replace(target)

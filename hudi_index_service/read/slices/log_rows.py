@@ -208,7 +208,13 @@ def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRo
             row_source(table.storage, base_file.path), row_ids, names, size=base_file.size
         )
     merged = table.read_touched(
-        file_slice, row_keys, rows, columns.names, as_of=reader.instant, schema=reader.query.table
+        file_slice,
+        touched.log_files,
+        row_keys,
+        rows,
+        columns.names,
+        as_of=reader.instant,
+        schema=reader.query.table,
     )
     batches = tuple(each for each in merged if each.num_rows)
     return LogRows(BitMap(row_ids.astype("uint32")), columns, batches)
