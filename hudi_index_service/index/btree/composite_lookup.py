@@ -12,7 +12,8 @@ from hudi_index_service.index.btree.composite import (
     values_between,
 )
 from hudi_index_service.index.btree.fields import KEY
-from hudi_index_service.index.btree.intervals import Interval, Intervals, point, prefixed
+from hudi_index_service.index.btree.intervals import Interval, Intervals, Points, prefixed
+from hudi_index_service.index.btree.keys import CUT_BYTES
 from hudi_index_service.index.btree.tree_lookup import TreeLookup
 from hudi_index_service.index.contract import Answer, StoredColumn
 from hudi_index_service.predicate.expression import And, IsNull, Not, Predicate
@@ -84,10 +85,12 @@ def _in_key(
             keys = [_after(start, each) for start in starts for each in values]
         else:
             starts = [start + each for start in starts for each in points]
-    if keys is None:
-        keys = [point(start) if is_whole else prefixed(start) for start in starts]
     is_cut = any(column.truncated for column in columns)
-    stored: Intervals = tuple(each for each in sorted(map(cut, keys)) if not each.is_empty)
+    if keys is None and is_whole:
+        stored: Intervals = Points(sorted({start[:CUT_BYTES] for start in starts}))
+    else:
+        parts = map(cut, map(prefixed, starts) if keys is None else keys)
+        stored = tuple(each for each in sorted(parts) if not each.is_empty)
     answer = Answer.EXACT if exact and not is_cut else Answer.SUPERSET
     return TreeLookup(field, stored, answer)
 
@@ -114,6 +117,8 @@ def _values(
     exact = found.answer is Answer.EXACT
     if column.truncated and not exact:
         return None  # the value looked for may be cut in another place than by itself
+    if found.points is not None:
+        return [value_of_point(each, column.type) for each in found.points], [], exact
     return (
         [value_of_point(each.low, column.type) for each in found.keys if each.is_point],
         [values_between(each, column.type) for each in found.keys if not each.is_point],

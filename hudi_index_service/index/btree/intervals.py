@@ -1,7 +1,8 @@
 """Sets of keys as intervals of byte strings."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,8 +29,32 @@ class Interval:
 
 EVERY_KEY = Interval(b"", None)
 
-Intervals = tuple[Interval, ...]
+Intervals = Sequence[Interval]
 """In order and apart from each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Points(Sequence[Interval]):
+    """Single keys as intervals, which are made where they are needed: a list of values may have
+    thousands.
+
+    Attributes:
+        keys: In order, each once.
+    """
+
+    keys: Sequence[bytes]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, at: int) -> Interval: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "Points": ...
+
+    def __getitem__(self, at: int | slice) -> "Interval | Points":
+        return Points(self.keys[at]) if isinstance(at, slice) else point(self.keys[at])
 
 
 def point(key: bytes) -> Interval:

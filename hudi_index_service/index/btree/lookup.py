@@ -14,9 +14,9 @@ from hudi_index_service.index.btree.intervals import (
     EVERY_KEY,
     Interval,
     Intervals,
+    Points,
     after,
     intersection,
-    point,
     prefixed,
 )
 from hudi_index_service.index.btree.keys import (
@@ -91,6 +91,8 @@ def _keys_where(column: StoredColumn, operator: Operator, value: pa.Scalar) -> T
         if bounds.is_empty:
             return TreeLookup(column.name, ())
         key = key_of_number if has_number_keys(type) else wide_bytes
+        if bounds.low == bounds.high:
+            return TreeLookup(column.name, Points((key(bounds.low),)))
         return TreeLookup(column.name, (Interval(key(bounds.low), after(key(bounds.high))),))
     comparable = is_binary if is_binary(type) else is_string
     if not comparable(value.type):
@@ -113,7 +115,7 @@ def _byte_keys_where(column: StoredColumn, operator: Operator, value: bytes) -> 
         return TreeLookup(column.name, _not_empty(keys), answer)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
-            interval = point(key)
+            return TreeLookup(column.name, Points((key,)), answer)
         case Operator.LT:
             interval = Interval(b"", after(key) if is_long else key)
         case Operator.LE:
@@ -136,10 +138,10 @@ def _in(leaf: In, columns: Columns) -> TreeLookup | None:
         return None
     if has_number_keys(column.type) and leaf.values.type == column.type:
         numbers = np.unique(number_keys(leaf.values))
-        return TreeLookup(column.name, tuple(map(point, bytes_of_numbers(numbers))))
+        return TreeLookup(column.name, Points(bytes_of_numbers(numbers)))
     texts = _short_texts(leaf.values, column.type)
     if texts is not None:
-        return TreeLookup(column.name, tuple(map(point, texts)))
+        return TreeLookup(column.name, Points(texts))
     lookups = [_keys_where(column, Operator.EQ, value) for value in leaf.values]
     key_lookups = [each for each in lookups if each is not None and each.keys is not None]
     if len(key_lookups) < len(lookups):
@@ -160,7 +162,7 @@ def _short_texts(values: pa.Array, type: pa.DataType) -> list[bytes] | None:
     if not are_alike or values.null_count:
         return None
     keys, cut = byte_keys(values)
-    return None if cut else sorted(set(keys.to_pylist()))
+    return None if cut else keys.unique().sort().to_pylist()
 
 
 @_lookup.register

@@ -1,9 +1,9 @@
 """A look-up in a tree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from hudi_index_service.index.btree.intervals import Intervals
+from hudi_index_service.index.btree.intervals import Intervals, Points
 from hudi_index_service.index.contract import Answer
 
 
@@ -26,9 +26,7 @@ class TreeLookup:
     complement: bool = False
     without_null: bool = False
 
-    @cached_property
-    def points(self) -> tuple[bytes, ...] | None:
-        """The keys, if they are single ones; else None."""
-        keys = self.keys or ()
-        lows = tuple(each.low for each in keys)
-        return lows if lows and all(each.is_point for each in keys) else None
+    @property
+    def points(self) -> Sequence[bytes] | None:
+        """The keys, if they are known to be single ones; else None."""
+        return self.keys.keys if isinstance(self.keys, Points) else None
