@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +36,7 @@ Intervals = Sequence[Interval]
 """In order and apart from each other."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Points(Sequence[Interval]):
     """Single keys as intervals, which are made where they are needed: a list of values may have
     thousands.
@@ -43,6 +46,17 @@ class Points(Sequence[Interval]):
     """
 
     keys: Sequence[bytes]
+
+    @cached_property
+    def joined(self) -> bytes:
+        """The keys one after the other."""
+        return b"".join(self.keys)
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Where each key starts among these bytes, and the end of the last one."""
+        ends = np.fromiter(map(len, self.keys), np.int64, len(self.keys)).cumsum()
+        return np.concatenate([np.zeros(1, np.int64), ends])
 
     def __len__(self) -> int:
         return len(self.keys)

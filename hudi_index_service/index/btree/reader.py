@@ -14,7 +14,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.composite import trees_of
 from hudi_index_service.index.btree.counting import Counter
 from hudi_index_service.index.btree.fields import KEY
-from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
+from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval, Points
 from hudi_index_service.index.btree.keys import ByteKeys
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import known_lookup
@@ -162,8 +162,8 @@ class BTreeReader(IndexReader):
         """The rows that the look-up finds, before any complement."""
         if lookup.keys is None:
             return self._branch(lookup.tree, Branch.NULLS)
-        if lookup.points is not None:
-            return self._rows_of_points(lookup.tree, lookup.points)
+        if isinstance(lookup.keys, Points):
+            return self._rows_of_points(lookup.tree, lookup.keys)
         return self._rows_of_keys(lookup.tree, lookup.keys)
 
     def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
@@ -221,20 +221,19 @@ class BTreeReader(IndexReader):
         ]
         return self._found(leaves, partial(rows_between, spans=spans), sets)
 
-    def _rows_of_points(self, tree: str, points: Sequence[bytes]) -> BitMap:
-        """The rows of single keys, in order."""
+    def _rows_of_points(self, tree: str, points: Points) -> BitMap:
+        """The rows of single keys."""
         leaves: list[LeafPlace] = []
         sets: list[LeafPlace] = []
-        keys: list[bytes] = []
-        ends: list[int] = []
-        for place, start, end in self._tree.leaves_of(self._numbers[tree], points):
+        parts: list[tuple[int, int]] = []
+        for place, start, end in self._tree.leaves_of(self._numbers[tree], points.keys):
             if not place.is_set:
                 leaves.append(place)
-                keys += points[start:end]
-                ends.append(len(keys))
-            elif points[start] == place.key:
+                parts.append((start, end))
+            elif points.keys[start] == place.key:
                 sets.append(place)
-        return self._found(leaves, partial(rows_of_keys, keys=keys, ends=ends), sets)
+        find = partial(rows_of_keys, keys=points.joined, offsets=points.offsets, parts=parts)
+        return self._found(leaves, find, sets)
 
     def _found(self, leaves: list[LeafPlace], find: Find, sets: list[LeafPlace]) -> BitMap:
         """The rows that a search finds in packed leaves, and those of sets."""

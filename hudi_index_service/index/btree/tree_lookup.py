@@ -1,9 +1,8 @@
 """A look-up in a tree."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hudi_index_service.index.btree.intervals import Intervals, Points
+from hudi_index_service.index.btree.intervals import Intervals
 from hudi_index_service.index.contract import Answer
 
 
@@ -25,8 +24,3 @@ class TreeLookup:
     answer: Answer = Answer.EXACT
     complement: bool = False
     without_null: bool = False
-
-    @property
-    def points(self) -> Sequence[bytes] | None:
-        """The keys, if they are known to be single ones; else None."""
-        return self.keys.keys if isinstance(self.keys, Points) else None

@@ -37,7 +37,7 @@ use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
-use crate::leaves::{Leaf, Search};
+use crate::leaves::{KeyList, Leaf, Search};
 use crate::metadata::Footer;
 use crate::parallel::{Work, in_parallel};
 use crate::plan::RowPlan;
@@ -534,22 +534,22 @@ fn rows_of_keys(
     py: Python<'_>,
     source: LeafSource,
     leaves: Vec<LeafFields>,
-    keys: Vec<PyBackedBytes>,
-    ends: Vec<usize>,
+    keys: PyBackedBytes,
+    offsets: PyBuffer<i64>,
+    parts: Vec<(usize, usize)>,
 ) -> PyResult<FoundRows> {
-    let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
-    let mut start = 0;
-    let mut work = Vec::with_capacity(ends.len());
-    for (number, (fields, end)) in leaves.into_iter().zip(ends).enumerate() {
-        let of_leaf = keys
-            .get(start..end)
-            .ok_or_else(|| PyValueError::new_err("ends must be in order and among the keys"))?;
+    let keys = KeyList::new(&keys, offsets.to_vec(py)?)
+        .ok_or_else(|| PyValueError::new_err("offsets must be in order and among the bytes"))?;
+    let mut work = Vec::with_capacity(parts.len());
+    for (number, (fields, (start, end))) in leaves.into_iter().zip(parts).enumerate() {
+        if end > keys.len() {
+            return Err(PyValueError::new_err(format!("there is no key {end}")));
+        }
         work.push(LeafSearch {
             number,
             fields,
-            searches: vec![Search::Each(of_leaf)],
+            searches: vec![Search::Each(&keys, start..end)],
         });
-        start = end;
     }
     search(py, &source, work)
 }

@@ -474,14 +474,18 @@ def rows_between(
 def rows_of_keys(
     source: int | Sequence[bytes],
     leaves: Sequence[Leaf],
-    keys: Sequence[bytes],
-    ends: Sequence[int],
+    keys: bytes,
+    offsets: Buffer | np.ndarray[Any, np.dtype[np.int64]],
+    parts: Sequence[tuple[int, int]],
 ) -> bytes | None:
     """Find the rows of single keys; otherwise like `rows_between`.
 
     Args:
-        keys: The keys in order: first those of the first leaf, and so on.
-        ends: The number of the keys up to and with those of each leaf.
+        keys: The keys in order, one after the other.
+        offsets: Where each key starts, and the end of the last one, as 64-bit signed integers.
+        parts: The keys to find in each leaf, by their numbers: [start, end).
     """
-    found: bytes | None = _native.rows_of_keys(source, list(leaves), list(keys), list(ends))
+    found: bytes | None = _native.rows_of_keys(
+        source, list(leaves), keys, memoryview(offsets), list(parts)
+    )
     return found

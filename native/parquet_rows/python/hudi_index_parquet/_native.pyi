@@ -77,6 +77,7 @@ def rows_between(
 def rows_of_keys(
     source: int | Sequence[bytes],
     leaves: list[tuple[int, int, int, int, int]],
-    keys: list[bytes],
-    ends: list[int],
+    keys: bytes,
+    offsets: Buffer,
+    parts: list[tuple[int, int]],
 ) -> bytes | None: ...
