@@ -15,7 +15,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-hdfs test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types pins plots clean
+.PHONY: calibrate help demo test test-slow test-all test-hdfs test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -86,6 +86,9 @@ bench-sql: setup ## Measure plain queries with the rule against bare Spark: benc
 
 bench-types: setup ## Measure the index types side by side: benchmarks/results/types.json
 	@$(ENVIRONMENT) && python -m benchmarks.index_types $(BENCH_ARGS)
+
+docs: setup ## Build the docs site: build/site/index.html
+	@$(ENVIRONMENT) && mkdocs build
 
 plots: setup ## Draw the plots of README.md from benchmarks/results
 	@$(ENVIRONMENT) && python -m benchmarks.plots

@@ -228,9 +228,9 @@ class HookSettings(_Section):
     queue: Maximum wake-ups held. More are refused (503), which loses nothing: the timeline shows
     what is due.
     parallelism: Tables built at once; one table is never built twice at once.
-    backoff_seconds: A table whose build failed is not built again before this time has passed. The
-    time doubles with each further failure in a row, up to `backoff_max_seconds`. A wake-up in the
-    meantime waits until then.
+    backoff_seconds, backoff_max_seconds: A table whose build failed is not built again before the
+    first time has passed. It doubles with each further failure in a row, up to the second. A
+    wake-up in the meantime waits until then.
     """
 
     host: str = "127.0.0.1"

@@ -69,7 +69,7 @@ def open_table(
         settings: Settings in place of the process's own (environment, YAML file).
 
     Raises:
-        TableNotFound, NotAHudiTable, StorageUnsupported.
+        IndexServiceError: TableNotFound, NotAHudiTable, StorageUnsupported.
     """
     return IndexedTable(open_hudi_table(uri, storage_options), spark=spark, settings=settings)
 
@@ -152,9 +152,10 @@ class IndexedTable:
                 one after the completed instants.
 
         Raises:
-            IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
-            IndexDefinitionInvalid, ConfigInvalid, TableFeatureUnsupported, PermissionDenied:
-            see `maintain.define.create_index`.
+            IndexServiceError: IndexExists, IndexTypeUnknown, ColumnNotFound,
+                ColumnNotIndexable, IndexDefinitionInvalid, ConfigInvalid,
+                TableFeatureUnsupported, PermissionDenied; see
+                `maintain.define.create_index`.
         """
         return create_index(
             self._table,
@@ -188,8 +189,9 @@ class IndexedTable:
             rename_to: The new name. The index keeps its entries; see `DefinitionStore.rename`.
 
         Raises:
-            IndexNotFound, IndexExists, IndexChanged, IndexDefinitionInvalid, IndexTypeUnknown,
-            ColumnNotFound, ColumnNotIndexable, PermissionDenied: see `maintain.define.alter_index`.
+            IndexServiceError: IndexNotFound, IndexExists, IndexChanged,
+                IndexDefinitionInvalid, IndexTypeUnknown, ColumnNotFound,
+                ColumnNotIndexable, PermissionDenied; see `maintain.define.alter_index`.
         """
         return alter_index(
             self._table,
@@ -220,8 +222,9 @@ class IndexedTable:
                 The result lists what could not be deleted; drop again with `purge` to finish.
 
         Raises:
-            IndexNotFound, ConfigInvalid, PermissionDenied: see `maintain.drop.drop`. With `purge`,
-            an index that was dropped before is purged.
+            IndexServiceError: IndexNotFound, ConfigInvalid, PermissionDenied; see
+                `maintain.drop.drop`. With `purge`, an index that was dropped before is
+                purged.
         """
         from hudi_index_service.maintain.drop import drop
         from hudi_index_service.maintain.purge import purge_unasked
@@ -244,8 +247,8 @@ class IndexedTable:
         columns, those for which it is TRUE. Pass the result to `build`.
 
         Raises:
-            PredicateInvalid, PredicateUnsupported, ColumnNotFound, TableFeatureUnsupported: see
-            `partitions_where`.
+            IndexServiceError: PredicateInvalid, PredicateUnsupported, ColumnNotFound,
+                TableFeatureUnsupported; see `partitions_where`.
         """
         return partitions_where(
             self._table, where, time_zone=self._queries.time_zone, settings=self._settings.read
@@ -276,8 +279,9 @@ class IndexedTable:
             progress, details: Called during the build; see `Progress` and `Details`.
 
         Raises:
-            BuildInProgress, BuildFailed, NativeModuleMissing, PermissionDenied, ConfigInvalid,
-            TableFeatureUnsupported: see `run_build`.
+            IndexServiceError: BuildInProgress, BuildFailed, NativeModuleMissing,
+                PermissionDenied, ConfigInvalid, TableFeatureUnsupported; see
+                `run_build`.
         """
         from hudi_index_service.build.run import run_build
 
@@ -374,8 +378,9 @@ class IndexedTable:
             sample: How many rows of each base file to look up, by each of their values.
 
         Raises:
-            TableFeatureUnsupported, NativeModuleMissing, ConfigInvalid, BuildInProgress,
-            BuildFailed, PermissionDenied: see `maintain.verify.verify`.
+            IndexServiceError: TableFeatureUnsupported, NativeModuleMissing,
+                ConfigInvalid, BuildInProgress, BuildFailed, PermissionDenied; see
+                `maintain.verify.verify`.
         """
         from hudi_index_service.maintain.verify import verify
 
@@ -422,8 +427,9 @@ class IndexedTable:
             query_type, use_index: See `ScanOptions`.
 
         Raises:
-            ColumnNotFound, PredicateInvalid, PredicateUnsupported, ConfigInvalid,
-            TableFeatureUnsupported, SnapshotUnavailable: see `TableQueries.scan`.
+            IndexServiceError: ColumnNotFound, PredicateInvalid, PredicateUnsupported,
+                ConfigInvalid, TableFeatureUnsupported, SnapshotUnavailable; see
+                `TableQueries.scan`.
         """
         options = ScanOptions.of(as_of, query_type, use_index)
         return self._queries.scan(where, columns, options, limit=limit)
@@ -450,8 +456,9 @@ class IndexedTable:
             where, columns, as_of, query_type: See `scan`.
 
         Raises:
-            PredicateUnsupported, PredicateInvalid, ColumnNotFound, ConfigInvalid,
-            SnapshotUnavailable, SnapshotChanged, TableFeatureUnsupported: see `SearchRequest.rows`.
+            IndexServiceError: PredicateUnsupported, PredicateInvalid, ColumnNotFound,
+                ConfigInvalid, SnapshotUnavailable, SnapshotChanged,
+                TableFeatureUnsupported; see `SearchRequest.rows`.
         """
         options = ScanOptions.of(as_of, query_type)
         request = self._queries.search(
@@ -495,7 +502,8 @@ class IndexedTable:
             keys a DataFrame, else a table in the order given.
 
         Raises:
-            ConfigInvalid, TableFeatureUnsupported, SnapshotChanged: see `TableQueries.locations`.
+            IndexServiceError: ConfigInvalid, TableFeatureUnsupported, SnapshotChanged;
+                see `TableQueries.locations`.
         """
         return self._queries.locations(keys, spark)
 
@@ -521,9 +529,9 @@ class IndexedTable:
                 out, whatever speaks for or against them.
 
         Raises:
-            ColumnNotFound, ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown,
-            TableFeatureUnsupported, PermissionDenied, SnapshotChanged: see
-            `maintain.propose.table.propose`.
+            IndexServiceError: ColumnNotFound, ColumnNotIndexable,
+                IndexDefinitionInvalid, IndexTypeUnknown, TableFeatureUnsupported,
+                PermissionDenied, SnapshotChanged; see `maintain.propose.table.propose`.
         """
         from hudi_index_service.maintain.propose.table import Choice, propose
 

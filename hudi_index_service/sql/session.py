@@ -113,7 +113,7 @@ class IndexSession:
             StatementInvalid: an index statement with a syntax error, or with parameters; a query
                 that names a Hudi table by its path, which Spark does not support.
             StatementFailed: Hudi refuses a statement on its own indexes.
-            TableNotFound, NotAHudiTable, and the errors of the façade's methods.
+            IndexServiceError: the errors of the façade's methods, such as TableNotFound.
             PredicateUnsupported, PredicateInvalid, ScoreUnavailable: a full-text call that cannot
                 be evaluated.
             pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from Spark.

@@ -8,23 +8,12 @@ from textwrap import dedent
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 PAGES = [
-    ROOT / name
-    for name in (
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "benchmarks/README.md",
-        "docs/design.md",
-        "docs/explain.md",
-        "docs/format.md",
-        "docs/index_types.md",
-        "docs/operating.md",
-        "docs/reading.md",
-        "docs/sql.md",
-        "docs/supported_tables.md",
-        "docs/triggers.md",
-    )
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "benchmarks" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
 # A block in a list is indented as a whole.

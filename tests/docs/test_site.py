@@ -1,0 +1,105 @@
+"""The docs site builds without a warning, needs nothing from elsewhere, and its references are of
+the code."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from dev import docs_site
+from hudi_index_service.cli import app
+from hudi_index_service.config import Settings
+from tests.docs.markdown import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class _Requested(HTMLParser):
+    """What a browser requests to show a page, and the text of the page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.feed(page.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        shown = tag in ("script", "img", "iframe", "source") or (
+            tag == "link" and names.get("rel") in ("stylesheet", "icon", "preconnect")
+        )
+        address = names.get("src") or names.get("href") if shown else None
+        if address:
+            self.addresses.append(address)
+
+
+def test_pages_request_nothing_from_elsewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 25
+    for page in pages:
+        for address in _Requested(page).addresses:
+            assert not address.startswith(("http:", "https:", "//")), (page.name, address)
+            if not address.startswith("data:"):
+                folder = site if address.startswith("/") else page.parent
+                file = folder / address.split("?")[0].removeprefix("/")
+                assert file.is_file(), (page.name, address)
+
+
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    home = (site / "index.html").read_text()
+    for page in sorted(site.rglob("*.html")):
+        name = page.relative_to(site).as_posix()
+        assert name in ("404.html", "index.html") or f'href="{name}"' in home, name
+
+
+def test_reference_of_the_command_line_has_every_command() -> None:
+    text = docs_site.command_line()
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert f"## `hudi-index {command.callback.__name__}`" in text
+
+
+def test_every_setting_is_described() -> None:
+    sections: list[type[BaseModel]] = [Settings]
+    for each in Settings.model_fields.values():
+        if inspect.isclass(each.annotation) and issubclass(each.annotation, BaseModel):
+            sections.append(each.annotation)
+    for section in sections:
+        plain = {
+            name for name, each in section.model_fields.items() if each.annotation not in sections
+        }
+        assert plain <= docs_site.documented(section).keys(), section.__name__
+    assert "`read.enabled`" in docs_site.settings()
+
+
+def test_links_lead_to_pages_or_to_nothing() -> None:
+    text = "[a](docs/sql.md#x) [b](SECURITY.md) [c](dags/hudi_index.py) [d](https://e.org/)"
+
+    assert docs_site.relinked(text, "README.md", "guides/p.md") == (
+        "[a](../sql.md#x) [b](../security.md) c [d](https://e.org/)"
+    )
+
+
+def test_home_is_the_readme(site: Path) -> None:
+    title = re.search(r"# (.*)", (ROOT / "README.md").read_text())
+    assert title is not None
+    assert title[1] in (site / "index.html").read_text()
