@@ -144,6 +144,22 @@ class NotAHudiTable(IndexServiceError):
     default_remedy = Remedy("Give the base path of a Hudi table: the folder that holds .hoodie.")
 
 
+class TableAmbiguous(IndexServiceError):
+    """A text names both a local folder and a table in Spark's catalog."""
+
+    code = "TABLE_AMBIGUOUS"
+    default_remedy = Remedy("Give the path of the table that you mean.")
+
+
+class CatalogFailed(IndexServiceError):
+    """The catalog that a table's name is looked up in does not answer, or not as expected."""
+
+    code = "CATALOG_FAILED"
+    default_remedy = Remedy(
+        "Check the catalog's address, its credentials and the network, or give the table's path."
+    )
+
+
 class TableFeatureUnsupported(IndexServiceError):
     """The table uses a feature that only Spark reads correctly (design, rule 2)."""
 

@@ -1,0 +1,65 @@
+"""Tables in a Hive metastore, through the Thrift client of pymetastore.
+
+Only this module imports pymetastore and Thrift, which are installed with
+``hudi-index-service[hive]``. Metastores that require Kerberos are not supported.
+"""
+
+from pymetastore.hive_metastore import ThriftHiveMetastore
+from pymetastore.hive_metastore.ttypes import GetTableRequest, MetaException, NoSuchObjectException
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from hudi_index_service.catalog.entry import PROVIDER, CatalogTable
+from hudi_index_service.errors import CatalogFailed, TableNotFound
+from hudi_index_service.wording import first_line
+
+_TIMEOUT_MS = 20_000
+
+
+def hive_table(text: str, host: str, port: int, database: str, name: str) -> CatalogTable:
+    """A table or view in a Hive metastore.
+
+    Args:
+        text: As the user wrote it.
+
+    Raises:
+        TableNotFound, CatalogFailed: see `table_location`.
+    """
+    socket = TSocket(host, port)
+    socket.setTimeout(_TIMEOUT_MS)
+    transport = TBufferedTransport(socket)
+    client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+    try:
+        transport.open()
+        # get_table itself is not there in every Hive 4; this is, since Hive 2.3.
+        table = client.get_table_req(GetTableRequest(dbName=database, tblName=name)).table
+    except NoSuchObjectException as error:
+        raise TableNotFound(
+            f"The metastore at {host}:{port} has no table {database}.{name}.",
+            remedy="Check database and table.",
+        ) from error
+    except (TException, MetaException, OSError, EOFError) as error:
+        raise CatalogFailed(
+            f"The metastore at {host}:{port} does not answer: {_reason(error)}.",
+            remedy="Check host and port, which is mostly 9083. A metastore that requires Kerberos "
+            "is not supported.",
+        ) from error
+    finally:
+        transport.close()
+    parameters = table.parameters or {}
+    serde = table.sd.serdeInfo.parameters if table.sd.serdeInfo else {}
+    return CatalogTable(
+        text,
+        is_view=table.tableType == "VIRTUAL_VIEW",
+        location=table.sd.location or None,
+        provider=parameters.get(PROVIDER),
+        input_format=table.sd.inputFormat,
+        serde=serde or {},
+    )
+
+
+def _reason(error: Exception) -> str:
+    message = getattr(error, "message", None) or str(error) or type(error).__name__
+    return first_line(message)
