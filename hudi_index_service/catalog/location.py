@@ -26,6 +26,7 @@ _HIVE = "hive://"
 _NAME = re.compile(r"(spark_catalog\.)?\w+\.\w+")
 _HIVE_NAME = re.compile(r"(?P<host>[^/:]+|\[[^]/]+\])(:(?P<port>\d{1,5}))?/(?P<table>\w+\.\w+)")
 _HIVE_PORT = 9083
+_HIGHEST_PORT = 65535
 
 _IN_CATALOG = Remedy(
     "Write glue://database.table or hive://host:9083/database.table; for a table in Spark's "
@@ -79,7 +80,8 @@ def _in_glue(text: str) -> CatalogTable:
 
 def _in_hive(text: str) -> CatalogTable:
     match = _HIVE_NAME.fullmatch(text.removeprefix(_HIVE))
-    if match is None:
+    port = int((match and match["port"]) or _HIVE_PORT)
+    if match is None or port > _HIGHEST_PORT:
         raise StorageUnsupported(
             f"{text} does not name a table in a Hive metastore.",
             remedy=f"Write hive://host:{_HIVE_PORT}/database.table.",
@@ -89,7 +91,6 @@ def _in_hive(text: str) -> CatalogTable:
     except ModuleNotFoundError as error:
         raise _not_installed(text, error, "hive") from error
     database, _, name = match["table"].partition(".")
-    port = int(match["port"] or _HIVE_PORT)
     return hive_table(text, match["host"].strip("[]"), port, database, name)
 
 
