@@ -395,6 +395,23 @@ def _refuse_unknown_sections() -> None:
             )
 
 
+def effective(given: Settings | None) -> Settings:
+    """The settings given, or else the process's own.
+
+    Raises:
+        ConfigInvalid: as `load_settings`; or something else is given.
+    """
+    if given is None:
+        return settings()
+    if not isinstance(given, Settings):
+        raise ConfigInvalid(
+            f"settings is {type(given).__name__}, not Settings.",
+            remedy='Write settings=Settings(read={"enabled": False}), from '
+            "hudi_index_service.config.",
+        )
+    return given
+
+
 @cache
 def settings() -> Settings:
     """The process's settings, read once; after `settings.cache_clear()` they are read again."""

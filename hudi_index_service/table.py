@@ -73,7 +73,7 @@ def open_table(
 
     Raises:
         TableNotFound, NotAHudiTable, StorageUnsupported; for a name also TableAmbiguous,
-        CatalogFailed, PermissionDenied.
+        CatalogFailed, PermissionDenied. ConfigInvalid: an argument of a wrong type.
     """
     location = table_location(uri, spark)
     return IndexedTable(open_hudi_table(location, storage_options), spark=spark, settings=settings)
@@ -94,7 +94,7 @@ class IndexedTable:
     ) -> None:
         self._table = table
         self._spark = spark
-        self._given_settings = settings if settings is not None else config.settings()
+        self._given_settings = config.effective(settings)
         self._settings = self._given_settings
         self._definitions = DefinitionStore(table.storage, partial(latest_instant, table))
         self._overwrites = OverwriteWatch(table)

@@ -16,7 +16,7 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from hudi_index_service.catalog.entry import PROVIDER, CatalogTable
 from hudi_index_service.errors import CatalogFailed, TableNotFound
-from hudi_index_service.wording import first_line
+from hudi_index_service.wording import reason
 
 _TIMEOUT_SECONDS = 20.0
 
@@ -40,7 +40,7 @@ def hive_table(text: str, host: str, port: int, database: str, name: str) -> Cat
         ) from error
     except (TException, OSError, EOFError) as error:
         raise CatalogFailed(
-            f"The metastore at {host}:{port} does not answer: {_reason(error)}.",
+            f"The metastore at {host}:{port} does not answer: {reason(error)}.",
             remedy="Check host and port, which is mostly 9083. A metastore that requires Kerberos "
             "is not supported.",
         ) from error
@@ -63,8 +63,3 @@ def _table(connection: socket.socket, database: str, name: str) -> Any:
     client = ThriftHiveMetastore.Client(TBinaryProtocol(TBufferedTransport(handle)))
     # get_table is not there in every Hive 4; this is, since Hive 2.3.
     return client.get_table_req(GetTableRequest(dbName=database, tblName=name)).table
-
-
-def _reason(error: Exception) -> str:
-    message = getattr(error, "message", None) or str(error) or type(error).__name__
-    return first_line(message)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hudi_index_service.catalog import table_location
+from hudi_index_service.columns import require_list
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid, StorageUnsupported
 from hudi_index_service.storage.store import normalize_uri
 
@@ -27,6 +28,7 @@ class AllowedTables:
     """
 
     def __init__(self, tables: Iterable[str | Path], spark: "SparkSession | None" = None) -> None:
+        require_list(tables, "tables")
         by_name = {table: normalize_uri(table_location(table, spark)) for table in tables}
         if not by_name:
             raise ConfigInvalid(

@@ -17,6 +17,7 @@ from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.signals import stopped_by_signals
 from hudi_index_service.hook.write_options import SECRET_OPTION
 from hudi_index_service.storage.private_file import write_private_file
+from hudi_index_service.wording import reason
 
 
 def serve(
@@ -46,9 +47,7 @@ def serve(
             random secret cannot be written.
         StorageUnsupported: a table on unsupported storage.
     """
-    effective_settings = _with_address(
-        settings if settings is not None else config.settings(), host, port
-    )
+    effective_settings = _with_address(config.effective(settings), host, port)
     hook = IndexHook(
         tables,
         wait=wait,
@@ -85,7 +84,7 @@ def _instructions(hook: IndexHook, settings: Settings) -> Iterator[list[str]]:
         write_private_file(path, "".join(f"{line}\n" for line in _as_properties(options)).encode())
     except OSError as error:
         raise ConfigInvalid(
-            f"Cannot write the secret of this run to {path}: {error}.",
+            f"Cannot write the secret of this run to {path}: {reason(error)}.",
             remedy="Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours.",
         ) from error
     options[SECRET_OPTION] = f"<in {path}>"

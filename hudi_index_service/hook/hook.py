@@ -67,7 +67,7 @@ class IndexHook:
         storage_options: Mapping[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        self._settings = settings if settings is not None else config.settings()
+        self._settings = config.effective(settings)
         self._tables = AllowedTables(tables, spark)
         keys = read_write_keys(options or {})
         requested_wait = keys.wait if keys is not None else None

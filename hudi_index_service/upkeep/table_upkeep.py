@@ -93,7 +93,7 @@ class TableUpkeep:
         options: Mapping[str, str] | None = None,
     ) -> None:
         self.uri = normalize_uri(table_location(uri, spark))
-        self._settings = settings if settings is not None else config.settings()
+        self._settings = config.effective(settings)
         self._spark = spark
         self._storage_options = storage_options
         self._strategy = strategy
