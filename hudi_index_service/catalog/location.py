@@ -30,16 +30,11 @@ if TYPE_CHECKING:
 _GLUE = "glue://"
 _HIVE = "hive://"
 _NAME = re.compile(r"(spark_catalog\.)?\w+\.\w+")
-_HIVE_NAME = re.compile(r"(?P<host>[^/:]+|\[[^]/]+\])(:(?P<port>\d{1,5}))?/(?P<table>\w+\.\w+)")
+_HIVE_NAME = re.compile(
+    r"(?P<host>[^/:]+|\[[^]/]+\])(:(?P<port>\d{1,5}))?/(?P<table>[\w-]+\.[\w-]+)"
+)
 _HIVE_PORT = 9083
 _HIGHEST_PORT = 65535
-
-_IN_CATALOG = Remedy(
-    "Write glue://database.table or hive://host:9083/database.table; for a table in Spark's "
-    "catalog, pass spark=<session> and database.table.",
-    command="Write glue://database.table or hive://host:9083/database.table.",
-    sql="Write the table's name without quotes, or its path.",
-)
 
 
 def table_location(table: str | Path, spark: "SparkSession | None" = None) -> str | Path:
@@ -77,7 +72,14 @@ def table_location(table: str | Path, spark: "SparkSession | None" = None) -> st
     if spark is not None:
         return _in_spark(spark, text)
     if not Path(text).exists():
-        raise TableNotFound(f"There is no folder {text} here.", remedy=_IN_CATALOG)
+        named = f"For a folder, write ./{text}; for a catalog's table, glue://{text}"
+        hive = f"hive://host:{_HIVE_PORT}/{text}"
+        raise TableNotFound(
+            f"There is no folder {text} here.",
+            remedy=Remedy(
+                f"{named}, {hive}, or pass spark=<session>.", command=f"{named} or {hive}."
+            ),
+        )
     return table
 
 

@@ -9,7 +9,7 @@ from hudi_index_service.catalog.entry import READ_OPTIMIZED, CatalogTable
 from hudi_index_service.errors import Remedy, TableNotFound
 
 _CHECK_NAME = Remedy(
-    "Check its name, or give the table's path.",
+    "Check its name, or give the table's path; that of a folder here begins with ./.",
     sql="Check its name and the current database, or give the table's path in quotes.",
 )
 

@@ -5,6 +5,7 @@ from pyspark.sql import SparkSession
 from hudi_index_service.catalog.spark import session_table
 from hudi_index_service.errors import TableNotFound
 from hudi_index_service.sql.statements import TableName, TablePath, TableReference
+from hudi_index_service.storage.store import normalize_uri
 
 SESSION_CATALOG = "spark_catalog"
 
@@ -15,9 +16,10 @@ def table_location(spark: SparkSession, table: TableReference) -> str:
     Raises:
         TableNotFound: the session catalog has no table of this name.
         NotAHudiTable: it is a view, or a table of another format.
+        StorageUnsupported: a path with an unsupported scheme.
     """
     if isinstance(table, TablePath):
-        return table.path
+        return normalize_uri(table.path)
     database, name = _in_session_catalog(spark, table)
     return session_table(spark, str(table), database, name).base_path()
 

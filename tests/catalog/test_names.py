@@ -37,10 +37,10 @@ def test_a_folder_with_a_dot_is_opened(
 def test_a_name_without_a_session_tells_how_to_name_a_catalog() -> None:
     with pytest.raises(TableNotFound) as raised:
         open_table("db.messages")
-    assert "pass spark=<session> and database.table" in raised.value.remedy
+    assert raised.value.remedy.endswith("or pass spark=<session>.")
     assert error_line(raised.value) == (
-        "TABLE_NOT_FOUND: There is no folder db.messages here. Write glue://database.table or "
-        "hive://host:9083/database.table."
+        "TABLE_NOT_FOUND: There is no folder db.messages here. For a folder, write ./db.messages; "
+        "for a catalog's table, glue://db.messages or hive://host:9083/db.messages."
     )
 
 
@@ -134,3 +134,12 @@ def test_a_hook_serves_a_table_by_its_name_too(
     with IndexHook(["db.messages"]) as hook:
         assert hook.tables == (str(path),)
         assert hook.write_options("db.messages").keys() == hook.write_options(path).keys()
+
+
+def test_a_hook_serves_a_folder_that_is_not_written_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TableNotFound, match=r"There is no folder db\.messages here"):
+        IndexHook(["db.messages"])
+    assert IndexHook(["./db.messages"]).tables == (str(tmp_path / "db.messages"),)

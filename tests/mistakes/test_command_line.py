@@ -50,7 +50,7 @@ MISTAKES = [
     ("status {table}/.hoodie", FAILED, "NOT_A_HUDI_TABLE", "has no", "the Hudi table {table}"),
     ("status s4://bucket/t", FAILED, "STORAGE_UNSUPPORTED", "s4:// is not", "s3://, gs://"),
     ("status s3://", FAILED, "STORAGE_UNSUPPORTED", "no bucket", "s3://, gs://"),
-    ("status db.messages", FAILED, "TABLE_NOT_FOUND", "no folder db.messages", "glue://database."),
+    ("status db.messages", FAILED, "TABLE_NOT_FOUND", "no folder db.messages", "./db.messages"),
     (
         "status glue://messages",
         FAILED,

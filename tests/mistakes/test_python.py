@@ -24,7 +24,7 @@ MISTAKES: list[tuple[Callable[[Any], object], str, str, str]] = [
     # Opening.
     (lambda t: open_table(None), "TABLE_NOT_FOUND", "not by NoneType", "folder that holds"),
     (lambda t: open_table(f"{t.uri}s"), "TABLE_NOT_FOUND", "Nothing is", "Did you mean table?"),
-    (lambda t: open_table("db.t"), "TABLE_NOT_FOUND", "no folder db.t", "pass spark=<session>"),
+    (lambda t: open_table("db.t"), "TABLE_NOT_FOUND", "no folder db.t", "or pass spark=<session>"),
     (lambda t: open_table("s3:"), "STORAGE_UNSUPPORTED", "no bucket", "s3://, gs://"),
     (
         lambda t: open_table(t.uri, storage_options="x"),  # type: ignore[arg-type]
