@@ -38,8 +38,7 @@ class CatalogTable:
         """The base path of the Hudi table.
 
         Raises:
-            NotAHudiTable: it is a view, a table of another format, or the read-optimized view of a
-                merge-on-read table, which would silently be read with its log files.
+            NotAHudiTable: it is a view, or a table of another format.
         """
         if self.is_view:
             raise NotAHudiTable(f"{self.name} is a view.", remedy="Name the table that it reads.")
@@ -49,16 +48,25 @@ class CatalogTable:
                 f"{self.name} is not a Hudi table{kind}.",
                 remedy="Name a table created with USING hudi, or synchronized by Hudi.",
             )
+        return self.location
+
+    def base_path_to_read(self) -> str:
+        """The base path, for queries on this name.
+
+        Raises:
+            NotAHudiTable: as `base_path`; or it is the read-optimized view of a merge-on-read
+                table, which would silently be read with its log files.
+        """
+        path = self.base_path()
         if self.serde.get(READ_OPTIMIZED, "").lower() == "true":
             raise NotAHudiTable(
-                f"{self.name} is the read-optimized view of the Hudi table at {self.location}.",
+                f"{self.name} is the read-optimized view of the Hudi table at {path}.",
                 remedy=Remedy(
                     'Open that table, and pass query_type="read_optimized" to its methods.',
                     command="Name that table, and give --query-type read_optimized.",
-                    sql="Name the table itself.",
                 ),
             )
-        return self.location
+        return path
 
     def _is_hudi(self) -> bool:
         if self.provider is not None:

@@ -64,9 +64,9 @@ def table_location(table: str | Path, spark: "SparkSession | None" = None) -> st
     if not text.strip():
         raise TableNotFound("The table's path is empty.")
     if text.startswith(_GLUE):
-        return _in_glue(text).base_path()
+        return _in_glue(text).base_path_to_read()
     if text.startswith(_HIVE):
-        return _in_hive(text).base_path()
+        return _in_hive(text).base_path_to_read()
     if isinstance(table, Path) or _NAME.fullmatch(text) is None:
         return table
     if spark is not None:
@@ -117,7 +117,7 @@ def _in_spark(spark: "SparkSession", text: str) -> str:
 
     parts = text.split(".")[-2:]
     if not Path(text).exists():
-        return session_table(spark, text, *parts).base_path()
+        return session_table(spark, text, *parts).base_path_to_read()
     try:
         found = session_table(spark, text, *parts)
     except TableNotFound:

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        # Not by itself, Typer would fold errors into a box of several lines.
+        # Standalone, Typer would fold errors into a box of several lines.
         status = app(list(arguments) or ["--help"], prog_name="hudi-index", standalone_mode=False)
     except IndexServiceError as error:
         complain(error_line(error))

@@ -112,7 +112,7 @@ def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Folder for the tables; by default a temporary one.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of the large table.")] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 1_000_000,
     configs: Annotated[Path, typer.Option(help="Folder of the write config.")] = Path("configs"),
 ) -> None:
     """Write, cluster, compact, index, query and clean real Hudi tables; needs Spark and Hudi."""

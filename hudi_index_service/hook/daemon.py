@@ -17,7 +17,6 @@ from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.signals import stopped_by_signals
 from hudi_index_service.hook.write_options import SECRET_OPTION
 from hudi_index_service.storage.private_file import write_private_file
-from hudi_index_service.wording import reason
 
 
 def serve(
@@ -84,7 +83,7 @@ def _instructions(hook: IndexHook, settings: Settings) -> Iterator[list[str]]:
         write_private_file(path, "".join(f"{line}\n" for line in _as_properties(options)).encode())
     except OSError as error:
         raise ConfigInvalid(
-            f"Cannot write the secret of this run to {path}: {reason(error)}.",
+            f"Cannot write the secret of this run to {path}: {error}.",
             remedy="Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours.",
         ) from error
     options[SECRET_OPTION] = f"<in {path}>"

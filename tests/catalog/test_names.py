@@ -123,7 +123,8 @@ def test_the_read_optimized_view_of_a_table_is_refused() -> None:
         serde={"hoodie.query.as.ro.table": "true"},
     )
     with pytest.raises(NotAHudiTable, match="the read-optimized view of the Hudi table at /data/t"):
-        table.base_path()
+        table.base_path_to_read()
+    assert table.base_path() == "/data/t", "its indexes are the table's"
 
 
 def test_a_hook_serves_a_table_by_its_name_too(

@@ -132,6 +132,14 @@ MISTAKES = [
     ("build {table} --max-minutes -1", FAILED, "CONFIG_INVALID", "minutes is -1", "above 0"),
     ("build {table} --props {folder}/no", FAILED, "CONFIG_INVALID", "No such file", "Name a prop"),
     ("build {table} --hoodie-conf msg", FAILED, "CONFIG_INVALID", "'msg'", "key=value"),
+    (
+        *("build {table} --hoodie-conf hoodie.index.colums=id", FAILED, "CONFIG_INVALID"),
+        *("hoodie.index.colums", "Did you mean hoodie.index.columns?"),
+    ),
+    (
+        *("build {table} --hoodie-conf hoodie.index.strategy=x", FAILED, "CONFIG_INVALID"),
+        *("hoodie.index.strategy=x", "Correct or remove the key hoodie.index.strategy"),
+    ),
     ("refresh {table} nothing", FAILED, "INDEX_NOT_FOUND", "nothing", "`hudi-index show <table>`"),
     ("verify {table} --sample -2", USAGE, "USAGE_INVALID", "'--sample'", "greater than or equal"),
     ("watch {table} --interval -1", FAILED, "CONFIG_INVALID", "interval=-1", "more than 0"),

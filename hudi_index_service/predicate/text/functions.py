@@ -138,7 +138,7 @@ class FunctionParser(OperandParser):
             Remedy(
                 "Keep only one of them: see alter_index.",
                 command="Keep only one of them: `hudi-index alter TABLE INDEX --drop COLUMN`.",
-                sql="Keep only one of them: ALTER INDEX … ON … DROP COLUMNS (…).",
+                sql="Keep only one of them: ALTER INDEX … ON … DROP (…).",
             ),
         )
 
