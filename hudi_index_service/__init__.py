@@ -7,25 +7,39 @@
 >>> table.scan("sender = 'UserA' AND msg LIKE 'Buying%'").to_arrow()
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hudi_index_service.build.budget import Budget
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.metadata.definitions import Column
-from hudi_index_service.table import IndexedTable, open_table
-
 if TYPE_CHECKING:
+    from hudi_index_service.build.budget import Budget
+    from hudi_index_service.errors import IndexServiceError
     from hudi_index_service.hook import IndexHook
+    from hudi_index_service.metadata.definitions import Column
+    from hudi_index_service.table import IndexedTable, open_table
 
 __version__ = "0.1.0"
 
 __all__ = ["Budget", "Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]
 
+_MODULES = {
+    "Budget": "build.budget",
+    "Column": "metadata.definitions",
+    "IndexHook": "hook",
+    "IndexServiceError": "errors",
+    "IndexedTable": "table",
+    "open_table": "table",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Imports the hook, and with it what builds indexes, when it is first used."""
-    if name == "IndexHook":
-        from hudi_index_service.hook import IndexHook
+    """Imports a public name, and with it Arrow and all else that it needs, when it is first
+    used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return IndexHook
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,11 +6,13 @@ the same sections (see ``configs/service.yaml``).
 """
 
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -19,7 +21,7 @@ from pydantic_settings import (
 )
 
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.wording import first_mistake
+from hudi_index_service.wording import did_you_mean, first_mistake, one_line
 
 _PREFIX = "HUDI_INDEX_"
 
@@ -330,7 +332,10 @@ def load_settings() -> Settings:
     """
     yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
     if yaml_file and not Path(yaml_file).is_file():
-        raise ConfigInvalid(f"HUDI_INDEX_CONFIG names {yaml_file}, which is not a file.")
+        raise ConfigInvalid(
+            f"HUDI_INDEX_CONFIG names {yaml_file}, which is not a file.",
+            remedy="Name a YAML file of settings, or unset HUDI_INDEX_CONFIG.",
+        )
     _refuse_unknown_sections()
     unreadable: tuple[type[Exception], ...] = (TypeError, ValueError, OSError)
     if yaml_file:
@@ -340,9 +345,32 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        raise ConfigInvalid(f"Setting {first_mistake(error)}.") from error
+        raise _invalid(error) from error
     except unreadable as error:
-        raise ConfigInvalid(f"{yaml_file or 'The settings'} cannot be read: {error}.") from error
+        raise ConfigInvalid(
+            f"{yaml_file or 'The settings'} cannot be read: {one_line(error).rstrip('.')}.",
+            remedy="Correct the file: sections, with `key: value` in each, as YAML.",
+        ) from error
+
+
+def _invalid(error: ValidationError) -> ConfigInvalid:
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if mistake["type"] != "extra_forbidden":
+        return ConfigInvalid(
+            f"Setting {first_mistake(error)}.", remedy="Correct its value, or leave it out."
+        )
+    *sections, key = map(str, mistake["loc"])
+    fields: Mapping[str, FieldInfo] = Settings.model_fields
+    for section in sections:
+        kind = fields[section].annotation
+        assert isinstance(kind, type), "settings are in sections"
+        assert issubclass(kind, BaseModel), "sections hold settings"
+        fields = kind.model_fields
+    where = f"the section {'.'.join(sections)}" if sections else "the settings"
+    return ConfigInvalid(
+        f"There is no setting {'.'.join([*sections, key])}.",
+        remedy=f"{did_you_mean(key, fields)}Known in {where}: {', '.join(fields)}.",
+    )
 
 
 def _refuse_unknown_sections() -> None:
@@ -356,7 +384,8 @@ def _refuse_unknown_sections() -> None:
         if separator and section not in fields:
             raise ConfigInvalid(
                 f"Setting {name}: there is no section {section}.",
-                remedy=f"Use a section that exists, or unset {name}.",
+                remedy=f"{did_you_mean(section, fields)}Use a section that exists, or unset "
+                f"{name}.",
             )
         section, _, key = setting.partition("_")
         if not separator and setting not in fields and section in fields:
@@ -364,6 +393,23 @@ def _refuse_unknown_sections() -> None:
                 f"Setting {name}: two underscores join section and key.",
                 remedy=f"Write {_PREFIX}{section.upper()}__{key.upper()}.",
             )
+
+
+def effective(given: Settings | None) -> Settings:
+    """The settings given, or else the process's own.
+
+    Raises:
+        ConfigInvalid: as `load_settings`; or something else is given.
+    """
+    if given is None:
+        return settings()
+    if not isinstance(given, Settings):
+        raise ConfigInvalid(
+            f"settings is {type(given).__name__}, not Settings.",
+            remedy='Write settings=Settings(read={"enabled": False}), from '
+            "hudi_index_service.config.",
+        )
+    return given
 
 
 @cache

@@ -30,6 +30,10 @@ class Remedy:
         self.command = self.python if command is None else _printable(command)
         self.sql = self.python if sql is None else _printable(sql)
 
+    def __radd__(self, before: str) -> "Remedy":
+        """The remedy after some words that are the same in each form."""
+        return Remedy(before + self.python, command=before + self.command, sql=before + self.sql)
+
     def __add__(self, more: "Remedy | str") -> "Remedy":
         """Both remedies, one after the other, in each form."""
         if isinstance(more, str):
@@ -55,7 +59,7 @@ class IndexServiceError(Exception):
 
     code: ClassVar[str] = "INDEX_SERVICE_ERROR"
     default_remedy: ClassVar[Remedy] = Remedy(
-        "Run again with --log-level debug and report the output.",
+        "Run it again with the log at level DEBUG, and report the log.",
         command="Run it again as `hudi-index --log-level debug ...`, and report what it prints.",
         sql="Run it again with the service's log at level DEBUG, and report the log.",
     )
@@ -142,6 +146,22 @@ class NotAHudiTable(IndexServiceError):
 
     code = "NOT_A_HUDI_TABLE"
     default_remedy = Remedy("Give the base path of a Hudi table: the folder that holds .hoodie.")
+
+
+class TableAmbiguous(IndexServiceError):
+    """A text names both a local folder and a table in Spark's catalog."""
+
+    code = "TABLE_AMBIGUOUS"
+    default_remedy = Remedy("Give the path of the table that you mean.")
+
+
+class CatalogFailed(IndexServiceError):
+    """The catalog that a table's name is looked up in does not answer, or not as expected."""
+
+    code = "CATALOG_FAILED"
+    default_remedy = Remedy(
+        "Check the catalog's address, its credentials and the network, or give the table's path."
+    )
 
 
 class TableFeatureUnsupported(IndexServiceError):
@@ -258,7 +278,8 @@ class IndexNotFound(IndexServiceError):
 
     code = "INDEX_NOT_FOUND"
     default_remedy = Remedy(
-        "List the table's indexes with `hudi-index show <table>`.",
+        "IndexedTable.indexes lists the table's indexes.",
+        command="List the table's indexes with `hudi-index show <table>`.",
         sql="SHOW INDEXES FROM the table lists them.",
     )
 
@@ -292,7 +313,9 @@ class IndexRequired(IndexServiceError):
 
     code = "INDEX_REQUIRED"
     default_remedy = Remedy(
-        "Build the index for every base file (strategy all), or allow a scan.",
+        'Build the index for every base file (strategy="all"), or allow a scan: use_index="auto".',
+        command="Build the index for every base file: `hudi-index build <table> --strategy all`; "
+        "or leave out --use-index.",
         sql="OPTIMIZE TABLE … STRATEGY ALL builds the index for every base file.",
     )
 
@@ -325,7 +348,9 @@ class BuildInProgress(IndexServiceError):
 
     code = "BUILD_IN_PROGRESS"
     default_remedy = Remedy(
-        "Wait for that build to end; `hudi-index status <table>` shows it.",
+        "Wait for that build to end: IndexedTable.status shows it, IndexedTable.cancel stops it.",
+        command="Wait for that build to end: `hudi-index status <table>` shows it, `hudi-index "
+        "cancel <table>` stops it.",
         sql="Wait for it to end: SHOW INDEXING of the table shows it, CANCEL INDEXING stops it.",
     )
 
@@ -335,7 +360,8 @@ class BuildNotFound(IndexServiceError):
 
     code = "BUILD_NOT_FOUND"
     default_remedy = Remedy(
-        "List the last builds with `hudi-index status <table>` or SHOW INDEXING.",
+        "IndexedTable.builds lists the last builds.",
+        command="List the last builds with `hudi-index status <table>`.",
         sql="SHOW INDEXING of the table lists the last builds.",
     )
 
@@ -360,6 +386,8 @@ class EntryInvalid(IndexServiceError):
     code = "ENTRY_INVALID"
     default_remedy = Remedy(
         "Answers stay correct, because the slice is scanned. Rebuild a missing entry with "
+        "IndexedTable.build, a damaged one with IndexedTable.verify(repair=True).",
+        command="Answers stay correct, because the slice is scanned. Rebuild a missing entry with "
         "`hudi-index build`, a damaged one with `hudi-index verify --repair`.",
         sql="Queries scan instead and stay correct. OPTIMIZE TABLE … STRATEGY ALL rebuilds a "
         "missing entry; repair a damaged one on the command line.",
@@ -381,6 +409,13 @@ class SparkUnsupported(IndexServiceError):
 
     code = "SPARK_UNSUPPORTED"
     default_remedy = Remedy("Use a session of PySpark 3.5, or table.scan(…).to_spark(spark).")
+
+
+class UsageInvalid(IndexServiceError):
+    """A command line names an unknown command or option, or lacks or has a wrong argument."""
+
+    code = "USAGE_INVALID"
+    default_remedy = Remedy("`hudi-index --help` lists the commands.")
 
 
 class ConfigInvalid(IndexServiceError):

@@ -16,6 +16,7 @@ from hudi_index_service import config
 from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.partition_condition import partitions_where
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.hudi import HudiTable, open_hudi_table
@@ -58,7 +59,9 @@ def open_table(
     """Opens a Hudi table.
 
     Args:
-        uri: The table's base path: a local folder, ``s3://``, ``gs://``, ``az://`` or ``hdfs://``.
+        uri: The table's base path: a local folder, ``s3://``, ``gs://``, ``az://`` or ``hdfs://``;
+            or its name in a catalog: ``glue://db.table``, ``hive://host:9083/db.table``, or with
+            `spark` ``db.table``. See `catalog.location`.
         storage_options: Options of an object store, under object_store's keys: ``access_key_id``,
             ``secret_access_key``, ``region``, ``endpoint``, ``allow_http``, ``timeout``, ….
             Missing options come from the environment (``AWS_…``). For HDFS: Hadoop's keys, and
@@ -69,9 +72,12 @@ def open_table(
         settings: Settings in place of the process's own (environment, YAML file).
 
     Raises:
-        IndexServiceError: TableNotFound, NotAHudiTable, StorageUnsupported.
+        IndexServiceError: TableNotFound, NotAHudiTable, StorageUnsupported; for a name also
+            TableAmbiguous, CatalogFailed, PermissionDenied; ConfigInvalid: an argument of a
+            wrong type.
     """
-    return IndexedTable(open_hudi_table(uri, storage_options), spark=spark, settings=settings)
+    location = table_location(uri, spark)
+    return IndexedTable(open_hudi_table(location, storage_options), spark=spark, settings=settings)
 
 
 class IndexedTable:
@@ -89,7 +95,7 @@ class IndexedTable:
     ) -> None:
         self._table = table
         self._spark = spark
-        self._given_settings = settings if settings is not None else config.settings()
+        self._given_settings = config.effective(settings)
         self._settings = self._given_settings
         self._definitions = DefinitionStore(table.storage, partial(latest_instant, table))
         self._overwrites = OverwriteWatch(table)

@@ -1,6 +1,8 @@
 """Words of messages: numbers with their nouns, and the messages of others in one line."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 from pydantic import ValidationError
 
@@ -12,6 +14,27 @@ def counted(number: int, noun: str) -> str:
         return f"1 {noun}"
     stem, ending = (noun[:-1], "ies") if re.search("[^aeiou]y$", noun) else (noun, "s")
     return f"{number:,} {stem}{'es' if noun.endswith('x') else ending}"
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """A question that names the choice most like a misspelt name, with a space at its end; empty if
+    there is none."""
+    by_lower_case = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    return f"Did you mean {by_lower_case[near[0]]}? " if near else ""
+
+
+def reason(error: Exception) -> str:
+    """Why an operation failed, without full stop: of the operating system's errors without number
+    and path, which messages name themselves."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return first_line(error)
+
+
+def one_line(message: object) -> str:
+    """A message of several lines in one."""
+    return re.sub(r"\s*[\r\n]\s*", " ", str(message)).strip()
 
 
 def first_line(message: object) -> str:

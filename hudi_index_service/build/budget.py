@@ -35,9 +35,11 @@ class Budget:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if value is not None and not 0 < value < float("inf"):
+            if value is None:
+                continue
+            if not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise ConfigInvalid(
-                    f"The budget's {each.name} is {value}.", remedy="Use a number above 0."
+                    f"The budget's {each.name} is {value!r}.", remedy="Use a number above 0."
                 )
 
     def affordable(self, due: "Sequence[DueEntry]") -> "tuple[DueEntry, ...]":

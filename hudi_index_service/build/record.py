@@ -28,7 +28,7 @@ from uuid import uuid4
 from hudi_index_service.build.builder_process import BuilderProcess
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.retry import FailedEntry, failed_entries
-from hudi_index_service.errors import BuildInProgress, IndexServiceError
+from hudi_index_service.errors import BuildInProgress, ConfigInvalid, IndexServiceError
 from hudi_index_service.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.storage.store import Storage, StoredFile
 
@@ -239,7 +239,11 @@ class BuildRecords:
         return build_id(number)
 
     def all(self, limit: int | None = None) -> list[BuildRecord]:
-        """The recorded builds, newest first, up to `limit`."""
+        """The recorded builds, newest first, up to `limit`. Raises ConfigInvalid."""
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise ConfigInvalid(
+                f"limit={limit!r} is not a number of builds.", remedy="Use an integer from 0 on."
+            )
         return list(islice(self.newest_first(), limit))
 
     def newest_first(self) -> Iterator[BuildRecord]:

@@ -25,7 +25,7 @@ from hudi_index_service.build.retry import (
     entry_key,
     failed_after,
 )
-from hudi_index_service.build.scope import partitions_in_scope
+from hudi_index_service.build.scope import base_files_in_scope
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.summaries import merge_segments, summarize
 from hudi_index_service.config import Settings
@@ -35,7 +35,7 @@ from hudi_index_service.errors import (
     EntryInvalid,
     IndexServiceError,
 )
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.requirements import Requirement
@@ -206,7 +206,7 @@ def run_build(
         NativeModuleMissing: an index type's runtime, such as Java, is missing where the tasks would
             run; nothing was built.
         BuildFailed: the tasks could not be run to their end: the Spark job as a whole failed.
-        ConfigInvalid: a partition does not exist, or `retry_failed` has an unknown value.
+        ConfigInvalid: a partition or the instant does not exist, or `retry_failed` is unknown.
     """
     if retry_failed not in ("now", "backoff"):
         raise ConfigInvalid(
@@ -218,7 +218,7 @@ def run_build(
         table,
         requirements,
         strategy,
-        base_files=_in_scope(base_files, instant, partitions),
+        base_files=base_files_in_scope(table, base_files, instant, partitions),
         on=settings.build.on,
         indexes=indexes,
         retained_instants=retained_instants(table, settings),
@@ -463,20 +463,6 @@ class _Run:
             return None
         by_files = len(self._entries) == self._budget.files
         return f"budget spent: {'files' if by_files else 'bytes'}"
-
-
-def _in_scope(
-    base_files: Sequence[BaseFile], instant: str | None, partitions: Sequence[str] | None
-) -> list[BaseFile]:
-    all_partitions = {file.partition for file in base_files}
-    scope = (
-        all_partitions if partitions is None else partitions_in_scope(all_partitions, partitions)
-    )
-    return [
-        file
-        for file in base_files
-        if (instant is None or file.instant == instant) and file.partition in scope
-    ]
 
 
 def _report(build: Build) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Selects the partitions that a build is limited to, by path or pattern."""
+"""Selects the base files that a build is limited to, by instant and by partition."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -8,8 +8,36 @@ from urllib.parse import unquote
 
 from hudi_index_service.columns import require_list
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 
 _SHOWN = 10
+
+
+def base_files_in_scope(
+    table: HudiTable,
+    base_files: Sequence[BaseFile],
+    instant: str | None,
+    partitions: Sequence[str] | None,
+) -> list[BaseFile]:
+    """The base files that the instant wrote, in the partitions; None for no limit.
+
+    Raises:
+        ConfigInvalid: the instant never completed, or a partition does not exist.
+    """
+    if instant is not None and not table.has_had(instant):
+        raise ConfigInvalid(
+            f"The table has no completed instant {instant!r}.",
+            remedy="Give an instant's requested time, as in the names of base files.",
+        )
+    all_partitions = {file.partition for file in base_files}
+    scope = (
+        all_partitions if partitions is None else partitions_in_scope(all_partitions, partitions)
+    )
+    return [
+        file
+        for file in base_files
+        if (instant is None or file.instant == instant) and file.partition in scope
+    ]
 
 
 def partitions_in_scope(partitions: Collection[str], selectors: Sequence[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The command line: ``hudi-index``. Every command is one call of the façade.
 
-Errors of the service are one line with code and remedy, exit status 1; bad usage is status 2, an
-alert of `status` 3, Ctrl-C 130. `hudi_index_service.cli.output` describes the output.
+Errors are one line with code and remedy: exit status 1, or 2 for bad usage. An alert of `status` is
+status 3, Ctrl-C 130. `hudi_index_service.cli.output` describes the output.
 """
 
 import logging
@@ -14,7 +14,7 @@ import typer
 from hudi_index_service import __version__, config
 from hudi_index_service.cli.begin import doctor, init
 from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import complain, error_line
+from hudi_index_service.cli.console import complain, error_line, usage_error
 from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.interrupt import INTERRUPTED
 from hudi_index_service.cli.keep import clean, verify
@@ -27,7 +27,6 @@ from hudi_index_service.errors import ConfigInvalid, IndexServiceError, Snapshot
 
 app = typer.Typer(
     help="Row-exact secondary indexes for Apache Hudi tables.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
@@ -68,15 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: The command line after the program's name; None for the process's own.
     """
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        app(arguments)
+        # Standalone, Typer would fold errors into a box of several lines.
+        status = app(list(arguments) or ["--help"], prog_name="hudi-index", standalone_mode=False)
     except IndexServiceError as error:
         complain(error_line(error))
         sys.exit(1)
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED:
-            complain("Interrupted.")
-        raise
+    except typer.TyperException as error:
+        complain(error_line(usage_error(error)))
+        sys.exit(error.exit_code)
+    except typer.Abort:  # the end of the input, or Ctrl-C, at a question
+        complain("Aborted.")
+        sys.exit(1)
     except FileNotFoundError as error:
         missing = SnapshotChanged(
             f"A file that the command needs is missing: {error}.",
@@ -86,3 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except BrokenPipeError:  # the reader of the output, such as head, has exited
         sys.exit(141)
+    if status == INTERRUPTED:
+        complain("Interrupted.")
+    sys.exit(status or 0)

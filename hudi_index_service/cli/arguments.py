@@ -8,6 +8,7 @@ import typer
 
 from hudi_index_service import Column
 from hudi_index_service.cli.output import Format
+from hudi_index_service.errors import UsageInvalid
 
 
 class UseIndex(Enum):
@@ -32,7 +33,13 @@ class QueryType(Enum):
     READ_OPTIMIZED = "read_optimized"
 
 
-TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Base path of the table.")]
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="Base path of the table, glue://db.table or hive://host:9083/db.table.",
+    ),
+]
 OutputOption = Annotated[
     Format | None,
     typer.Option(
@@ -64,7 +71,14 @@ QueryTypeOption = Annotated[
 
 
 def parse_column(text: str) -> Column:
-    """A column as commands take it: ``msg``, or ``msg:analyzer=standard,keyword=false``."""
+    """A column as commands take it: ``msg``, or ``msg:analyzer=standard,keyword=false``. Raises
+    UsageInvalid."""
     name, _, options = text.partition(":")
     pairs = [option.partition("=") for option in options.split(",") if option]
+    for key, equals, value in pairs:
+        if not (key and equals and value):
+            raise UsageInvalid(
+                f"{text}: the option {key} has no value.",
+                remedy=f"Write {name}:{key or 'analyzer'}=VALUE.",
+            )
     return Column(name=name, options={key: value for key, _, value in pairs})

@@ -19,7 +19,7 @@ from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.reports import build_lines, coverage_hints, status_lines
 from hudi_index_service.maintain.status import Thresholds
-from hudi_index_service.upkeep import TableUpkeep, configured, read_write_config
+from hudi_index_service.upkeep import TableUpkeep, configured, read_write_config, read_write_keys
 
 _ALERT = 3  # the exit status
 
@@ -73,6 +73,7 @@ def build(
         requests_per_second=requests_per_second,
     )
     options = read_write_config(hoodie_conf or (), props)
+    read_write_keys(options)  # reports mistakes before anything is built
     with (
         TableUpkeep(table, options=options) as upkeep,
         progress_bar("Indexing") as details,

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.cli.reports import progress_counts
-from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.errors import IndexServiceError, UsageInvalid
+from hudi_index_service.wording import one_line
 
 out = Console()
 err = Console(stderr=True)
@@ -26,7 +28,15 @@ def complain(text: str) -> None:
 
 def error_line(error: IndexServiceError) -> str:
     """The error in one line: code, message, and the remedy in terms of the command line."""
-    return f"{error.code}: {error.message} {error.remedies.command}".rstrip()
+    return one_line(f"{error.code}: {error.message} {error.remedies.command}")
+
+
+def usage_error(error: typer.TyperException) -> UsageInvalid:
+    """Typer's error about a command line, with the command whose help tells more."""
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = "hudi-index" if context is None else context.command_path
+    return UsageInvalid(f"{message}.", remedy=f"`{command} --help` lists what it takes.")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ def clean(
     table: TableArgument,
     dry_run: Annotated[bool, typer.Option(help="Only show what would be removed.")] = False,
     grace: Annotated[
-        float | None, typer.Option(help="Grace period in seconds; overrides the settings.")
+        float | None, typer.Option(min=0, help="Grace period in seconds; overrides the settings.")
     ] = None,
     output: OutputOption = None,
 ) -> None:

@@ -17,7 +17,9 @@ from hudi_index_service.upkeep import read_write_config
 def serve(
     tables: Annotated[list[str], typer.Argument(help="Base paths of the tables to serve.")],
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 for a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")
+    ] = None,
     wait: Annotated[float, typer.Option(help="Seconds to hold a write for its build.")] = 0.0,
     strategy: Annotated[Strategy, typer.Option(help="Which base files.")] = Strategy.INCREMENTAL,
     clean: Annotated[bool, typer.Option(help="Clean after each build.")] = True,

@@ -3,29 +3,39 @@
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hudi_index_service.catalog import table_location
+from hudi_index_service.columns import require_list
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid, StorageUnsupported
 from hudi_index_service.storage.store import normalize_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class AllowedTables:
     """An allow-list of base paths that recognizes each path in any spelling.
 
     Args:
-        tables: Base paths: local folders, ``file:/…``, ``s3://…``, …
+        tables: Base paths (local folders, ``file:/…``, ``s3://…``, …), or names in a catalog.
+        spark: The session whose catalog knows names without a scheme.
 
     Raises:
         ConfigInvalid: the list is empty.
         StorageUnsupported: an unsupported scheme.
+        TableNotFound, TableAmbiguous, NotAHudiTable, PermissionDenied, CatalogFailed: of names.
     """
 
-    def __init__(self, tables: Iterable[str | Path]) -> None:
-        uris = [normalize_uri(table) for table in tables]
-        if not uris:
+    def __init__(self, tables: Iterable[str | Path], spark: "SparkSession | None" = None) -> None:
+        require_list(tables, "tables")
+        by_name = {table: normalize_uri(table_location(table, spark)) for table in tables}
+        if not by_name:
             raise ConfigInvalid(
                 "The hook has no table to serve.", remedy="Name at least one table."
             )
-        self._uris = {_identity(uri): uri for uri in uris}
+        self._by_name = {str(name): uri for name, uri in by_name.items()}
+        self._uris = {_identity(uri): uri for uri in by_name.values()}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._uris.values())
@@ -34,13 +44,16 @@ class AllowedTables:
         return len(self._uris)
 
     def find(self, base_path: str | Path) -> str:
-        """The allowed table that `base_path` names, as spelled in the list.
+        """The allowed table that `base_path`, or a name in the list, stands for.
 
         A caller's path is only compared, never opened.
 
         Raises:
             CallbackRefused: the table is not on the list.
         """
+        named = self._by_name.get(str(base_path))
+        if named is not None:
+            return named
         # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
         path = str(base_path).removeprefix("file:")
         try:

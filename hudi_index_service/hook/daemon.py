@@ -46,9 +46,7 @@ def serve(
             random secret cannot be written.
         StorageUnsupported: a table on unsupported storage.
     """
-    effective_settings = _with_address(
-        settings if settings is not None else config.settings(), host, port
-    )
+    effective_settings = _with_address(config.effective(settings), host, port)
     hook = IndexHook(
         tables,
         wait=wait,

@@ -67,8 +67,8 @@ class IndexHook:
         storage_options: Mapping[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        self._settings = settings if settings is not None else config.settings()
-        self._tables = AllowedTables(tables)
+        self._settings = config.effective(settings)
+        self._tables = AllowedTables(tables, spark)
         keys = read_write_keys(options or {})
         requested_wait = keys.wait if keys is not None else None
         self._wait = _checked_wait(wait if requested_wait is None else requested_wait)

@@ -8,6 +8,7 @@ import asyncio
 import hmac
 import json
 import logging
+import os
 import socket
 from concurrent.futures import Future
 from contextlib import suppress
@@ -23,12 +24,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hudi_index_service.build.run import Build
-from hudi_index_service.errors import CallbackRefused, ConfigInvalid, IndexServiceError
+from hudi_index_service.errors import CallbackRefused, ConfigInvalid, IndexServiceError, Remedy
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import SECRET_HEADER, WAIT_PARAMETER
 from hudi_index_service.upkeep.write_keys import MAX_WAIT_SECONDS
+from hudi_index_service.wording import reason
 
 log = logging.getLogger(__name__)
 
@@ -233,11 +235,22 @@ def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         raise ConfigInvalid(
-            f"The hook cannot listen on {host}:{port}: {error}.",
-            remedy="Set hook.host and hook.port to a free address of this machine.",
+            f"The hook cannot listen on {host}:{port}: {_cause(error)}.",
+            remedy=Remedy(
+                "Set hook.host and hook.port to a free address of this machine; port 0 takes a "
+                "free one.",
+                command="Give --host and --port a free address of this machine; port 0 takes a "
+                "free one.",
+            ),
         ) from error
+
+
+def _cause(error: OSError | OverflowError) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)  # to which Python adds the address
+    return reason(error)
 
 
 def _url(host: str, port: int) -> str:

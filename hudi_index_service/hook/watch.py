@@ -47,7 +47,7 @@ def watch(
         ConfigInvalid: a wrong argument or setting.
         StorageUnsupported: a table on unsupported storage.
     """
-    effective_settings = settings if settings is not None else config.settings()
+    effective_settings = config.effective(settings)
     seconds = effective_settings.watch.interval_seconds if interval is None else interval
     if not seconds > 0:
         raise ConfigInvalid(

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from hudi_index_service.errors import NotAHudiTable, TableNotFound
 from hudi_index_service.storage.store import Storage
+from hudi_index_service.wording import did_you_mean
 
 HOODIE_FOLDER = ".hoodie"
 PROPERTIES_FILE = f"{HOODIE_FOLDER}/hoodie.properties"
@@ -26,7 +28,7 @@ def read_properties(storage: Storage) -> dict[str, str]:
         NotAHudiTable: the root holds no ``.hoodie/hoodie.properties``.
     """
     if storage.is_local and not storage.root_exists():
-        raise TableNotFound(f"Nothing is stored at {storage.uri}.")
+        raise _no_folder(storage)
     for path in (PROPERTIES_FILE, PROPERTIES_BACKUP):
         try:
             return parse_properties(storage.read(path))
@@ -34,7 +36,37 @@ def read_properties(storage: Storage) -> dict[str, str]:
             continue
     if not storage.root_exists():
         raise TableNotFound(f"Nothing is stored at {storage.uri}.")
-    raise NotAHudiTable(f"{storage.uri} has no {PROPERTIES_FILE}.")
+    raise NotAHudiTable(
+        f"{storage.uri} has no {PROPERTIES_FILE}.", remedy=_remedy(Path(storage.uri), storage)
+    )
+
+
+def _no_folder(storage: Storage) -> TableNotFound | NotAHudiTable:
+    path = Path(storage.uri)
+    if path.is_file():
+        return NotAHudiTable(f"{path} is a file.", remedy=_remedy(path, storage))
+    near = did_you_mean(path.name, _names_beside(path)) if path.parent.is_dir() else ""
+    return TableNotFound(
+        f"Nothing is stored at {path}.",
+        remedy=near + TableNotFound.default_remedy,
+    )
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return [each.name for each in path.parent.iterdir()]
+    except OSError:  # the suggestion alone is lost
+        return []
+
+
+def _remedy(path: Path, storage: Storage) -> str | None:
+    """The base path of the local table that a file, a partition or ``.hoodie`` belongs to; None if
+    there is none."""
+    if not storage.is_local:
+        return None
+    above = (each for each in path.parents if (each / PROPERTIES_FILE).is_file())
+    table = next(above, None)
+    return None if table is None else f"It belongs to the Hudi table {table}: give that path."
 
 
 def parse_properties(data: bytes) -> dict[str, str]:

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexTypeBroken, IndexTypeUnknown
 from hudi_index_service.index.contract import CONTRACT_VERSION, IndexType
+from hudi_index_service.wording import did_you_mean
 
 ENTRY_POINT_GROUP = "hudi_index_service.index_types"
 
@@ -33,7 +34,8 @@ def index_type(name: str) -> IndexType:
     if not points:
         raise IndexTypeUnknown(
             f"There is no index type {name!r}.",
-            remedy=f"Use one that is installed: {', '.join(index_type_names())}.",
+            remedy=f"{did_you_mean(name, index_type_names())}Use one that is installed: "
+            f"{', '.join(index_type_names())}.",
         )
     if len({point.value for point in points}) > 1:
         values = " and ".join(sorted(point.value for point in points))

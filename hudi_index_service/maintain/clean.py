@@ -19,7 +19,7 @@ from time import time
 from hudi_index_service.build.entry.scratch import remove_abandoned
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
+from hudi_index_service.errors import ConfigInvalid, EntryInvalid, IndexTypeUnknown
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.entries.external_storage import Elsewhere, without
@@ -100,7 +100,13 @@ def clean(
 
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.
+        ConfigInvalid: `grace_seconds` is not a number from 0 on.
     """
+    if grace_seconds is not None and not _is_period(grace_seconds):
+        raise ConfigInvalid(
+            f"grace_seconds={grace_seconds!r} is not a time.",
+            remedy="Use a number of seconds from 0 on.",
+        )
     storage = table.storage
     sweep = _Sweep(table, settings, grace_seconds)
     removals = tuple(sweep.removals())
@@ -163,6 +169,10 @@ class _Grace:
 
     def was_before(self, moment: float) -> bool:
         return self.ends is None or moment <= self.ends
+
+
+def _is_period(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and seconds >= 0
 
 
 class _Sweep:

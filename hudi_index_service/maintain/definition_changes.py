@@ -111,6 +111,11 @@ def altered_columns(
         match = _match(columns, column_name)
         if match is None:
             raise _no_such_column(definition, column_name)
+        if not isinstance(values, Mapping):
+            raise IndexDefinitionInvalid(
+                f"The options of column {match} are {values!r}.",
+                remedy=f'Write options={{"{match}": {{"analyzer": "standard"}}}}.',
+            )
         column = _with_defaults(Column(name=match, options=dict(values)), options_for_all)
         columns[match] = changed[match] = column
     after = tuple(columns.values())

@@ -13,6 +13,7 @@ from hudi_index_service.errors import (
     ConfigInvalid,
     IndexChanged,
     IndexNotFound,
+    Remedy,
 )
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.maintain.definition_changes import without_columns
@@ -57,7 +58,8 @@ def drop(
     """
     if (name is None) == (columns is None):
         raise ConfigInvalid(
-            "An index is dropped by its name, or by columns.", remedy="Give one of the two."
+            "An index is dropped by its name, or by columns.",
+            remedy=Remedy("Give one of name and columns.", command="Give either NAME or --column."),
         )
     if name is not None:
         return _by_name(definitions, name, again=again)

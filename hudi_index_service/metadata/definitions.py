@@ -34,6 +34,7 @@ from hudi_index_service.metadata.documents import (
     numbers_of,
 )
 from hudi_index_service.storage.store import Storage, StoredFile
+from hudi_index_service.wording import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -258,7 +259,11 @@ class DefinitionStore:
                 "newer release wrote it, use that release.",
             )
         if current is None or current.dropped:
-            raise IndexNotFound(f"The table has no index named {name}.")
+            hint = did_you_mean(name, (each.name for each in self.live()))
+            raise IndexNotFound(
+                f"The table has no index named {name}.",
+                remedy=hint + IndexNotFound.default_remedy if hint else None,
+            )
         return current
 
     def create(

@@ -51,6 +51,7 @@ from hudi_index_service.sql.statements import (
     TableStatement,
 )
 from hudi_index_service.table import IndexedTable
+from hudi_index_service.wording import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -187,10 +188,10 @@ class StatementRunner:
                 except StatementFailed as error:
                     if table is None or _is_hudis(table, statement):
                         raise
-                    raise _no_index(statement) from error
+                    raise _no_index(statement, table) from error
         if statement.if_exists:
             return nothing_dropped_frame(self._spark, statement.name)
-        raise _no_index(statement)
+        raise _no_index(statement, table)
 
     def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
         # Hudi's statement accepts no paths and no names in three parts, so its indexes are read
@@ -209,7 +210,7 @@ class StatementRunner:
             # Hudi's statement does nothing, whether or not the index exists.
             if by_spark and (table is None or _is_hudis(table, statement)):
                 return self._pass_on(query)
-        raise _no_index(statement)
+        raise _no_index(statement, table)
 
     def _optimize(self, statement: OptimizeTable) -> DataFrame:
         with self._open(statement.table) as table:
@@ -272,11 +273,13 @@ def _is_hudis(table: IndexedTable, statement: DropIndex | RefreshIndex) -> bool:
     return not names.isdisjoint(f"{prefix}{name}" for prefix in ("", *HUDI_PREFIXES))
 
 
-def _no_index(statement: DropIndex | RefreshIndex) -> IndexNotFound:
+def _no_index(statement: DropIndex | RefreshIndex, table: IndexedTable | None) -> IndexNotFound:
     by_path = isinstance(statement.table, TablePath)
+    names = () if table is None else [each.name for each in table.indexes()]
+    near = did_you_mean(statement.name, names)
     return IndexNotFound(
         f"{statement.table} has no index named {statement.name}.",
-        remedy="SHOW INDEXES FROM the table lists them; drop Hudi's own by the table's name."
+        remedy=f"{near}SHOW INDEXES FROM the table lists them; drop Hudi's own by the table's name."
         if by_path
-        else f"SHOW INDEXES FROM {statement.table} lists them, including Hudi's own.",
+        else f"{near}SHOW INDEXES FROM {statement.table} lists them, including Hudi's own.",
     )

@@ -18,7 +18,7 @@ from obstore.exceptions import (
 )
 from obstore.store import MemoryStore, ObjectStore, from_url
 
-from hudi_index_service.errors import StorageFailed, StorageUnsupported
+from hudi_index_service.errors import Remedy, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.contract import Files
 from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.wording import first_line
@@ -33,6 +33,22 @@ _CLIENT_OPTION = re.compile(
 
 _REFUSALS = ("ermission denied", "AccessDenied")
 """Of S3's deletion of several files at once."""
+
+_METADATA_SERVICE = "169.254.169.254"
+"""Asked for credentials only if none are given."""
+
+_CREDENTIALS = {
+    "s3": Remedy(
+        "Pass access_key_id and secret_access_key in storage_options, or set AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY.",
+        command="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    ),
+    "gs": Remedy(
+        "Pass service_account in storage_options, the path of a key file, or set "
+        "GOOGLE_SERVICE_ACCOUNT.",
+        command="Set GOOGLE_SERVICE_ACCOUNT to the path of a key file.",
+    ),
+}
 
 _UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
 
@@ -55,7 +71,7 @@ class RemoteStore(Files):
         try:
             self._store = _opened(uri, options)
         except BaseError as error:
-            raise StorageFailed(f"{uri} cannot be opened: {first_line(error)}.") from error
+            raise _failure(f"{uri} cannot be opened", error) from error
 
     def exists(self) -> bool:
         """Whether anything is stored, by the first page of a listing."""
@@ -153,7 +169,25 @@ class RemoteStore(Files):
         except BaseError as error:
             if any(sign in str(error) for sign in _REFUSALS):
                 raise PermissionError(first_line(error)) from error
-            raise StorageFailed(f"{place}: {first_line(error)}.") from error
+            raise _failure(place, error) from error
+
+
+def _failure(beginning: str, error: BaseError) -> StorageFailed:
+    text = str(error)
+    if _METADATA_SERVICE in text:
+        return StorageFailed(
+            f"{beginning}: no credentials are given, and this machine has none of its own.",
+            remedy=_CREDENTIALS.get(beginning.split(":", 1)[0]),
+        )
+    if "builder error" in text and "http://" in text:
+        return StorageFailed(
+            f"{beginning}: the endpoint is http:, which is not allowed.",
+            remedy=Remedy(
+                'Use https:, or pass "allow_http": "true" in storage_options.',
+                command="Use https:, or set AWS_ALLOW_HTTP=true.",
+            ),
+        )
+    return StorageFailed(f"{beginning}: {first_line(error)}.")
 
 
 def _opened(uri: str, options: Mapping[str, str]) -> ObjectStore:

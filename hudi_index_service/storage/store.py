@@ -16,12 +16,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
+from hudi_index_service.errors import (
+    ConfigInvalid,
+    PermissionDenied,
+    StorageFailed,
+    StorageUnsupported,
+)
 from hudi_index_service.storage.contract import Files
 from hudi_index_service.storage.disk import Disk
 from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.storage.throttle import RateLimit, shared_limit
-from hudi_index_service.wording import first_line
+from hudi_index_service.wording import first_line, reason
 
 __all__ = ["IoCount", "Storage", "StoredFile", "normalize_uri"]
 
@@ -101,9 +106,15 @@ class Storage:
 
     Raises:
         StorageUnsupported: the scheme is not supported.
+        ConfigInvalid: `options` is not a mapping.
     """
 
     def __init__(self, uri: str | Path, options: Mapping[str, str] | None = None) -> None:
+        if options is not None and not isinstance(options, Mapping):
+            raise ConfigInvalid(
+                f"storage_options is {type(options).__name__}, not a dictionary.",
+                remedy='Write storage_options={"region": "eu-west-1"}.',
+            )
         self.uri = normalize_uri(uri)
         self.options = dict(options or {})
         self.io = IoCount()
@@ -197,9 +208,12 @@ class Storage:
         except FileNotFoundError:
             raise
         except PermissionError as error:
-            raise self._permission_denied(path, str(error), writing) from error
+            raise self._permission_denied(path, reason(error), writing) from error
         except OSError as error:
-            raise StorageFailed(f"{self.uri}/{path}: {error.strerror or error}.") from error
+            raise StorageFailed(
+                f"{self.uri}/{path}: {reason(error)}.",
+                remedy="Free space on that disk, then try again." if error.errno in _FULL else None,
+            ) from error
         except ValueError as error:
             raise StorageFailed(
                 f"{self.uri}: {path!r} cannot be requested: {first_line(error)}."
@@ -216,12 +230,12 @@ class Storage:
                 remedy="Check that the bucket or container exists and that the endpoint is right.",
             ) from error
 
-    def _permission_denied(self, path: str, reason: str, writing: bool) -> PermissionDenied:
+    def _permission_denied(self, path: str, why: str, writing: bool) -> PermissionDenied:
         place = f"{self.uri}/{path}".rstrip("/")
         if writing:
-            return PermissionDenied(f"{place} cannot be written: {reason}.")
+            return PermissionDenied(f"{place} cannot be written: {why}.")
         return PermissionDenied(
-            f"{place} cannot be read: {reason}.",
+            f"{place} cannot be read: {why}.",
             remedy=f"Give this user read access to {place} and its parent folders.",
         )
 

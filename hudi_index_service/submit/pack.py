@@ -29,6 +29,7 @@ from pathlib import Path
 
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.index.factory import ENTRY_POINT_GROUP
+from hudi_index_service.wording import reason
 
 SUFFIXES = (".tar.gz", ".tgz")
 _OWN = "hudi-index-service"
@@ -99,7 +100,7 @@ def pack_environment(output: Path) -> PackedEnvironment:
         draft.replace(output)
     except OSError as error:
         raise ConfigInvalid(
-            f"{output} cannot be written: {error}.",
+            f"{output} cannot be written: {reason(error)}.",
             remedy="Name a file in an existing, writable folder with enough free space.",
         ) from error
     finally:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from hudi_index_service import config
 from hudi_index_service.build.run import Build, RetryFailed
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, TableOverwritten
 from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
@@ -91,8 +92,8 @@ class TableUpkeep:
         patient: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self.uri = normalize_uri(uri)
-        self._settings = settings if settings is not None else config.settings()
+        self.uri = normalize_uri(table_location(uri, spark))
+        self._settings = config.effective(settings)
         self._spark = spark
         self._storage_options = storage_options
         self._strategy = strategy

@@ -23,7 +23,7 @@ from hudi_index_service.config import RetentionPolicy
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import parse_properties
 from hudi_index_service.metadata.definitions import Column
-from hudi_index_service.wording import first_mistake
+from hudi_index_service.wording import did_you_mean, first_mistake, reason
 
 PREFIX = "hoodie.index."
 
@@ -90,13 +90,16 @@ def read_write_keys(options: Mapping[str, str]) -> WriteKeys | None:
         first = error.errors()[0]
         key = f"{PREFIX}{first['loc'][0]}"
         if first["type"] == "extra_forbidden":
-            names = ", ".join(f"{PREFIX}{name}" for name in WriteKeys.model_fields)
+            keys = [f"{PREFIX}{name}" for name in WriteKeys.model_fields]
             raise ConfigInvalid(
                 f"{key} is neither a key of the index service nor of Hudi.",
-                remedy=f"Use the service's keys: {names}.",
+                remedy=f"{did_you_mean(key, keys)}The service's keys are {', '.join(keys)}.",
             ) from error
         mistake = first_mistake(error).partition(": ")[2]
-        raise ConfigInvalid(f"Write config {key}={ours.get(key, '')}: {mistake}.") from error
+        raise ConfigInvalid(
+            f"Write config {key}={ours.get(key, '')}: {mistake}.",
+            remedy=f"Correct or remove the key {key}.",
+        ) from error
 
 
 def index_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -126,7 +129,7 @@ def read_write_config(lines: Sequence[str] = (), file: str | Path | None = None)
             options.update(parse_properties(Path(file).read_bytes()))
         except (OSError, ValueError) as error:
             raise ConfigInvalid(
-                f"The properties file {file} cannot be read: {error}.",
+                f"The properties file {file} cannot be read: {reason(error)}.",
                 remedy="Name a properties file that this user may read.",
             ) from error
     for line in (line.strip() for text in lines for line in text.splitlines()):

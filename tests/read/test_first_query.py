@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import hudi_index_service
 from hudi_index_service import open_table
 from tests.golden.table import Golden
 from tests.read.conftest import COLUMNS
@@ -78,3 +79,27 @@ def test_a_missing_jdk_is_met_where_entries_are_opened(
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "lucene needs /nowhere/lib/server/libjvm.so" in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_the_package_alone_imports_none_of_what_its_names_need() -> None:
+    program = (
+        "import json, sys\n"
+        "import hudi_index_service as service\n"
+        "before = sorted(sys.modules)\n"
+        "assert set(service.__all__) <= set(dir(service))\n"
+        "kinds = [getattr(service, name).__name__ for name in service.__all__]\n"
+        "print(json.dumps([before, kinds, service.__all__]))\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    modules, kinds, names = json.loads(done.stdout)
+    assert {"pyarrow", "numpy", "pydantic", "sqlglot", "hudi", "lucene", "pyspark"}.isdisjoint(
+        modules
+    )
+    assert [each for each in modules if each.startswith("hudi_index_service.")] == []
+    assert kinds == names
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'open_tabel'"):
+        hudi_index_service.open_tabel  # noqa: B018 - reading it is the test

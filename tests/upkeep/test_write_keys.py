@@ -82,8 +82,9 @@ def test_the_remedy_for_an_unknown_key_lists_the_known_ones():
     with pytest.raises(ConfigInvalid) as invalid:
         read_write_keys({"hoodie.index.colums": "a"})
     assert invalid.value.remedy == (
-        "Use the service's keys: hoodie.index.enabled, hoodie.index.types, hoodie.index.columns, "
-        "hoodie.index.strategy, hoodie.index.retention, hoodie.index.wait."
+        "Did you mean hoodie.index.columns? The service's keys are hoodie.index.enabled, "
+        "hoodie.index.types, hoodie.index.columns, hoodie.index.strategy, hoodie.index.retention, "
+        "hoodie.index.wait."
     )
 
 

@@ -20,6 +20,7 @@ from hudi_index_service.index.column_kinds import (
 from hudi_index_service.index.contract import ColumnSpec, SmallerOptions
 from hudi_index_service.index.lucene.text.analyzers import ANALYZERS, analyzer_name
 from hudi_index_service.predicate.comparison import is_binary, is_string
+from hudi_index_service.wording import did_you_mean
 
 KEYWORD = "keyword"
 NUMBER = "number"
@@ -27,6 +28,7 @@ WIDE_NUMBER = "wide_number"
 TEXT_PREFIX = "text:"
 RANKED_PREFIX = "ranked:"
 
+_OPTIONS = ("analyzer", "keyword", "ranked")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -45,11 +47,12 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
         ColumnNotIndexable: a Lucene index cannot hold the type.
         IndexDefinitionInvalid: an option or its value is unknown.
     """
-    unknown = sorted(set(options) - {"analyzer", "keyword", "ranked"})
+    unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
         raise IndexDefinitionInvalid(
             f"Column {column}: a Lucene index has no column option {unknown[0]!r}.",
-            remedy="The column options are: analyzer, keyword, ranked.",
+            remedy=f"{did_you_mean(unknown[0], _OPTIONS)}The column options are "
+            f"{', '.join(_OPTIONS)}.",
         )
     if is_string(type):
         return _text_fields(column, options)
@@ -87,7 +90,8 @@ def _text_fields(column: str, options: Mapping[str, str]) -> tuple[str, ...]:
     if analyzer is None:
         raise IndexDefinitionInvalid(
             f"Column {column}: there is no analyzer {options['analyzer']!r}.",
-            remedy=f"Use one of: {', '.join(ANALYZERS)}.",
+            remedy=f"{did_you_mean(options['analyzer'], ANALYZERS)}The analyzers are "
+            f"{', '.join(sorted(ANALYZERS))}.",
         )
     fields = [KEYWORD] * keyword + [TEXT_PREFIX + analyzer] + [RANKED_PREFIX + analyzer] * ranked
     return tuple(fields)

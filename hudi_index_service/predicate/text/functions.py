@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 import pyarrow as pa
 
-from hudi_index_service.errors import PredicateInvalid
+from hudi_index_service.errors import PredicateInvalid, Remedy
 from hudi_index_service.predicate.coerce import array_contains
 from hudi_index_service.predicate.comparison import is_string, value_type
 from hudi_index_service.predicate.expression import (
@@ -129,13 +129,27 @@ class FunctionParser(OperandParser):
             raise self.unsupported(
                 f"No index holds the words of {column}, which full-text search needs",
                 function,
-                f'Give {column} an analyzer: create_index("by_words", [BoundColumn(name='
-                f'"{column.name}", options={{"analyzer": "standard"}})]), or alter_index; then '
-                "build or refresh.",
+                _analyzer_remedy(column),
             )
         names = ", ".join(sorted(each.analyzer for each in texts))
         raise self.unsupported(
             f"Indexes analyze the words of {column} with different analyzers ({names})",
             function,
-            "Keep only one of them: see alter_index.",
+            Remedy(
+                "Keep only one of them: see alter_index.",
+                command="Keep only one of them: `hudi-index alter TABLE INDEX --drop COLUMN`.",
+                sql="Keep only one of them: ALTER INDEX … ON … DROP (…).",
+            ),
         )
+
+
+def _analyzer_remedy(column: BoundColumn) -> Remedy:
+    name = column.name
+    return Remedy(
+        f'Give {column} an analyzer: create_index("by_words", [Column(name="{name}", '
+        'options={"analyzer": "standard"})]), or alter_index; then build or refresh.',
+        command=f"Give {column} an analyzer: `hudi-index create TABLE by_words "
+        f"{name}:analyzer=standard`, then `hudi-index build TABLE --strategy all`.",
+        sql=f"Give {column} an analyzer: CREATE INDEX by_words ON … USING lucene ({column} "
+        "OPTIONS(analyzer='standard')), then OPTIMIZE TABLE … STRATEGY ALL.",
+    )

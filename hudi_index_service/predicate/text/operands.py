@@ -12,6 +12,7 @@ from hudi_index_service.errors import (
     ColumnNotFound,
     PredicateInvalid,
     PredicateUnsupported,
+    Remedy,
 )
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
 from hudi_index_service.predicate.comparison import MAX_PRECISION, Literal
@@ -135,7 +136,7 @@ class OperandParser:
             "RLIKE, IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
         )
 
-    def unsupported(self, problem: str, token: Token, remedy: str) -> PredicateUnsupported:
+    def unsupported(self, problem: str, token: Token, remedy: Remedy | str) -> PredicateUnsupported:
         return PredicateUnsupported(
             f"{problem}: {shortened(token.text)!r} at {position(self.where, token.start)} of the "
             "predicate.",

@@ -1,0 +1,93 @@
+"""Tables by their names in a Hive metastore: a real one."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pymetastore.hive_metastore.ttypes import Database, SerDeInfo, StorageDescriptor, Table
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import CatalogFailed, NotAHudiTable, TableNotFound
+from tests.catalog.metastore import client, metastore
+from tests.golden.table import Golden
+
+# As Spark and Hudi 1.2.0 wrote them for CREATE TABLE … USING hudi and for its synchronization.
+HUDI = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A metastore with the database db."""
+    with metastore(tmp_path_factory.mktemp("metastore")) as port:
+        with client(port) as hive:
+            hive.create_database(Database(name="db"))
+        yield port
+
+
+def put(
+    port: int,
+    name: str,
+    location: Path | None,
+    *,
+    input_format: str = HUDI,
+    provider: str | None = "hudi",
+    read_optimized: bool = False,
+) -> None:
+    serde = SerDeInfo(parameters={"hoodie.query.as.ro.table": str(read_optimized).lower()})
+    table = Table(
+        dbName="db",
+        tableName=name,
+        tableType="VIRTUAL_VIEW" if location is None else "EXTERNAL_TABLE",
+        parameters={"EXTERNAL": "TRUE"}
+        | ({} if provider is None else {"spark.sql.sources.provider": provider}),
+        partitionKeys=[],
+        sd=StorageDescriptor(
+            cols=[],
+            location=None if location is None else f"file:{location}",
+            inputFormat=input_format,
+            outputFormat="org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+            serdeInfo=serde,
+        ),
+        viewOriginalText="SELECT 1" if location is None else None,
+        viewExpandedText="SELECT 1" if location is None else None,
+    )
+    with client(port) as hive:
+        hive.create_table(table)
+
+
+@pytest.mark.slow
+def test_names_in_a_metastore(port: int, golden: Golden, tmp_path: Path) -> None:
+    path = golden("rfc_messages").put(tmp_path / "messages")
+    (tmp_path / "plain").mkdir()
+    put(port, "messages", path)
+    put(port, "by_hive", path, provider=None)
+    put(port, "plain", tmp_path / "plain", provider=None, input_format=PARQUET)
+    put(port, "cities", tmp_path / "plain", provider="parquet", input_format=PARQUET)
+    put(port, "messages_ro", path, read_optimized=True)
+    put(port, "seen", None)
+    catalog = f"hive://127.0.0.1:{port}"
+
+    table = open_table(f"{catalog}/db.messages")
+    assert table.uri == str(path)
+    assert table.scan().count() == golden("rfc_messages").rows().num_rows
+    assert open_table(f"{catalog}/db.by_hive").uri == str(path)
+    for name, reason in (
+        ("plain", "is not a Hudi table"),
+        ("cities", "is not a Hudi table, but of format parquet"),
+        ("messages_ro", "is the read-optimized view"),
+        ("seen", "is a view"),
+    ):
+        with pytest.raises(NotAHudiTable, match=reason):
+            open_table(f"{catalog}/db.{name}")
+    for name in ("db.massages", "bd.messages"):
+        with pytest.raises(TableNotFound, match=f"has no table {name}"):
+            open_table(f"{catalog}/{name}")
+
+
+def test_a_metastore_that_cannot_be_reached_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(CatalogFailed, match=f"The metastore at 127.0.0.1:{port} does not answer"):
+        open_table(f"hive://127.0.0.1:{port}/db.messages")
