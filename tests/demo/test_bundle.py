@@ -23,12 +23,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_demo_runs_with_the_release_that_is_tested() -> None:
     tested = jars.hudi_bundle()
-    assert (bundle.GROUP, bundle.ARTIFACT, bundle.VERSION, bundle.SHA256) == (
+    assert (
         tested.group,
         tested.artifact,
         tested.version,
         tested.sha256,
-    )
+    ) == (bundle.GROUP, bundle.ARTIFACT, bundle.VERSION, bundle.SHA256)
 
 
 def test_jar_that_was_downloaded_before_is_used(cache: Path) -> None:
