@@ -33,7 +33,9 @@ class Newcomer:
         self._bin = folder / "environment" / "bin"
         self._desk = folder / "empty folder"
         self._desk.mkdir()
-        inherited = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
+        ours = ("HUDI_INDEX_", "PYTHON", "PYSPARK_", "SPARK_", "VIRTUAL_ENV", "XDG_")
+        # What is left says how to reach the network.
+        inherited = {name: each for name, each in os.environ.items() if not name.startswith(ours)}
         self._environ = {
             **inherited,
             "HOME": str(folder),
