@@ -136,6 +136,12 @@ class TestCacheKey:
         assert cache_key(project, ()) == key
         assert cache_key(project.copied_to(tmp_path / "elsewhere"), ()) == key
 
+    def test_copied_inputs_have_new_times(self, project: NativeProject, tmp_path: Path) -> None:
+        os.utime(project.folder / "src" / "lib.rs", (0, 0))
+        project.copied_to(tmp_path / "elsewhere")
+        # Else cargo would take them for the older files of another checkout, compiled already.
+        assert (tmp_path / "elsewhere" / "src" / "lib.rs").stat().st_mtime > 0
+
     def test_changed_added_renamed_or_removed_file_changes_the_key(
         self, project: NativeProject
     ) -> None:
