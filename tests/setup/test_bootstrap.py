@@ -331,6 +331,8 @@ def grep(pattern: str, *pathspecs: str) -> list[str]:
     )
     hits = []
     for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).is_dir():
+            continue  # a link to a folder, whose files are listed themselves
         try:
             text = (ROOT / name).read_text()
         except UnicodeDecodeError:
