@@ -91,6 +91,12 @@ class Environment:
         with self._change():
             self._steps.run(log, [*command, *requirements], env=_generous(), cwd=ROOT)
 
+    def install_beside(self, requirements: Path, folder: Path, log: str) -> None:
+        """Installs the packages of a file into a folder of their own: what is only run, as
+        `python -m`, and not to be mixed with the rest."""
+        command = [*self._packages("install"), "--no-deps", "--target", folder, "-r", requirements]
+        self._steps.run(log, command, env=_generous(), cwd=ROOT)
+
     def check(self) -> None:
         """Every package finds the versions it asks for.
 
@@ -126,6 +132,25 @@ class Environment:
         if constrained:
             command += self._build_constraint()
         self._steps.run(log, [*command, source], env={**_generous(), **(env or {})})
+
+    def build_sdist(self, source: Path, into: Path, log: str) -> None:
+        """Builds the source distribution of a project folder.
+
+        Raises:
+            StepFailed: it failed, or there is no uv: pip builds none.
+        """
+        if self._installer != "uv":
+            raise StepFailed(f"{log}: sdists are built by uv, which is not installed here")
+        command: list[str | Path] = [
+            self._uv,
+            "build",
+            "--sdist",
+            "--python",
+            self.python,
+            "--out-dir",
+            into,
+        ]
+        self._steps.run(log, [*command, source], env=_generous())
 
     def _packages(self, action: str) -> list[str | Path]:
         if self._installer == "uv":

@@ -6,6 +6,7 @@ whole, by one rename, and its wheel is checked against the recorded hash each ti
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -51,11 +52,12 @@ class NativeProject:
         return sorted(_files(self.folder))
 
     def copied_to(self, folder: Path) -> NativeProject:
-        """The same project as a copy of its inputs in `folder`."""
+        """The same project as a copy of its inputs in `folder`, with new times: cargo, whose target
+        folder all checkouts share, takes older files for those that it compiled last."""
         for path in self.inputs():
             target = folder / path.relative_to(self.folder)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, target)
+            shutil.copy(path, target)
         return replace(self, folder=folder)
 
 
@@ -138,7 +140,7 @@ class WheelCache:
         Raises:
             StepFailed: the build failed.
         """
-        with self._scratch() as scratch:
+        with self._scratch() as scratch, self._one_at_a_time(project):
             source = project.copied_to(scratch / project.folder.name)
             entry = self._entry(project, cache_key(source, toolchain_of(project, jdk, compiler)))
             built = scratch / "entry"
@@ -175,6 +177,14 @@ class WheelCache:
 
     def _entry(self, project: NativeProject, key: str) -> Path:
         return self._folder / "wheels" / f"{project.distribution}-{key}"
+
+    @contextmanager
+    def _one_at_a_time(self, project: NativeProject) -> Iterator[None]:
+        """Keeps two checkouts from building a project at once, in cargo's one target folder: each
+        could get what the other compiled."""
+        with (self._folder / f"{project.distribution}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     @contextmanager
     def _scratch(self) -> Iterator[Path]:

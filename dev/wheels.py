@@ -1,19 +1,26 @@
-"""Builds the four distributions: `python -m dev.wheels FOLDER`.
+"""Builds the four distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
 
-The native wheels come from the user's cache where a set-up has put them.
+The native wheels come from the user's cache where a set-up has put them. Those that contain
+libraries get the manylinux tag of the oldest C library that they run with, which depends on the
+machine that has compiled them.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
 
 from dev.bootstrap import VENV, survey
 from dev.environment import Environment, wanted_installer
-from dev.native import user_wheel_cache
-from dev.paths import LOGS, ROOT
+from dev.native import PARQUET_ROWS, PYLUCENE, SPARK_RULE, user_wheel_cache
+from dev.paths import CONSTRAINTS, LOGS, ROOT
 from dev.steps import StepFailed, Steps
+
+TOOLS = VENV / "release"
+# Not in any manylinux policy: it comes with the JDK, where it is found when it is needed.
+LIBJVM = "libjvm.so"
 
 
 def build_all(into: Path, steps: Steps) -> list[Path]:
@@ -30,15 +37,58 @@ def build_all(into: Path, steps: Steps) -> list[Path]:
         with steps.step(f"native wheel {project.distribution}"):
             wheel = cache.build(project, environment, machine.jdk, machine.compiler)
             machine.wheels[project] = wheel
-    built = [Path(shutil.copy2(wheel, into)) for wheel in machine.wheels.values()]
+    with steps.step("manylinux tags"):
+        environment.install_beside(CONSTRAINTS / "release.txt", TOOLS, log="release-tools")
+        tagged = [
+            tag_for_manylinux(machine.wheels[project], into, environment, steps)
+            for project in (PARQUET_ROWS, PYLUCENE)
+        ]
+    pure = Path(shutil.copy2(machine.wheels[SPARK_RULE], into))
     with steps.step("wheel hudi-index-service"):
         environment.build_wheel(ROOT, into, log="hudi-index-service")
-    return [*built, *into.glob("hudi_index_service-*.whl")]
+    return [*tagged, pure, *into.glob("hudi_index_service-*.whl")]
+
+
+def tag_for_manylinux(wheel: Path, into: Path, environment: Environment, steps: Steps) -> Path:
+    """Writes the wheel to a folder with its manylinux tag, and returns its path there.
+
+    Raises:
+        StepFailed: it needs a library that not every Linux has.
+    """
+    name, version, *_ = wheel.stem.split("-")
+    for earlier in into.glob(f"{name}-{version}-*.whl"):
+        earlier.unlink()
+    command: list[str | Path] = [environment.python, "-m", "auditwheel", "repair"]
+    command += ["--exclude", LIBJVM, "--wheel-dir", into, wheel]
+    path = f"{TOOLS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    env = {**os.environ, "PYTHONPATH": str(TOOLS), "PATH": path}
+    steps.run(f"auditwheel-{name}", command, env=env)
+    (tagged,) = into.glob(f"{name}-{version}-*.whl")
+    return tagged
+
+
+def build_sdists(into: Path, steps: Steps) -> list[Path]:
+    """Puts the sdists of the service and of the native projects into a folder.
+
+    Raises:
+        StepFailed: a build failed.
+    """
+    environment = Environment(VENV, steps, wanted_installer())
+    with steps.step("sdists"):
+        for source in (ROOT, *(each.folder for each in (PARQUET_ROWS, PYLUCENE, SPARK_RULE))):
+            environment.build_sdist(source, into, log=f"sdist-{source.name}")
+    return sorted(into.glob("hudi_index_*.tar.gz"))
+
+
+def main(into: Path) -> None:
+    """Builds everything and prints the paths."""
+    steps = Steps(LOGS)
+    try:
+        for built in (*build_all(into, steps), *build_sdists(into, steps)):
+            print(built)
+    except StepFailed as failure:
+        raise SystemExit(f"failed: {failure}") from None
 
 
 if __name__ == "__main__":
-    try:
-        for wheel in build_all(Path(sys.argv[1]).resolve(), Steps(LOGS)):
-            print(wheel)
-    except StepFailed as failure:
-        raise SystemExit(f"failed: {failure}") from None
+    main(Path(sys.argv[1]).resolve())

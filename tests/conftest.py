@@ -148,11 +148,11 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> "Golden":
 
 
 @pytest.fixture
-def java_25(tmp_path: Path) -> Path:
-    """A folder that looks like a JDK 25."""
-    home = tmp_path / "jdk-25"
+def java_26(tmp_path: Path) -> Path:
+    """A folder that looks like a JDK 26."""
+    home = tmp_path / "jdk-26"
     library = home / "lib" / "server" / "libjvm.so"
     library.parent.mkdir(parents=True)
     library.touch()
-    (home / "release").write_text('IMPLEMENTOR="Someone"\nJAVA_VERSION="25.0.3"\n')
+    (home / "release").write_text('IMPLEMENTOR="Someone"\nJAVA_VERSION="26.0.3"\n')
     return home

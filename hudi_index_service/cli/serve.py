@@ -113,10 +113,10 @@ def demo(
         Path | None, typer.Option(help="Folder for the tables; by default a temporary one.")
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 1_000_000,
-    configs: Annotated[Path, typer.Option(help="Folder of the write config.")] = Path("configs"),
 ) -> None:
-    """Write, cluster, compact, index, query and clean real Hudi tables; needs Spark and Hudi."""
+    """Write, cluster, compact, index, query and clean real Hudi tables. Needs the extra demo, by
+    which it downloads Hudi once."""
     from hudi_index_service.demo.story import run_demo
 
-    if not run_demo(out, folder, rows, configs):
+    if not run_demo(out, folder, rows):
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """The demo's Spark session, and the measurements of plain Spark."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hudi.spark import BUNDLE_VARIABLE, local_session
+from hudi_index_service.demo.bundle import hudi_bundle
+from hudi_index_service.hudi.spark import local_session
 from hudi_index_service.predicate.spark_sql import string_sql
 
 
@@ -28,18 +27,12 @@ class DemoSpark:
     """A local Spark session with Hudi."""
 
     def __init__(self, folder: Path) -> None:
-        jar = os.environ.get(BUNDLE_VARIABLE)
-        if jar is None:
-            raise ConfigInvalid(
-                f"{BUNDLE_VARIABLE} does not name Hudi's Spark bundle.",
-                remedy="Run `make demo`, which fetches it, or set the variable to its path.",
-            )
         self.session = local_session(
             "hudi-index-demo",
             folder / "warehouse",
             cores=2,
             memory="3g",
-            bundle=jar,
+            bundle=str(hudi_bundle()),
             settings={
                 "spark.sql.shuffle.partitions": "2",
                 "spark.ui.showConsoleProgress": "false",

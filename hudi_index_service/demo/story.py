@@ -20,6 +20,7 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import settings
 from hudi_index_service.demo.spark import DemoSpark
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.files import SERVICE_SETTINGS, WRITE_OPTIONS
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.hudi.properties import parse_properties
 from hudi_index_service.wording import counted
@@ -287,27 +288,20 @@ class Story:
         self._say(f"  {text}: {perf_counter() - started:.1f} s")
 
 
-def run_demo(console: Console, folder: Path | None, rows: int, configs: Path) -> bool:
+def run_demo(console: Console, folder: Path | None, rows: int) -> bool:
     """Runs the demo; False if any answer differed from plain Spark's.
 
     Args:
         folder: Folder for the tables, which is kept; None for a temporary folder.
         rows: Number of rows of the large table.
-        configs: The folder of ``hudi-write.properties`` and ``service.yaml``.
 
     Raises:
-        ConfigInvalid: the folder exists and is not empty, or Hudi's jar or a config is missing.
+        ConfigInvalid: the folder exists and is not empty, or Hudi's bundle is not to be had.
     """
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise ConfigInvalid(f"{folder} is not empty.", remedy="Name a new folder for the demo.")
-    write_config, service_config = configs / "hudi-write.properties", configs / "service.yaml"
-    for config in (write_config, service_config):
-        if not config.is_file():
-            raise ConfigInvalid(
-                f"{config} is not a file.", remedy="Run the demo from the checkout's folder."
-            )
     # As an operator would set it: every part of the service in this process reads this variable.
-    os.environ.setdefault("HUDI_INDEX_CONFIG", str(service_config.absolute()))
+    os.environ.setdefault("HUDI_INDEX_CONFIG", str(SERVICE_SETTINGS))
     settings.cache_clear()
     place = folder or Path(tempfile.mkdtemp(prefix="hudi-index-demo-"))
     place.mkdir(parents=True, exist_ok=True)
@@ -320,7 +314,7 @@ def run_demo(console: Console, folder: Path | None, rows: int, configs: Path) ->
                 console,
                 place.absolute(),
                 spark,
-                parse_properties(write_config.read_bytes()),
+                parse_properties(WRITE_OPTIONS.read_bytes()),
                 rows,
             )
             story.tell()

@@ -15,7 +15,10 @@ from hudi_index_service.doctor.packages import OWN, package_check
 from hudi_index_service.doctor.spark import spark_checks
 from hudi_index_service.errors import NativeModuleMissing
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.lucene.jvm import required_java
+from hudi_index_service.index.lucene.jvm import supported_java
+
+_SPARKS_JAVA = 17
+"""The latest Java that Spark 3.5 supports."""
 
 
 def installation_checks() -> Iterator[Check]:
@@ -40,9 +43,9 @@ def _python() -> Check:
 
 
 def _java() -> Check:
-    needed = required_java()
-    jdk = "a JDK" if needed is None else f"JDK {needed}"
-    remedy = f"Install {jdk} and set JAVA_HOME to its folder."
+    supported = supported_java()
+    needed = "" if supported is None else f" {supported[0]} to {supported[-1]}"
+    remedy = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
     home = _java_home()
     if home is None:
         detail = "JAVA_HOME is not set, and no java is on PATH."
@@ -50,9 +53,13 @@ def _java() -> Check:
     if not (home / "bin" / "java").exists():
         return Check("Java", Status.MISSING, f"{home} has no bin/java.", remedy)
     found = _java_version(home)
-    if needed is not None and found is not None and found.split(".")[0] != str(needed):
-        return Check("Java", Status.WRONG_VERSION, f"{found} in {home}, not {needed}.", remedy)
-    return Check("Java", Status.OK, f"{found or 'a version that it does not state'} in {home}.")
+    if found is None:
+        return Check("Java", Status.OK, f"a version that it does not state in {home}.")
+    major = int(found.split(".")[0])
+    if supported is not None and major not in supported:
+        return Check("Java", Status.WRONG_VERSION, f"{found} in {home}, not{needed}.", remedy)
+    without_spark = "" if major == _SPARKS_JAVA else f" Spark needs {_SPARKS_JAVA}."
+    return Check("Java", Status.OK, f"{found} in {home}.{without_spark}")
 
 
 def _java_home() -> Path | None:
@@ -68,7 +75,7 @@ def _java_version(home: Path) -> str | None:
         release = (home / "release").read_text()
     except OSError:
         return None
-    found = re.search(r'^JAVA_VERSION="([^"]+)"', release, re.MULTILINE)
+    found = re.search(r'^JAVA_VERSION="(\d[\d.]*)', release, re.MULTILINE)
     return found[1] if found else None
 
 

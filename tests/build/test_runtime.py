@@ -43,7 +43,7 @@ with open_table(sys.argv[1]) as table:
         print(json.dumps({"counts": counts, "rows": rows, "remedy": error.remedy}))
 """
 
-REMEDY = "Install JDK 17 and set JAVA_HOME to its folder."
+REMEDY = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
 
 
 def run(program: str, *arguments: str, java_home: Path) -> subprocess.CompletedProcess[str]:
@@ -58,13 +58,13 @@ def run(program: str, *arguments: str, java_home: Path) -> subprocess.CompletedP
 
 
 def test_a_build_without_its_java_is_refused_before_it_begins(
-    cow: IndexedTable, java_25: Path
+    cow: IndexedTable, java_26: Path
 ) -> None:
-    refused = run(BUILD, cow.uri, "now", java_home=java_25)
+    refused = run(BUILD, cow.uri, "now", java_home=java_26)
 
     assert json.loads(refused.stdout) == {
         "code": "NATIVE_MODULE_MISSING",
-        "message": f"lucene needs Java 17, but {java_25} is Java 25.",
+        "message": f"lucene needs Java 17 to 25, but {java_26} is Java 26.",
         "remedy": REMEDY,
     }
     assert refused.stderr == ""
@@ -72,38 +72,40 @@ def test_a_build_without_its_java_is_refused_before_it_begins(
     assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
 
 
-def test_dry_runs_and_empty_builds_need_no_java(cow: IndexedTable, java_25: Path) -> None:
-    assert json.loads(run(BUILD, cow.uri, "dry", java_home=java_25).stdout) == {}
+def test_dry_runs_and_empty_builds_need_no_java(cow: IndexedTable, java_26: Path) -> None:
+    assert json.loads(run(BUILD, cow.uri, "dry", java_home=java_26).stdout) == {}
 
     cow.build(strategy="all").raise_for_failures()
-    assert json.loads(run(BUILD, cow.uri, "now", java_home=java_25).stdout) == {}
+    assert json.loads(run(BUILD, cow.uri, "now", java_home=java_26).stdout) == {}
 
 
-def test_queries_scan_and_warn_once(cow: IndexedTable, java_25: Path) -> None:
+def test_queries_scan_and_warn_once(cow: IndexedTable, java_26: Path) -> None:
     cow.build(strategy="all").raise_for_failures()
     expected = cow.scan("amount = 31").count()
     rows = cow.scan("amount > 20", use_index="never").to_arrow().num_rows
 
-    queried = run(QUERY, cow.uri, java_home=java_25)
+    queried = run(QUERY, cow.uri, java_home=java_26)
 
     assert json.loads(queried.stdout) == {"counts": [expected] * 3, "rows": rows, "remedy": REMEDY}
     (warning,) = queried.stderr.splitlines()
     assert warning == (
-        "Queries are answered without an index: NATIVE_MODULE_MISSING: lucene needs Java 17, "
-        f"but {java_25} is Java 25. {REMEDY}"
+        "Queries are answered without an index: NATIVE_MODULE_MISSING: lucene needs Java 17 to 25, "
+        f"but {java_26} is Java 26. {REMEDY}"
     )
 
 
 def test_the_java_of_spark_executors_is_checked(
-    spark: "SparkSession", cow: IndexedTable, java_25: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkSession", cow: IndexedTable, java_26: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Has the effect of spark.executorEnv.JAVA_HOME.
-    monkeypatch.setitem(spark.sparkContext.environment, "JAVA_HOME", str(java_25))
+    monkeypatch.setitem(spark.sparkContext.environment, "JAVA_HOME", str(java_26))
 
     with pytest.raises(NativeModuleMissing) as refused:
         open_table(cow.uri, spark=spark).build(strategy="all")
 
     assert refused.value.message.startswith("On Spark's executor ")
-    assert refused.value.message.endswith(f": lucene needs Java 17, but {java_25} is Java 25.")
+    assert refused.value.message.endswith(
+        f": lucene needs Java 17 to 25, but {java_26} is Java 26."
+    )
     assert "spark.executorEnv.<NAME>" in refused.value.remedy
     assert cow.builds() == []

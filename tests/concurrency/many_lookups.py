@@ -82,9 +82,9 @@ def main(what: str, folder: Path) -> None:
         run(number)
     grown = memory_kb() - before
     jvm.attach()
-    from java.lang import Thread
+    from hudiindex import JavaThreads
 
-    print(json.dumps({"grown_kb": grown, "java_threads": Thread.activeCount()}))
+    print(json.dumps({"grown_kb": grown, "java_threads": JavaThreads.count()}))
 
 
 def memory_kb() -> int:

@@ -164,7 +164,7 @@ def test_a_java_that_writes_no_archive_is_reported(copied: Installation) -> None
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("NATIVE_MODULE_MISSING: Java wrote no archive")
-    assert "Use a JDK 17 with an archive of its own classes" in done.stderr
+    assert "Use a JDK with an archive of its own classes" in done.stderr
     assert copied.archive.read_bytes() == before
 
 

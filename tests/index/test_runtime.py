@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hudi_index_service.index.factory import index_type
 
-REMEDY = "Install JDK 17 and set JAVA_HOME to its folder."
+REMEDY = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
 
 PRINT_RUNTIME_ERROR = """
 from hudi_index_service.errors import NativeModuleMissing
@@ -100,9 +100,9 @@ def test_the_runtime_of_the_tests_is_complete() -> None:
     index_type("btree").check_runtime()
 
 
-def test_an_unsupported_java_is_named_with_its_folder(java_25: Path) -> None:
-    assert runtime_error(JAVA_HOME=str(java_25)) == [
-        f"lucene needs Java 17, but {java_25} is Java 25.",
+def test_an_unsupported_java_is_named_with_its_folder(java_26: Path) -> None:
+    assert runtime_error(JAVA_HOME=str(java_26)) == [
+        f"lucene needs Java 17 to 25, but {java_26} is Java 26.",
         REMEDY,
     ]
 
@@ -121,10 +121,10 @@ def test_a_java_home_without_libjvm_is_reported(tmp_path: Path) -> None:
     ]
 
 
-def test_a_libjvm_that_cannot_be_loaded_is_reported(java_25: Path) -> None:
-    (java_25 / "release").unlink()
-    library = java_25 / "lib" / "server" / "libjvm.so"
-    assert runtime_error(JAVA_HOME=str(java_25)) == [
+def test_a_libjvm_that_cannot_be_loaded_is_reported(java_26: Path) -> None:
+    (java_26 / "release").unlink()
+    library = java_26 / "lib" / "server" / "libjvm.so"
+    assert runtime_error(JAVA_HOME=str(java_26)) == [
         f"lucene cannot load {library}: {library}: file too short.",
         REMEDY,
     ]
@@ -144,8 +144,8 @@ def test_a_missing_hbase_client_is_reported() -> None:
     ]
 
 
-def test_concurrent_threads_all_get_the_cause(java_25: Path) -> None:
-    assert printed(ATTACH_IN_THREADS, JAVA_HOME=str(java_25)) == ["NativeModuleMissing"]
+def test_concurrent_threads_all_get_the_cause(java_26: Path) -> None:
+    assert printed(ATTACH_IN_THREADS, JAVA_HOME=str(java_26)) == ["NativeModuleMissing"]
 
 
 def test_a_jvm_that_cannot_run_pylucene_is_not_used() -> None:
@@ -169,10 +169,10 @@ def test_jvm_is_started_once_in_advance_by_a_thread_of_its_own() -> None:
     assert printed(unused) == ["1"], "the process ends without having needed it"
 
 
-def test_a_failed_start_in_advance_is_raised_where_the_jvm_is_needed(java_25: Path) -> None:
+def test_a_failed_start_in_advance_is_raised_where_the_jvm_is_needed(java_26: Path) -> None:
     attach = "try:\n    jvm.attach()\nexcept NativeModuleMissing as error:\n    print(error.remedy)"
     program = START_IN_ADVANCE.format(before="", after=attach)
-    assert printed(program, JAVA_HOME=str(java_25))[-1] == REMEDY
+    assert printed(program, JAVA_HOME=str(java_26))[-1] == REMEDY
 
 
 def test_the_first_heap_does_not_depend_on_the_machine() -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from dev import crate_licenses
 from dev.bootstrap import VENV
-from dev.paths import CONSTRAINTS
+from dev.environment import Environment
+from dev.native import PARQUET_ROWS
+from dev.paths import CONSTRAINTS, ROOT, cache_folder
 from dev.prerequisites import find_jdk
 from dev.steps import Steps
-from dev.wheels import build_all
+from dev.wheels import build_all, build_sdists
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,58 @@ def test_there_are_four_wheels_of_which_those_with_libraries_have_a_platform(
         "hudi_index_spark",
     }
     assert tags["hudi_index_service"] == tags["hudi_index_spark"] == "py3-none-any"
-    assert tags["hudi_index_parquet"].startswith("cp311-abi3-")
+    assert tags["hudi_index_parquet"].startswith("cp311-abi3-manylinux_2_")
+    assert tags["hudi_index_pylucene"].startswith("cp311-cp311-manylinux_2_")
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("hudi_index_service", {"LICENSE", "NOTICE"}),
+        ("hudi_index_spark", {"LICENSE", "NOTICE"}),
+        ("hudi_index_parquet", {"LICENSE", "NOTICE", "CRATES.txt"}),
+        ("hudi_index_pylucene", {"LICENSE.txt", "NOTICE.txt", "NOTICE"}),
+    ],
+)
+def test_wheels_contain_the_licenses_of_what_is_in_them(
+    wheels: dict[str, Path], name: str, texts: set[str]
+) -> None:
+    with zipfile.ZipFile(wheels[name]) as archive:
+        files = [each for each in archive.namelist() if not each.endswith("/")]
+    found = {Path(each).name for each in files if "/licenses/" in each}
+    assert found == texts
+
+
+def test_service_contains_the_dag_and_the_configs(host: Host, tmp_path: Path) -> None:
+    program = """if True:
+        from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
+        for path in (DAG, SERVICE_SETTINGS, WRITE_OPTIONS):
+            print(len(path.read_bytes()))
+    """
+    sources = ("dags/hudi_index.py", "configs/service.yaml", "configs/hudi-write.properties")
+    sizes = [str((ROOT / each).stat().st_size) for each in sources]
+    assert host.python(program, tmp_path).split() == sizes
+
+
+@pytest.mark.slow  # it compiles the Lucene module
+@pytest.mark.timeout(1200)
+def test_each_sdist_builds_its_wheel(wheels: dict[str, Path], tmp_path: Path) -> None:
+    sdists = build_sdists(tmp_path, Steps(tmp_path / "log"))
+    environment = Environment(VENV, Steps(tmp_path / "log"), "uv")
+    for sdist in sdists:
+        # Crates that a set-up has compiled serve again.
+        cached = {"CARGO_TARGET_DIR": str(cache_folder() / "cargo-target")}
+        environment.build_wheel(sdist, tmp_path, log=sdist.stem, env=cached)
+
+    assert {each.name.partition("-")[0] for each in tmp_path.glob("*.whl")} == set(wheels)
+
+
+def test_list_of_crates_has_the_versions_that_are_compiled() -> None:
+    manifest = tomllib.loads((PARQUET_ROWS.folder / "Cargo.toml").read_text())
+    listed = crate_licenses.LIST.read_text()
+    for name, wanted in manifest["dependencies"].items():
+        version = wanted if isinstance(wanted, str) else wanted["version"]
+        assert f"\n{name} {version.removeprefix('=')}: " in listed, "run dev.crate_licenses"
 
 
 def test_lucene_runs_on_the_jdk_in_java_home(host: Host, moved_jdk: Path, tmp_path: Path) -> None:

@@ -60,13 +60,13 @@ def require() -> Any:
         return _module()
 
 
-def required_java() -> int | None:
-    """The major version of Java that the installed PyLucene needs; None if it is not installed."""
+def supported_java() -> range | None:
+    """The major versions of Java that run the installed PyLucene; None if it is not installed."""
     with suppress(
         NativeModuleMissing
     ):  # its module for Java is loaded first, and tells all the same
         require()
-    return getattr(sys.modules.get("lucene.libjvm"), "JAVA_MAJOR", None)
+    return getattr(sys.modules.get("lucene.libjvm"), "JAVA_MAJORS", None)
 
 
 def attach() -> Any:
@@ -190,6 +190,7 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
                 # Avoids the file of counters for monitors in /tmp, which a killed process leaves.
                 "-XX:-UsePerfData",
                 "-Djava.awt.headless=true",
+                *_consent(lucene.libjvm),
                 *class_options,
             ]
         )
@@ -198,11 +199,18 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
         raise NativeModuleMissing(reason, remedy=remedy) from error
 
 
+def _consent(libjvm: Any) -> Sequence[str]:
+    """The option by which later Javas do not warn of what 17 has no other way for: sun.misc.Unsafe
+    gives our classes and Lucene's the addresses of buffers."""
+    major = libjvm.major_version(libjvm.java_home())
+    return ("--sun-misc-unsafe-memory-access=allow",) if major is not None and major > 22 else ()
+
+
 def _not_running(lucene: Any) -> tuple[str, str]:
     """Why PyLucene does not run in the started JVM, and the remedy. The cause is the wrong Java,
     from a folder that does not contain its version, or the package itself."""
-    java, required = lucene.getVMEnv().java_version, lucene.libjvm.JAVA_MAJOR
-    actual = f"Java {java} ({lucene.libjvm.load()})"
-    if java.split(".")[0] != str(required):
-        return f"lucene needs Java {required}, but found {actual}.", lucene.libjvm.REMEDY
+    java, libjvm = lucene.getVMEnv().java_version, lucene.libjvm
+    actual = f"Java {java} ({libjvm.load()})"
+    if int(java.split(".")[0]) not in libjvm.JAVA_MAJORS:
+        return f"lucene needs Java {libjvm.JAVA}, but found {actual}.", libjvm.REMEDY
     return f"PyLucene does not run on {actual}.", _REINSTALL

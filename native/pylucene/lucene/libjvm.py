@@ -10,26 +10,27 @@ import re
 import shutil
 from pathlib import Path
 
-JAVA_MAJOR = 17
-"""The extension wraps JDK classes as they are in JDK 17; later JDKs dropped methods, earlier ones
-lack some. Spark 3.5 also supports JDKs up to 17 only."""
+JAVA_MAJORS = range(17, 26)
+"""The extension wraps classes of the JDK as they are in JDK 17. Later JDKs up to 25 have all their
+methods; another might not, which would end the process."""
 
-REMEDY = f"Install JDK {JAVA_MAJOR} and set JAVA_HOME to its folder."
+JAVA = f"{JAVA_MAJORS[0]} to {JAVA_MAJORS[-1]}"
+REMEDY = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
 
 
 def load() -> Path:
     """Load libjvm into the process and return its path; loading it again has no effect.
 
     Raises:
-        ImportError: there is no Java 17; the message states the remedy.
+        ImportError: there is no such Java; the message states the remedy.
     """
-    home = _java_home()
+    home = java_home()
     library = home / "lib" / "server" / "libjvm.so"
     if not library.is_file():
         raise ImportError(f"lucene needs {library}, which does not exist. {REMEDY}")
-    found = _major_version(home)
-    if found is not None and found != JAVA_MAJOR:
-        raise ImportError(f"lucene needs Java {JAVA_MAJOR}, but {home} is Java {found}. {REMEDY}")
+    found = major_version(home)
+    if found is not None and found not in JAVA_MAJORS:
+        raise ImportError(f"lucene needs Java {JAVA}, but {home} is Java {found}. {REMEDY}")
     try:
         # The extension names only "libjvm.so": the loader uses the one that is already loaded.
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
@@ -38,7 +39,12 @@ def load() -> Path:
     return library
 
 
-def _java_home() -> Path:
+def java_home() -> Path:
+    """The folder of the Java that is used.
+
+    Raises:
+        ImportError: there is no Java; the message states the remedy.
+    """
     configured = os.environ.get("JAVA_HOME")
     if configured:
         return Path(configured)
@@ -50,7 +56,7 @@ def _java_home() -> Path:
     return Path(java).resolve().parent.parent
 
 
-def _major_version(home: Path) -> int | None:
+def major_version(home: Path) -> int | None:
     """The version that the JDK states in its ``release`` file; None if it states none."""
     release = home / "release"
     if not release.is_file():

@@ -104,7 +104,7 @@ def _recorded(path: Path) -> bytes:
     reason = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["it gave no reason"]
     raise NativeModuleMissing(
         f"Java wrote no archive of Lucene's classes: {reason[0]}.",
-        remedy="Use a JDK 17 with an archive of its own classes (lib/server/classes.jsa). Without "
+        remedy="Use a JDK with an archive of its own classes (lib/server/classes.jsa). Without "
         "one, everything works, but processes start more slowly.",
     )
 

@@ -14,10 +14,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
+    "NOTICE",
     "README.md",
     "build-requirements.txt",
     "build_backend",
     "classes.txt",
+    "excluded.txt",
     "jars.txt",
     "java",
     "lucene",
@@ -51,10 +53,14 @@ def build_wheel(
         generator = jcc.install(requirement, java, work / "jcc")
         say("generating C++ from the classes")
         generated = generator.generate(
-            _lines(ROOT / "classes.txt"), lucene_jars=lucene_jars, own_jar=own_jar, folder=work
+            _lines(ROOT / "classes.txt"),
+            excluded=_lines(ROOT / "excluded.txt"),
+            lucene_jars=lucene_jars,
+            own_jar=own_jar,
+            folder=work,
         )
         shutil.copy(ROOT / "lucene" / "libjvm.py", generated.package)
-        for name in ("pyproject.toml", "README.md"):
+        for name in ("NOTICE", "README.md", "pyproject.toml"):
             shutil.copy(ROOT / name, work)
         jars.unpack_license(lucene_jars, work)
         say(f"compiling {len(generated.sources)} C++ files on {os.cpu_count()} CPUs")
@@ -69,7 +75,9 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
     name, version = project["name"], project["version"]
     base = f"{name.replace('-', '_')}-{version}"
     info = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
-    with tarfile.open(Path(sdist_directory) / f"{base}.tar.gz", "w:gz") as archive:
+    path = Path(sdist_directory) / f"{base}.tar.gz"
+    # NOTICE is a link to the project's.
+    with tarfile.open(path, "w:gz", dereference=True) as archive:
         member = tarfile.TarInfo(f"{base}/PKG-INFO")
         member.size = len(info)
         archive.addfile(member, io.BytesIO(info))

@@ -50,12 +50,21 @@ class Jcc:
     jdk: Jdk
 
     def generate(
-        self, classes: Sequence[str], *, lucene_jars: Sequence[Path], own_jar: Path, folder: Path
+        self,
+        classes: Sequence[str],
+        *,
+        excluded: Sequence[str],
+        lucene_jars: Sequence[Path],
+        own_jar: Path,
+        folder: Path,
     ) -> Generated:
-        """Write the package ``lucene`` for the named classes and the public ones of ``own_jar``."""
+        """Write the package ``lucene`` for the named classes and the public ones of ``own_jar``,
+        without the methods that mention an excluded class."""
         arguments = ["--use_full_names", "--python", "lucene", "--files", str(CPP_FILES)]
         for jar in lucene_jars:
             arguments += ["--include", str(jar)]  # packaged; only `classes` are wrapped
+        for name in excluded:
+            arguments += ["--exclude", name]
         arguments += ["--jar", str(own_jar), "--generate", *classes]
         _run(
             [sys.executable, "-m", "jcc", *arguments],

@@ -1,0 +1,21 @@
+"""Files to copy or to pass on, which the wheel holds too: the DAG for Airflow, the options for
+Hudi's writes, the settings of the service with their defaults.
+
+>>> from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
+>>> DAG.name, SERVICE_SETTINGS.name, WRITE_OPTIONS.name
+('hudi_index.py', 'service.yaml', 'hudi-write.properties')
+"""
+
+from pathlib import Path
+
+# In the repository these folders are links to those at its top.
+_FOLDER = Path(__file__).parent
+
+DAG = _FOLDER / "dags" / "hudi_index.py"
+"""For the DAGs folder of Airflow 3."""
+
+WRITE_OPTIONS = _FOLDER / "configs" / "hudi-write.properties"
+"""Options of a write by Hudi that wakes the service."""
+
+SERVICE_SETTINGS = _FOLDER / "configs" / "service.yaml"
+"""Every setting with its default; ``HUDI_INDEX_CONFIG`` names a copy."""

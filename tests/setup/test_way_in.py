@@ -1,0 +1,115 @@
+"""From wheels alone to the first answers: every command of the first ten minutes, in an environment
+that holds nothing else and a folder that is empty."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from dev.bootstrap import VENV
+from dev.paths import CONSTRAINTS
+from dev.prerequisites import find_jdk
+from dev.steps import Steps
+from dev.wheels import build_all
+
+# The demo takes half a minute, and installing Spark may take as long.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+WHERE = "city = 'city7' AND amount < 500000"
+
+
+class Newcomer:
+    """Somebody with a Python, a JDK and the wheels."""
+
+    def __init__(self, folder: Path) -> None:
+        self.times: dict[str, float] = {}
+        self._bin = folder / "environment" / "bin"
+        self._desk = folder / "empty folder"
+        self._desk.mkdir()
+        ours = ("HUDI_INDEX_", "PYTHON", "PYSPARK_", "SPARK_", "VIRTUAL_ENV", "XDG_")
+        # What is left says how to reach the network.
+        inherited = {name: each for name, each in os.environ.items() if not name.startswith(ours)}
+        self._environ = {
+            **inherited,
+            "HOME": str(folder),
+            "JAVA_HOME": str(find_jdk().home),
+            "PATH": f"{self._bin}:/usr/bin:/bin",
+        }
+
+    def install(self, *wheels: Path) -> None:
+        """Installs the wheels, with what the demo needs, at the versions that are tested."""
+        began = perf_counter()
+        uv, python = VENV / "bin" / "uv", VENV / "bin" / "python"
+        subprocess.run([uv, "venv", "--quiet", "--python", python, self._bin.parent], check=True)
+        requirements = [
+            f"{wheel.name.split('-')[0]}{'[demo]' if 'service' in wheel.name else ''} @ "
+            f"{wheel.as_uri()}"
+            for wheel in wheels
+        ]
+        command = [uv, "pip", "install", "--quiet", "--python", self._bin / "python"]
+        command += ["--constraint", CONSTRAINTS / "demo.txt", *requirements]
+        subprocess.run(command, check=True)
+        self.times["install"] = perf_counter() - began
+
+    def run(self, *arguments: str) -> str:
+        """What `hudi-index` prints. It has to succeed, without a traceback or a cut value."""
+        began = perf_counter()
+        done = subprocess.run(
+            ["hudi-index", *arguments],
+            cwd=self._desk,
+            env=self._environ,
+            executable=self._bin / "hudi-index",
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        self.times[arguments[0]] = perf_counter() - began
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        assert "Traceback" not in done.stdout + done.stderr
+        assert not re.search(r"\w…", done.stdout), "a value was cut"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
+    newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"))
+    built = build_all(tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log")))
+    newcomer.install(*built)
+    yield newcomer
+    # Seen with `pytest -s`.
+    print("", *(f"{what}: {took:.1f} s" for what, took in newcomer.times.items()), sep="\n")
+
+
+def test_wheels_suffice_for_the_first_ten_minutes(newcomer: Newcomer, tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+
+    told = newcomer.run("demo", "--rows", "20000", "--folder", str(tables))
+    assert "All answers equal plain Spark's." in told
+
+    table = str(tables / "messages")
+    newcomer.run("drop", table, "messages", "--purge")
+    assert "amount" in newcomer.run("init", table, "--yes")
+    newcomer.run("build", table, "--strategy", "all")
+    by_index = newcomer.run("query", table, WHERE, "--columns", "id,msg", "--output", "json")
+    by_scan = newcomer.run(
+        "query", table, WHERE, "--columns", "id,msg", "--output", "json", "--use-index", "never"
+    )
+    assert rows(by_index) == rows(by_scan) != []
+    status = json.loads(newcomer.run("status", table, "--output", "json"))
+    assert status["indexes"]
+    for index in status["indexes"]:
+        assert index["covered"] == index["base_files"] > 0
+    assert WHERE in newcomer.run("explain", table, WHERE)
+    for index in status["indexes"]:
+        newcomer.run("drop", table, index["index"], "--purge")
+
+
+def rows(lines: str) -> list[str]:
+    return sorted(lines.splitlines())
