@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.sql import enable, last_queries
-from hudi_index_service.sql.rule import callback
+from hudi_index_service.sql.rule import answers, callback
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.spark_rule.conftest import rows_of, write_indexed
 from tests.spark_rule.programs import run_program
@@ -107,7 +107,7 @@ def test_rows_in_other_types_are_not_taken(fresh, spark, monkeypatch):
             writer.write_table(rows.cast(schema))
         return sink.getvalue().to_pybytes()
 
-    monkeypatch.setattr(callback, "arrow_stream", long_strings)
+    monkeypatch.setattr(answers, "arrow_stream", long_strings)
     use = _agrees(fresh, spark, "id = '3'")
     assert "LargeUtf8" in use.reason
 

@@ -25,7 +25,7 @@ class AllowedFolders:
             raise ConfigInvalid(
                 "The daemon has no table to read.", remedy="Name at least one table or folder."
             )
-        self._identities = [path_identity(each) for each in self._folders]
+        self._identities = [(path_identity(each) or each).rstrip("/") for each in self._folders]
 
     def __str__(self) -> str:
         return ", ".join(self._folders)
