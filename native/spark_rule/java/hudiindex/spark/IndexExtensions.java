@@ -185,7 +185,8 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** Who answers a session's questions. */
   private record Answers(Decisions decisions, FullText fullText, Statements statements) {
     static Answers of(Source source) {
-      return new Answers(new Decisions(source), new FullText(source), new Statements(source));
+      Statements statements = source.takesStatements() ? new Statements(source) : null;
+      return new Answers(new Decisions(source), new FullText(source), statements);
     }
   }
 }

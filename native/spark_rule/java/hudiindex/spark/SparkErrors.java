@@ -51,7 +51,8 @@ public final class SparkErrors {
     return analysis(
         "INDEX_NOT_ENABLED",
         "The index service is not enabled yet, which " + task + ".",
-        "Call hudi_index_service.sql.enable(spark) first.");
+        "Call hudi_index_service.sql.enable(spark) first; without Python, use hudi-index on the"
+            + " command line.");
   }
 
   /** A result that is none of the statement as it was parsed. */

@@ -103,6 +103,11 @@ public final class HttpSource implements Source {
   }
 
   @Override
+  public boolean takesStatements() {
+    return false;
+  }
+
+  @Override
   public String statement(SparkSession session, String text) throws StatementFailed {
     throw noStatements();
   }
