@@ -280,14 +280,14 @@ def test_breaker(fresh):
         arguments.add(each)
     breaker = constructor.newInstance(arguments.toArray())
     assert breaker.allowsCall()
-    assert not breaker.failed()
+    assert not breaker.failed(False)
     assert breaker.allowsCall()
-    assert breaker.failed()
+    assert breaker.failed(False)
     assert not breaker.allowsCall()
     now[0] = 101
     assert breaker.allowsCall()
     assert not breaker.allowsCall(), "one at a time"
-    assert not breaker.failed()
+    assert not breaker.failed(False)
     now[0] = 202
     assert breaker.allowsCall()
     breaker.succeeded()
