@@ -261,6 +261,18 @@ class WatchSettings(_Section):
     interval_seconds: Seconds = 30.0
 
 
+class AnswerSettings(_Section):
+    """`hudi-index answer`. Its connections are limited as set in the section `hook`.
+
+    host, port: Address to listen on; port 0 takes a free one.
+    token: Token that Spark sessions must send; if empty, a random one for each run.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 7051
+    token: SecretStr | None = None
+
+
 class LoggingSettings(_Section):
     """The command line's log on standard error, one line per event.
 
@@ -302,6 +314,7 @@ class Settings(BaseSettings):
     history: HistorySettings = HistorySettings()
     hook: HookSettings = HookSettings()
     watch: WatchSettings = WatchSettings()
+    answer: AnswerSettings = AnswerSettings()
     logging: LoggingSettings = LoggingSettings()
     cache_folder: Path = Field(default_factory=_default_cache)
     cache_max_mb: Positive = 10_240

@@ -441,6 +441,14 @@ class CallbackRefused(IndexServiceError):
     default_remedy = Remedy("Write the table with the options from IndexHook.write_options(table).")
 
 
+class RequestRefused(IndexServiceError):
+    """A request of a Spark session to `hudi-index answer` lacks the token, names a table that the
+    daemon may not read, comes from another release, or is malformed."""
+
+    code = "REQUEST_REFUSED"
+    default_remedy = Remedy("Start the session with the settings that hudi-index answer prints.")
+
+
 class StatementFailed(IndexServiceError):
     """Spark, or Hudi within it, rejected or aborted a statement of `hudi-index sql`."""
 

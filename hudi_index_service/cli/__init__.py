@@ -20,7 +20,7 @@ from hudi_index_service.cli.interrupt import INTERRUPTED
 from hudi_index_service.cli.keep import clean, verify
 from hudi_index_service.cli.logs import configure_logging
 from hudi_index_service.cli.read import explain, locate, query, search
-from hudi_index_service.cli.serve import demo, pack, prepare, serve, watch
+from hudi_index_service.cli.serve import answer, demo, pack, prepare, serve, watch
 from hudi_index_service.cli.sql import sql
 from hudi_index_service.cli.tune import advise, forget, history
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
@@ -35,7 +35,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *(create, alter, refresh, drop, show, status, build, cancel),
     *(query, search, locate, explain, sql),
     *(history, forget, advise),
-    *(clean, verify, serve, watch, pack, prepare, demo),
+    *(clean, verify, serve, answer, watch, pack, prepare, demo),
 )
 for _command in _COMMANDS:
     app.command()(_command)

@@ -1,4 +1,4 @@
-"""Commands around tables and Spark: serve, watch, pack, prepare, demo."""
+"""Commands around tables and Spark: serve, answer, watch, pack, prepare, demo."""
 
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +38,23 @@ def serve(
         clean=clean,
         options=read_write_config(hoodie_conf or (), props),
         say=announcer(config.settings().logging.format),
+    )
+
+
+def answer(
+    folders: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLES", help="Base paths of tables, or folders with tables."),
+    ],
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 for a free one.")] = None,
+) -> None:
+    """Answer Spark sessions without Python, such as spark-sql and the Thrift server, so that their
+    queries use the index, until stopped."""
+    from hudi_index_service.sql.daemon.answer import answer as answer_until_stopped
+
+    answer_until_stopped(
+        folders, host=host, port=port, say=announcer(config.settings().logging.format)
     )
 
 

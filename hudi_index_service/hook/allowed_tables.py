@@ -54,18 +54,25 @@ class AllowedTables:
         named = self._by_name.get(str(base_path))
         if named is not None:
             return named
-        # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
-        path = str(base_path).removeprefix("file:")
-        try:
-            uri = self._uris.get(_identity(normalize_uri(path)))
-        except (StorageUnsupported, ValueError):  # another scheme, or not a path
-            uri = None
+        identity = path_identity(base_path)
+        uri = None if identity is None else self._uris.get(identity)
         if uri is None:
             raise CallbackRefused(
                 f"The table {str(base_path)[:200]!r} is not one that this hook serves.",
                 remedy="Name the table when you create the hook: IndexHook([table, ...]).",
             )
         return uri
+
+
+def path_identity(base_path: str | Path) -> str | None:
+    """What is equal for all spellings of a path; None if it is none that the service reads. The
+    path is not opened."""
+    # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
+    path = str(base_path).removeprefix("file:")
+    try:
+        return _identity(normalize_uri(path))
+    except (StorageUnsupported, ValueError):  # another scheme, or not a path
+        return None
 
 
 def _identity(uri: str) -> str:

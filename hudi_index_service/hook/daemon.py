@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook import IndexHook
+from hudi_index_service.hook.secret import is_set, kept_in_file
 from hudi_index_service.hook.signals import stopped_by_signals
 from hudi_index_service.hook.write_options import SECRET_OPTION
-from hudi_index_service.storage.private_file import write_private_file
 
 
 def serve(
@@ -74,24 +73,18 @@ def _instructions(hook: IndexHook, settings: Settings) -> Iterator[list[str]]:
     generated for this run is in a file, with the other options, while the context lasts."""
     options = hook.write_options(hook.tables[0])
     lines = [f"Listening for commits of {', '.join(hook.tables)}. Write with these options:"]
-    if settings.hook.secret and settings.hook.secret.get_secret_value():
+    if is_set(settings.hook.secret):
         options[SECRET_OPTION] = "<the setting hook.secret>"
         yield [*lines, *_as_properties(options)]
         return
     path = settings.state_folder / "serve" / f"{urlsplit(hook.url).port}.properties"
-    try:
-        write_private_file(path, "".join(f"{line}\n" for line in _as_properties(options)).encode())
-    except OSError as error:
-        raise ConfigInvalid(
-            f"Cannot write the secret of this run to {path}: {error}.",
-            remedy="Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours.",
-        ) from error
-    options[SECRET_OPTION] = f"<in {path}>"
-    ending = f"All of them, with the secret of this run, are in {path}; only this user can read it."
-    try:
-        yield [*lines, *_as_properties(options), ending]
-    finally:
-        path.unlink(missing_ok=True)
+    with kept_in_file(path, _as_properties(options), "HUDI_INDEX_HOOK__SECRET"):
+        options[SECRET_OPTION] = f"<in {path}>"
+        yield [
+            *lines,
+            *_as_properties(options),
+            f"All of them, with the secret of this run, are in {path}; only this user can read it.",
+        ]
 
 
 def _as_properties(options: Mapping[str, str]) -> list[str]:

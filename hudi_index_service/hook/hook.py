@@ -1,7 +1,6 @@
 """`IndexHook`: a listener and a worker around code that writes Hudi tables."""
 
 import logging
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -11,6 +10,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.secret import secret_of
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import callback_options, with_keys_in_commits
 from hudi_index_service.storage.backoff import Backoff
@@ -85,7 +85,7 @@ class IndexHook:
             )
             for uri in self._tables
         }
-        self._secret = _secret(self._settings)
+        self._secret = secret_of(self._settings.hook.secret, "hook.secret")
         self._new_listener = _listener_class()
         self._running: tuple[CallbackListener, Worker] | None = None
 
@@ -204,16 +204,3 @@ def _checked_wait(wait: float) -> float:
             remedy="Use a number from 0 to 86400.",
         )
     return wait
-
-
-def _secret(settings: Settings) -> str:
-    configured = settings.hook.secret.get_secret_value() if settings.hook.secret else ""
-    if not configured:
-        # Spark redacts option values that contain this word when it prints a plan.
-        return f"secret-{secrets.token_urlsafe(32)}"
-    if not (configured.isascii() and configured.isprintable()) or configured != configured.strip():
-        raise ConfigInvalid(
-            "The setting hook.secret cannot be sent in a header.",
-            remedy="Use printable ASCII characters, without a space at either end.",
-        )
-    return configured

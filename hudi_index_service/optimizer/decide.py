@@ -38,7 +38,6 @@ from hudi_index_service.optimizer.cost.constants import (
     DISTINCT_VALUES_SHARE,
     DRIVER_SCAN_BYTES,
     DRIVER_SLICES,
-    DRIVER_VALUES,
     FAR_FEWER_ROWS,
     FEW_ROWS,
     FEWEST_SLICES,
@@ -367,12 +366,16 @@ class RelationCosts:
             work: Reading the slices with an index, and scanning the others.
         """
         work += Work(rows=work.rows * self.beside)
-        among = [Reader.TASKS]
-        if driver and not self.many_bytes and self.costs.values(work) <= DRIVER_VALUES:
+        among = [Reader.TASKS] if self.costs.readers.tasks else []
+        if driver and not self.many_bytes and not self.is_too_much(work):
             among.insert(0, Reader.DRIVER)
-        if not self.searched:
+        if not self.searched or not among:
             among.append(Reader.SPARK)
         return self.cheapest(work, among)
+
+    def is_too_much(self, work: Work) -> bool:
+        """Whether some work returns more rows than are handed to Spark at once."""
+        return self.costs.values(work) > self.costs.readers.most_values
 
     def settled(self, least: Work, most: Work, likely: Work | None) -> Reader | None:
         """The reader, if no further look-up can change it; else None.

@@ -267,7 +267,8 @@ def test_write_options_need_a_running_hook(tmp_path):
 
 
 def test_missing_package_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "hudi_index_service.hook.listener", raising=False)
+    for module in ("listener", "server"):
+        monkeypatch.delitem(sys.modules, f"hudi_index_service.hook.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
     with pytest.raises(ConfigInvalid, match="needs uvicorn") as raised:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.sql import enable, last_queries
-from hudi_index_service.sql.rule import callback
+from hudi_index_service.sql.rule import answers, callback
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.spark_rule.conftest import rows_of, write_indexed
 from tests.spark_rule.programs import run_program
@@ -57,7 +57,7 @@ def test_decision_that_hangs_costs_its_deadline_and_then_nothing(fresh, spark, h
     fresh.conf.set("spark.hudi.index.decideMillis", "200")
     reasons = [_agrees(fresh, spark, f"id = '{n}'").reason for n in range(5)]
     assert reasons[:3] == ["the index was not asked: no answer within 200 ms"] * 3
-    assert reasons[3:] == ["the index was not asked: it has failed 3 times in a row"] * 2
+    assert reasons[3:] == ["the index was not asked: it has failed, and is tried again later"] * 2
     assert len(calls) == 3
 
 
@@ -107,7 +107,7 @@ def test_rows_in_other_types_are_not_taken(fresh, spark, monkeypatch):
             writer.write_table(rows.cast(schema))
         return sink.getvalue().to_pybytes()
 
-    monkeypatch.setattr(callback, "arrow_stream", long_strings)
+    monkeypatch.setattr(answers, "arrow_stream", long_strings)
     use = _agrees(fresh, spark, "id = '3'")
     assert "LargeUtf8" in use.reason
 
@@ -280,14 +280,14 @@ def test_breaker(fresh):
         arguments.add(each)
     breaker = constructor.newInstance(arguments.toArray())
     assert breaker.allowsCall()
-    assert not breaker.failed()
+    assert not breaker.failed(False)
     assert breaker.allowsCall()
-    assert breaker.failed()
+    assert breaker.failed(False)
     assert not breaker.allowsCall()
     now[0] = 101
     assert breaker.allowsCall()
     assert not breaker.allowsCall(), "one at a time"
-    assert not breaker.failed()
+    assert not breaker.failed(False)
     now[0] = 202
     assert breaker.allowsCall()
     breaker.succeeded()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.relations.keys import candidates_of_keys
 from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan
 from tests.golden.table import Golden
@@ -24,7 +25,7 @@ def orders(golden: Golden, tmp_path: Path):
 def expected(table, column: str, keys: int) -> Candidates | KeepSparkScan:
     """Who reads the rows with some keys."""
     run = table.scan(f"{column} IS NOT NULL", columns=["o_orderkey", "o_custkey"]).planned()
-    return candidates_of_keys(run, 2, column, keys)
+    return candidates_of_keys(run, SessionReaders(2), column, keys)
 
 
 def test_spark_plans_with_all_rows_that_are_possible(orders):

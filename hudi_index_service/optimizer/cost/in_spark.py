@@ -8,7 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from hudi_index_service.optimizer.cost.constants import LOG_ROWS_MS, MIB, ROW_GROUP_BYTES
+from hudi_index_service.optimizer.cost.constants import (
+    DRIVER_BYTES,
+    DRIVER_VALUES,
+    LOG_ROWS_MS,
+    MIB,
+    ROW_GROUP_BYTES,
+    WITHOUT_TASKS,
+)
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
@@ -20,6 +27,29 @@ class Reader(Enum):
     DRIVER = "driver"  #: the service, in the driver, which hands the rows to Spark
     TASKS = "tasks"  #: the service, in Spark tasks
     SPARK = "spark"  #: Spark's own scan
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReaders:
+    """What can read relations for a Spark session.
+
+    Attributes:
+        cores: The number of tasks that Spark runs in parallel.
+        tasks: Whether these can read by index, which takes Python.
+    """
+
+    cores: int
+    tasks: bool = True
+
+    @property
+    def most_values(self) -> int:
+        """Values that are handed to Spark by the driver, or by a process beside it."""
+        return DRIVER_VALUES if self.tasks else DRIVER_VALUES * WITHOUT_TASKS
+
+    @property
+    def most_bytes(self) -> int:
+        """The same in bytes in memory."""
+        return DRIVER_BYTES if self.tasks else DRIVER_BYTES * WITHOUT_TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +86,7 @@ class SparkCosts:
         slices: The number of slices that the service would read.
         tasks: The most tasks that can share them.
         columns: The number of columns handed to Spark.
-        cores: The number of tasks that Spark runs in parallel.
+        readers: What can read for the session.
     """
 
     model: CostModel
@@ -64,14 +94,16 @@ class SparkCosts:
     slices: int
     tasks: int
     columns: int
-    cores: int
+    readers: SessionReaders
 
     @classmethod
-    def of(cls, plan: QueryPlan, model: CostModel, columns: int, cores: int) -> "SparkCosts":
+    def of(
+        cls, plan: QueryPlan, model: CostModel, columns: int, readers: SessionReaders
+    ) -> "SparkCosts":
         """The costs of a plan's relation."""
         slices = [each for each in plan.slices if each.access is not Access.SKIP]
-        spark_ms = _spark_ms(plan, model, cores)
-        return cls(model, spark_ms, len(slices), _most_tasks(slices), columns, cores)
+        spark_ms = _spark_ms(plan, model, readers.cores)
+        return cls(model, spark_ms, len(slices), _most_tasks(slices), columns, readers)
 
     def reading(self, plan: SlicePlan, rows: float) -> Work:
         """The work of reading a slice by index if this many of its rows match."""
@@ -107,7 +139,7 @@ class SparkCosts:
             return work.ms + constants.handing_ms + handing
         # Tasks read each slice twice: to estimate the result, and to return it.
         ms = 2 * work.ms + self.slices * constants.task_slice_ms + handing
-        return constants.tasks_ms + ms / max(1, min(self.cores, self.tasks))
+        return constants.tasks_ms + ms / max(1, min(self.readers.cores, self.tasks))
 
     def _mib(self, plan: SlicePlan) -> float:
         base_file = plan.file_slice.base_file

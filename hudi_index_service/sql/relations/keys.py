@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection
 
 from hudi_index_service.optimizer.cost import CostModel
-from hudi_index_service.optimizer.cost.in_spark import Reader, SparkCosts
+from hudi_index_service.optimizer.cost.in_spark import Reader, SessionReaders, SparkCosts
 from hudi_index_service.optimizer.decide import RelationCosts
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan, base_file_bytes
@@ -24,13 +24,13 @@ from hudi_index_service.wording import counted
 
 
 def candidates_of_keys(
-    run: Execution, cores: int, column: str, keys: int
+    run: Execution, session: SessionReaders, column: str, keys: int
 ) -> Candidates | KeepSparkScan:
     """Who reads the rows that have one of some keys, if the index is worth it.
 
     Args:
         run: The query without the keys, on rows where the column is not NULL.
-        cores: Number of tasks that Spark runs at once.
+        session: What can read for the session.
         column: The column that has to have one of the keys.
         keys: The most keys.
     """
@@ -39,7 +39,7 @@ def candidates_of_keys(
     if reason is not None:
         return reason
     costs = SparkCosts.of(
-        plan, CostModel.of(plan, reader.settings), len(reader.query.output), cores
+        plan, CostModel.of(plan, reader.settings), len(reader.query.output), session
     )
     slices = [each.for_counting() for each in plan.slices]
     indexed = [each for each in slices if each.access is Access.INDEX]

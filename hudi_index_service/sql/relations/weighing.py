@@ -12,7 +12,13 @@ from hudi_index_service.optimizer.cost.constants import (
     SLICES_UNLIKE,
     TOO_HIGH,
 )
-from hudi_index_service.optimizer.cost.in_spark import NOTHING, Reader, SparkCosts, Work
+from hudi_index_service.optimizer.cost.in_spark import (
+    NOTHING,
+    Reader,
+    SessionReaders,
+    SparkCosts,
+    Work,
+)
 from hudi_index_service.optimizer.decide import (
     RelationCosts,
     driver_may_count,
@@ -81,12 +87,12 @@ class Candidates:
         return replace(self, rows=sum(each.most for each in bounds), exact=exact)
 
 
-def candidates(run: Execution, cores: int) -> Candidates | KeepSparkScan:
+def candidates(run: Execution, readers: SessionReaders) -> Candidates | KeepSparkScan:
     """Estimates the matching rows as precisely as needed to choose the reader, if the index serves
     at least half of the table.
 
     Args:
-        cores: Number of tasks that Spark runs at once.
+        readers: What can read for the session.
     """
     plan = run.plan
     reason = _without_use(plan)
@@ -94,7 +100,7 @@ def candidates(run: Execution, cores: int) -> Candidates | KeepSparkScan:
         return reason
     if plan.predicate is not None and matches_most(plan.predicate):
         return KeepSparkScan("a negated pattern matches most of the rows")
-    estimates = _Estimates(run, cores)
+    estimates = _Estimates(run, readers)
     for _ in estimates.refine():
         decision = estimates.decision()
         if decision is not None:
@@ -105,11 +111,11 @@ def candidates(run: Execution, cores: int) -> Candidates | KeepSparkScan:
 class _Estimates:
     """The current estimates of a relation's rows and of the cost of reading them."""
 
-    def __init__(self, run: Execution, cores: int) -> None:
+    def __init__(self, run: Execution, readers: SessionReaders) -> None:
         plan, reader = run.plan, run.reader
         self._run = run
         model = CostModel.of(plan, reader.settings)
-        self._costs = SparkCosts.of(plan, model, len(reader.query.output), cores)
+        self._costs = SparkCosts.of(plan, model, len(reader.query.output), readers)
         # Includes slices that are scanned because many rows match; their entries give the number.
         slices = [each.for_counting() for each in plan.slices]
         self._indexed = [each for each in slices if each.access is Access.INDEX]
@@ -195,6 +201,8 @@ class _Estimates:
         if not self._least.rows and not self._guess:
             return KeepSparkScan("Spark scans the table faster than the index finds rows")
         summary = f"the index finds {rows} of {counted(self._total, 'row')}"
+        if not self._costs.readers.tasks and self._readers.is_too_much(self._least):
+            return KeepSparkScan(f"{summary}, too many to hand to a session without Python")
         return KeepSparkScan(f"{summary}, and Spark scans them faster")
 
     def _accept(self, reader: Reader) -> Candidates:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_name
 from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.predicate.expression import MatchMode
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.sql.full_text.search import WORDS
@@ -88,7 +89,11 @@ class BestRows:
 
 
 def best_rows(
-    table: IndexedTable, request: Request, best: Best, calls: FullTextCalls, cores: int
+    table: IndexedTable,
+    request: Request,
+    best: Best,
+    calls: FullTextCalls,
+    readers: SessionReaders,
 ) -> BestRows | KeepSparkScan:
     """Whether the index finds the best rows of an indexed table.
 
@@ -121,7 +126,7 @@ def best_rows(
     output = pa.schema(list(run.reader.query.output)[: len(request.names)])
     if as_spark_sees(output, request.types) != output:
         return KeepSparkScan("Spark sees its columns in other types")
-    if isinstance(decided := candidates(run, cores), KeepSparkScan):
+    if isinstance(decided := candidates(run, readers), KeepSparkScan):
         return decided
     where = condition if others is None else f"({condition}) AND ({others})"
     serving = serving_indexes(table.indexes(), run.plan)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
+from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.spark_sql import identifier_sql
 from hudi_index_service.read.execution import Execution
@@ -43,6 +44,7 @@ class ByIndex:
         indexes: The names of the indexes that serve.
         key: Restricts the rows further, once the query runs; None if nothing does.
         columns: The columns of the result.
+        most_bytes: Bytes in memory of rows that are handed to Spark at once.
     """
 
     run: Execution
@@ -52,6 +54,7 @@ class ByIndex:
     indexes: tuple[str, ...]
     key: Key | None
     columns: Columns
+    most_bytes: int
 
     @property
     def reader(self) -> str:
@@ -84,7 +87,7 @@ class ByIndex:
         run = replace(self.run, statistics=reading.statistics)
         if self.rows.few:
             table = run.table()
-            if table.nbytes <= DRIVER_BYTES:
+            if table.nbytes <= self.most_bytes:
                 return self.columns.table(table)
             if not self.rows.by_tasks:
                 return KeepSparkScan(LARGE)
@@ -142,29 +145,31 @@ def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Plan
     return Planned(run, where, request.key, columns)
 
 
-def by_index(table: IndexedTable, by: Planned, cores: int) -> ByIndex | KeepSparkScan:
+def by_index(table: IndexedTable, by: Planned, readers: SessionReaders) -> ByIndex | KeepSparkScan:
     """Whether it pays that an index reads a relation.
 
     Args:
-        cores: Number of tasks that Spark runs at once.
+        readers: What can read for the session.
 
     Raises:
         IndexServiceError, OSError: the index cannot be looked up.
     """
     run = by.run
-    rows = _candidates(run, by.key, cores)
+    rows = _candidates(run, by.key, readers)
     if isinstance(rows, KeepSparkScan):
         return replace(rows, where=by.where, instant=run.plan.snapshot.instant)
     served = [each.for_counting() for each in run.plan.slices]
     total = sum(each.total for each in served if each.access is Access.INDEX)
     serving = serving_indexes(table.indexes(), run.plan)
-    return ByIndex(run, rows, total, by.where, serving, by.key, by.columns)
+    return ByIndex(run, rows, total, by.where, serving, by.key, by.columns, readers.most_bytes)
 
 
-def _candidates(run: Execution, key: Key | None, cores: int) -> Candidates | KeepSparkScan:
+def _candidates(
+    run: Execution, key: Key | None, readers: SessionReaders
+) -> Candidates | KeepSparkScan:
     if key is not None:
-        return candidates_of_keys(run, cores, key.column, key.most)
-    rows = candidates(run, cores)
+        return candidates_of_keys(run, readers, key.column, key.most)
+    rows = candidates(run, readers)
     if isinstance(rows, KeepSparkScan) or rows.exact:
         return rows
     if len(run.plan.slices) <= DRIVER_SLICES:

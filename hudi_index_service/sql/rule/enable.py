@@ -16,7 +16,9 @@ from pyspark.java_gateway import ensure_callback_server_started
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
 from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.callback import Callback
+from hudi_index_service.sql.rule.jvm import session_readers
 from hudi_index_service.sql.rule.reader import Read, RelationReader
 from hudi_index_service.sql.rule.statements import SqlStatements
 from hudi_index_service.sql.rule.uses import PlannedQuery, relation_use
@@ -92,9 +94,10 @@ def enabled(
     with _enabling:
         extensions = _extensions(spark, jar)
         context = spark.sparkContext
-        reader = _reader(spark, storage_options, settings)
+        reader = _reader(context, storage_options, settings)
         statements = SqlStatements(storage_options, settings, reader, extensions)
-        callback = Callback(reader, statements)
+        answers = Answers(reader, session_readers(spark))
+        callback = Callback(answers, statements)
         extensions.enable(spark._jsparkSession, callback, _callback_client(context))
     return Enabled(statements, reader, extensions)
 
@@ -120,14 +123,14 @@ def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
 
 
 def _reader(
-    spark: "SparkSession", storage_options: Mapping[str, str] | None, settings: Settings | None
+    context: "SparkContext", storage_options: Mapping[str, str] | None, settings: Settings | None
 ) -> RelationReader:
     """The reader with these arguments: sessions of one Spark context share its open files."""
-    readers = _readers.setdefault(spark.sparkContext, [])
+    readers = _readers.setdefault(context, [])
     for each in readers:
         if each.has(storage_options, settings):
             return each
-    readers.append(RelationReader(spark, storage_options, settings))
+    readers.append(RelationReader(storage_options, settings))
     return readers[-1]
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.statistics import ReadStatistics
@@ -27,7 +28,7 @@ from hudi_index_service.sql.rule.undecided import AWAITED, Undecided, undecided
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 log = logging.getLogger(__name__)
 
@@ -76,18 +77,21 @@ class RelationReader:
     """Answers the requests of queries, and keeps their tables open. Sessions of one Spark context
     that were enabled with the same arguments share it.
 
-    Args: as for `enable`.
+    Args:
+        storage_options, settings: As for `enable`.
+        allowed: Returns a table's base path as it is to be opened, or raises an error of the
+            service. By default, all tables are read.
     """
 
     def __init__(
         self,
-        spark: "SparkSession",
         storage_options: Mapping[str, str] | None,
         settings: Settings | None,
+        allowed: Callable[[str], str] = str,
     ) -> None:
-        self._cores = int(spark.sparkContext.defaultParallelism)
         self._storage_options = storage_options
         self._settings = settings
+        self._allowed = allowed
         self._tables: dict[str, IndexedTable] = {}
         self._kept: OrderedDict[str, tuple[Kept, float]] = OrderedDict()
         self._reads: OrderedDict[int, Read] = OrderedDict()
@@ -100,35 +104,42 @@ class RelationReader:
         """Whether it was made with these arguments."""
         return (self._storage_options, self._settings) == (storage_options, settings)
 
-    def decide(self, text: str) -> Decided | Undecided:
+    def decide(self, text: str, readers: SessionReaders) -> Decided | Undecided:
         """Who reads the rows of a request, or counts them. Looks into the index and reads no row.
+
+        Args:
+            readers: What can read for the session.
 
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
-        decided = self._decision(text)
+        decided = self._decision(text, readers)
         if isinstance(decided, KeepSparkScan) and AWAITED in text:
             return self._undecided(text) or decided
         return decided
 
-    def rows(self, session: Any, text: str, use: int) -> "pa.Table | DataFrame | KeepSparkScan":
+    def rows(
+        self, session: Any, text: str, use: int | None, readers: SessionReaders
+    ) -> "pa.Table | DataFrame | KeepSparkScan":
         """The rows of a request: a table of few, a DataFrame whose tasks read many.
 
         Args:
-            session: The JVM's session, by whose settings tasks read.
-            use: The number of the relation's use.
+            session: The JVM's session, by whose settings tasks read; not used if none can.
+            use: The number of the relation's use, by which `read` finds what was read; None if
+                nobody asks.
+            readers: What can read for the session.
 
         Raises:
             IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
                 cannot be read.
         """
-        decided: Decided = self._fresh(text) or self._decision(text)
+        decided: Decided = self._fresh(text) or self._decision(text, readers)
         if isinstance(decided, KeepSparkScan):
             return decided
-        reading = Reading(observed=self._observed.get(use))
+        reading = Reading(observed=None if use is None else self._observed.get(use))
         started = perf_counter()
         rows = decided.read(session, reading)
-        if not isinstance(rows, KeepSparkScan):
+        if use is not None and not isinstance(rows, KeepSparkScan):
             in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
             if in_driver and reading.observed is not None:
                 reading.observed.read_here(reading.statistics, perf_counter() - started)
@@ -151,8 +162,11 @@ class RelationReader:
             for each in observed:
                 del self._observed[each]
 
-    def explained(self, text: str) -> "Explained | None":
+    def explained(self, text: str, readers: SessionReaders) -> "Explained | None":
         """How a request would be read by index, even if Spark reads; None if no index can.
+
+        Args:
+            readers: What can read for the session.
 
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
@@ -160,7 +174,7 @@ class RelationReader:
         request = read_request(text)
         if isinstance(request, str):
             return None
-        by = self._planned(request)
+        by = self._planned(request, readers)
         if isinstance(by, KeepSparkScan):
             return None
         plan = with_index_estimates(by.run.plan, by.run.reader)
@@ -179,11 +193,11 @@ class RelationReader:
         for table in tables.values():
             table.close()
 
-    def _decision(self, text: str) -> Decided:
+    def _decision(self, text: str, readers: SessionReaders) -> Decided:
         request = read_request(text)
         if isinstance(request, str):
             return KeepSparkScan(request)
-        decided = self._decided(request)
+        decided = self._decided(request, readers)
         log.info(
             "%s is read by %s: %s.",
             request.uri,
@@ -200,13 +214,13 @@ class RelationReader:
             return None
         return undecided(self._table(request.uri), request)
 
-    def _decided(self, request: Request) -> Decided:
-        by = self._planned(request)
+    def _decided(self, request: Request, readers: SessionReaders) -> Decided:
+        by = self._planned(request, readers)
         if isinstance(by, Planned):
-            return by_index(self._table(request.uri), by, self._cores)
+            return by_index(self._table(request.uri), by, readers)
         return by
 
-    def _planned(self, request: Request) -> Decided | Planned:
+    def _planned(self, request: Request, readers: SessionReaders) -> Decided | Planned:
         """How an index reads the relation, where it is still to decide whether that pays; elsewhere
         the decision."""
         table = self._table(request.uri)
@@ -215,10 +229,11 @@ class RelationReader:
         if request.counts is not None:
             return by_counting(table, request, request.counts)
         if request.best is not None:
-            return best_rows(table, request, request.best, self.calls, self._cores)
+            return best_rows(table, request, request.best, self.calls, readers)
         return planned(table, request, self.calls)
 
-    def _table(self, uri: str) -> IndexedTable:
+    def _table(self, path: str) -> IndexedTable:
+        uri = self._allowed(path)
         with self._lock:
             table = self._tables.get(uri)
             if table is None:

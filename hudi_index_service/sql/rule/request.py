@@ -8,7 +8,8 @@ from hudi_index_service.errors import SparkUnsupported
 from hudi_index_service.read.planner import QueryType
 from hudi_index_service.sql.relations.snapshot import snapshot_query
 
-_VERSION = 1
+VERSION = 1
+"""That of requests, which the jar and this package have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,9 @@ def read_request(text: str) -> Request | str:
         SparkUnsupported: it comes from the jar of another release.
     """
     fields = json.loads(text)
-    if fields["version"] != _VERSION:
+    if fields["version"] != VERSION:
         raise SparkUnsupported(
-            f"The session's jar asks in version {fields['version']}, not {_VERSION}.",
+            f"The session's jar asks in version {fields['version']}, not {VERSION}.",
             remedy="Install hudi-index-spark and hudi-index-service of one release.",
         )
     query = snapshot_query(fields["options"])

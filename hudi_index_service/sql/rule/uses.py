@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.jvm import session_readers
 from hudi_index_service.sql.rule.reader import Read, RelationReader
 
 if TYPE_CHECKING:
@@ -56,7 +57,12 @@ class PlannedQuery:
 
     def _explained(self, use: dict[str, Any]) -> RelationUse:
         relation = relation_use(use, self._reader.read)
-        by = self._reader.explained(json.dumps(use["request"])) if "request" in use else None
+        readers = session_readers(self._frame.sparkSession)
+        by = (
+            self._reader.explained(json.dumps(use["request"]), readers)
+            if "request" in use
+            else None
+        )
         if by is None:
             return relation
         return replace(relation, plan=by.plan, where=relation.where or by.where, indexes=by.indexes)

@@ -6,7 +6,13 @@ import pytest
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost import Constants, CostModel
-from hudi_index_service.optimizer.cost.in_spark import NOTHING, Reader, SparkCosts, Work
+from hudi_index_service.optimizer.cost.in_spark import (
+    NOTHING,
+    Reader,
+    SessionReaders,
+    SparkCosts,
+    Work,
+)
 from hudi_index_service.optimizer.decide import RelationCosts
 from hudi_index_service.optimizer.plan import CostContext, QueryPlan
 from tests.optimizer.tables import PaperTable
@@ -20,7 +26,7 @@ ALL_READERS = tuple(Reader)
 def costs(plan: QueryPlan, cores: int = 2, **constants: float) -> SparkCosts:
     plan = replace(plan, surroundings=CostContext(share=0.5))
     model = replace(CostModel.of(plan, Settings()), constants=Constants(**constants))
-    return SparkCosts.of(plan, model, 2, cores)
+    return SparkCosts.of(plan, model, 2, SessionReaders(cores))
 
 
 def reader(rows: int, cores: int = 2, **constants: float) -> Reader:

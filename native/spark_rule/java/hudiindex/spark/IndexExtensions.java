@@ -9,16 +9,19 @@ import hudiindex.spark.fulltext.Binding;
 import hudiindex.spark.fulltext.FullTextFunctions;
 import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.FullText;
+import hudiindex.spark.source.HttpSource;
 import hudiindex.spark.source.PythonSource;
 import hudiindex.spark.source.Source;
 import hudiindex.spark.source.Statements;
 import hudiindex.spark.statements.IndexParser;
 import java.util.Collections;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -28,6 +31,8 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import py4j.Py4JPythonClient;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -38,12 +43,18 @@ import scala.runtime.BoxedUnit;
  * into sessions that already run. Sessions that start with it also take index statements.
  */
 public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  private static final Logger LOG = LoggerFactory.getLogger(IndexExtensions.class);
+
   /** Who answers the sessions for which `enable` was called. */
   private static final Map<SparkSession, Answers> BY_SESSION =
       Collections.synchronizedMap(new WeakHashMap<>());
 
-  /** Who answers all others: whoever was enabled last; null until `enable`. */
+  /** Who answers all others: whoever was enabled last; null until `enable`. Then a daemon may. */
   private static volatile Answers latest;
+
+  /** The daemons of Spark contexts without `enable`, whose settings name one. */
+  private static final Map<SparkContext, Optional<Answers>> DAEMONS =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   /** The registries that hold rule and parser; each Spark context's sessions share one. */
   private static final Set<SparkSessionExtensions> EXTENDED =
@@ -124,7 +135,29 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
 
   private static <T> T from(SparkSession session, Function<Answers, T> part) {
     Answers answers = BY_SESSION.getOrDefault(session, latest);
+    if (answers == null) {
+      answers = DAEMONS.computeIfAbsent(session.sparkContext(), IndexExtensions::daemon).orElse(null);
+    }
     return answers == null ? null : part.apply(answers);
+  }
+
+  /** The daemon that a context's settings name, which are those of its start. */
+  private static Optional<Answers> daemon(SparkContext context) {
+    String address = context.conf().get(IndexSettings.ADDRESS, "").strip();
+    if (address.isEmpty()) {
+      return Optional.empty();
+    }
+    try {
+      String token = context.conf().get(IndexSettings.TOKEN, "");
+      return Optional.of(
+          Answers.of(new HttpSource(address, token, context.defaultParallelism())));
+    } catch (IllegalArgumentException error) {
+      LOG.warn(
+          "INDEX_NOT_ASKED: Spark scans: {}. Start the session with the settings that hudi-index"
+              + " answer prints.",
+          error.getMessage());
+      return Optional.empty();
+    }
   }
 
   private static Binding binding(SparkSession session) {
@@ -152,7 +185,8 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** Who answers a session's questions. */
   private record Answers(Decisions decisions, FullText fullText, Statements statements) {
     static Answers of(Source source) {
-      return new Answers(new Decisions(source), new FullText(source), new Statements(source));
+      Statements statements = source.takesStatements() ? new Statements(source) : null;
+      return new Answers(new Decisions(source), new FullText(source), statements);
     }
   }
 }

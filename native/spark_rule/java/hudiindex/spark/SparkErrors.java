@@ -27,7 +27,13 @@ public final class SparkErrors {
           ? inSyntax(failed.code(), failed.getMessage(), failed.remedy())
           : analysis(failed.code(), failed.getMessage(), failed.remedy());
     }
-    if (error instanceof SourceFailed || error instanceof Py4JException) {
+    if (error instanceof SourceFailed failed) {
+      return analysis(
+          failed.code(),
+          "The index service has failed: " + failed.getMessage() + ".",
+          failed.remedy());
+    }
+    if (error instanceof Py4JException) {
       return analysis(
           "INDEX_NOT_ANSWERING",
           "The index service has failed: " + error.getMessage() + ".",
@@ -45,7 +51,8 @@ public final class SparkErrors {
     return analysis(
         "INDEX_NOT_ENABLED",
         "The index service is not enabled yet, which " + task + ".",
-        "Call hudi_index_service.sql.enable(spark) first.");
+        "Call hudi_index_service.sql.enable(spark) first; without Python, use hudi-index on the"
+            + " command line.");
   }
 
   /** A result that is none of the statement as it was parsed. */

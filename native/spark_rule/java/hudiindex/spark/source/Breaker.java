@@ -38,10 +38,15 @@ public final class Breaker {
     inARow = 0;
   }
 
-  /** It has not. Returns whether this failure is the one after which calls stop. */
-  public synchronized boolean failed() {
-    inARow++;
+  /**
+   * It has not. Returns whether this failure is the one after which calls stop.
+   *
+   * @param lasting whether the next call would fail, too, so that calls stop at once
+   */
+  public synchronized boolean failed(boolean lasting) {
+    boolean stopped = inARow >= failures;
+    inARow = lasting ? failures : inARow + 1;
     nextTry = clock.getAsLong() + pauseNanos;
-    return inARow == failures;
+    return !stopped && inARow >= failures;
   }
 }

@@ -88,19 +88,20 @@ public final class Decisions {
 
   private <T> T call(long millis, Callable<T> call) throws SourceFailed, InterruptedException {
     if (!breaker.allowsCall()) {
-      throw new SourceFailed("it has failed " + FAILURES + " times in a row");
+      throw new SourceFailed("it has failed, and is tried again later");
     }
     try {
       T answer = deadline.within(millis, call);
       breaker.succeeded();
       return answer;
     } catch (SourceFailed error) {
-      if (breaker.failed()) {
+      if (breaker.failed(error.isLasting())) {
         LOG.warn(
-            "INDEX_NOT_ANSWERING: Spark scans, since the index fails: {}. It is tried again every"
-                + " {} s. See Python's log, or set spark.hudi.index.enabled=false.",
-            error.getMessage(),
-            TimeUnit.NANOSECONDS.toSeconds(PAUSE_NANOS));
+            "{}: Spark scans, since the index fails: {}. It is tried again every {} s. {}",
+            error.code(),
+            error.getMessage().replaceAll("\\.$", ""),
+            TimeUnit.NANOSECONDS.toSeconds(PAUSE_NANOS),
+            error.remedy());
       } else {
         LOG.debug("The index has failed", error);
       }

@@ -1,7 +1,6 @@
 package hudiindex.spark.source;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import hudiindex.spark.Json;
 import hudiindex.spark.Scala;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -47,7 +46,7 @@ public final class PythonSource implements Source {
   @Override
   public String decide(String request) throws SourceFailed {
     String answer = (String) python.apply("decide", request);
-    failure(Json.read(answer));
+    Answer.ofRelation(answer);
     return answer;
   }
 
@@ -60,12 +59,7 @@ public final class PythonSource implements Source {
     if (answer instanceof Dataset<?> frame) {
       return new Rows.ByTasks(withRows(frame));
     }
-    JsonNode response = Json.read((String) answer);
-    failure(response);
-    if (response.has("cancelled")) {
-      return new Rows.Cancelled(response.get("cancelled").asText());
-    }
-    return new Rows.BySpark(response.path("reason").asText());
+    return Answer.withoutRows((String) answer);
   }
 
   @Override
@@ -115,26 +109,11 @@ public final class PythonSource implements Source {
     return (Dataset<Row>) frame;
   }
 
-  private static void failure(JsonNode answer) throws SourceFailed {
-    if (answer.has("failed")) {
-      throw new SourceFailed(answer.get("failed").asText());
-    }
-  }
-
   /** What Python says of a statement, if that is no error. */
   private static JsonNode answered(Object answer) throws Exception {
     if (answer instanceof Exception error) {
       throw error;
     }
-    JsonNode response = Json.read((String) answer);
-    failure(response);
-    if (response.has("error")) {
-      throw new StatementFailed(
-          response.get("error").asText(),
-          response.path("message").asText(),
-          response.path("remedy").asText(),
-          response.path("syntax").asBoolean());
-    }
-    return response;
+    return Answer.ofStatement((String) answer);
   }
 }

@@ -31,7 +31,7 @@ public record Request(
     Optional<Counts> counts,
     Optional<Best> best,
     String text) {
-  private static final int VERSION = 1;
+  static final int VERSION = 1;
 
   /**
    * A column's name, and its type as Spark writes it in JSON.

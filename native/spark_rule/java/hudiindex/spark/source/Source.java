@@ -58,6 +58,11 @@ public interface Source {
   /** A bound call on a text, as an expression that Spark's tasks can run. */
   Expression evaluated(String call, Expression text) throws Exception;
 
+  /** Whether it takes index statements; otherwise they are left to Hudi and Spark. */
+  default boolean takesStatements() {
+    return true;
+  }
+
   /** Called by a thread that has made calls, and makes no more. */
   default void leave() {}
 }

@@ -1,0 +1,202 @@
+"""A small HTTP server that answers only requests with a secret, and whose clients cannot use up the
+process's files. Needs the extra ``hook`` (starlette, uvicorn)."""
+
+import hmac
+import logging
+import os
+import socket
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from math import ceil
+from threading import Thread
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError, Remedy
+from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
+from hudi_index_service.wording import reason
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 32 * 2**20
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EVERY_ADDRESS = ("0.0.0.0", "::", "")
+
+
+class SecretServer:
+    """Listens from construction to `close`; from `start` on, a thread answers requests.
+
+    Args:
+        routes: What is answered. Handlers call `has_secret` first, then `body`.
+        header: The name of the header with the secret.
+        value: Its required value.
+        section: The section of the settings with ``host`` and ``port``, for messages.
+        refused: Makes the error for a request that is not answered.
+        host: Address to bind; port 0 takes a free one.
+        shutdown_seconds: Time for requests in progress when it is closed.
+        max_body_bytes: Maximum length of a body.
+        max_connections: Maximum number of open connections; lowered if this would not leave most
+            of the process's files to its work.
+        request_seconds: Time within which a whole request must arrive.
+
+    Raises:
+        ConfigInvalid: the address cannot be bound.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        header: str,
+        value: str,
+        *,
+        section: str,
+        refused: Callable[[str], IndexServiceError],
+        host: str,
+        port: int,
+        shutdown_seconds: float,
+        max_body_bytes: int,
+        max_connections: int,
+        request_seconds: float,
+    ) -> None:
+        self._header, self._value = header, value.encode()
+        self._refused = refused
+        self._max_body_bytes = max_body_bytes
+        self._socket = _bind(host, port, section)
+        self.url = _url(host, self._socket.getsockname()[1])
+        if host not in _LOOPBACK:
+            log.warning("%s is open to the network, and the secret travels unencrypted.", self.url)
+        app = Starlette(
+            routes=routes,
+            exception_handlers={
+                HTTPException: self._http_error,
+                ClientDisconnect: self._disconnected,
+            },
+        )
+        most = connections_allowed(max_connections)
+        self._refusals = Refusals()
+        self.connections = Connections(
+            most=most, request_seconds=request_seconds, refusals=self._refusals
+        )
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                loop="asyncio",  # whatever else is installed
+                http=self.connections.protocol(),
+                backlog=most,  # as many are accepted before any of them is processed
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                # For clients that never finish their request.
+                timeout_graceful_shutdown=ceil(shutdown_seconds),
+            )
+        )
+        self._thread = Thread(target=self._serve, name="hudi-index-listener", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread that answers requests."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answers the requests in progress, stops listening, and joins the thread."""
+        self._server.should_exit = True
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._refusals.close()
+        self._socket.close()
+
+    def grant(self, seconds: float) -> None:
+        """Gives a request in progress this many seconds, even while the server closes."""
+        shutdown = self._server.config.timeout_graceful_shutdown or 0
+        self._server.config.timeout_graceful_shutdown = max(shutdown, ceil(seconds))
+
+    def has_secret(self, request: Request) -> bool:
+        """Whether a request carries the secret. Takes the same time for every wrong one."""
+        return hmac.compare_digest(request.headers.get(self._header, "").encode(), self._value)
+
+    def without_secret(self) -> Response:
+        """The answer to a request without it."""
+        refusal = self._refused(f"The header {self._header} is missing or wrong.")
+        return self.refuse_any_client(HTTPStatus.UNAUTHORIZED, refusal)
+
+    async def body(self, request: Request) -> bytes | None:
+        """The body; None if it is too long, with the rest unread."""
+        content_length = request.headers.get("content-length", "0")
+        if int(content_length) > self._max_body_bytes:
+            return None
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > self._max_body_bytes:
+                return None
+        return bytes(body)
+
+    def refuse_any_client(
+        self, status: HTTPStatus, error: IndexServiceError, *, log_text: object = None
+    ) -> Response:
+        """The answer to a request that any client can send repeatedly.
+
+        Args:
+            log_text: Logged instead of an error that contains text from the client.
+        """
+        self._refusals.report(f"Request refused ({status:d}): {log_text or error}")
+        return JSONResponse(report(error), status)
+
+    def _serve(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    async def _http_error(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        refusal = self._refused(f"There is no answer to this {request.method}: {error.detail}.")
+        return self.refuse_any_client(
+            HTTPStatus(error.status_code), refusal, log_text=f"{error.detail}."
+        )
+
+    async def _disconnected(self, request: Request, error: Exception) -> Response:
+        # No client reads the answer; the refusal is for the log.
+        refusal = self._refused("The connection ended before the body did.")
+        return self.refuse_any_client(HTTPStatus.BAD_REQUEST, refusal)
+
+
+def refusal(status: HTTPStatus, error: IndexServiceError) -> JSONResponse:
+    """The answer to a request with the secret that is refused all the same, which is logged."""
+    log.warning("Request refused (%d): %s", status, error)
+    return JSONResponse(report(error), status)
+
+
+def report(error: IndexServiceError) -> dict[str, str]:
+    """An error in JSON."""
+    return {"code": error.code, "message": error.message, "remedy": error.remedy}
+
+
+def _bind(host: str, port: int, section: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        free = "a free address of this machine; port 0 takes a free one."
+        raise ConfigInvalid(
+            f"This process cannot listen on {host}:{port}: {_cause(error)}.",
+            remedy=Remedy(
+                f"Set {section}.host and {section}.port to {free}",
+                command=f"Give --host and --port {free}",
+            ),
+        ) from error
+
+
+def _cause(error: OSError | OverflowError) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)  # to which Python adds the address
+    return reason(error)
+
+
+def _url(host: str, port: int) -> str:
+    name = socket.gethostname() if host in _EVERY_ADDRESS else host
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}"

@@ -1,0 +1,2 @@
+"""Spark sessions without Python ask a daemon by HTTP what others ask the Python process of their
+driver."""

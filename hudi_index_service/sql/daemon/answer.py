@@ -1,0 +1,97 @@
+"""`hudi-index answer`: answers Spark sessions without Python until it is stopped."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from hudi_index_service import config
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.secret import is_set, kept_in_file, secret_of
+from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.rule.reader import RelationReader
+
+if TYPE_CHECKING:
+    from hudi_index_service.sql.daemon.listener import SessionListener
+
+EXTENSIONS = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension,hudiindex.spark.IndexExtensions"
+ADDRESS = "spark.hudi.index.address"
+TOKEN = "spark.hudi.index.token"
+
+
+def answer(
+    folders: Iterable[str | Path],
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Answers Spark sessions until SIGTERM or SIGINT. Must be called from the main thread.
+
+    Args:
+        folders: The tables that sessions may read by index: their base paths, or folders above.
+        host, port: Override the settings ``answer.host`` and ``answer.port``.
+        storage_options: As for `open_table`, for all tables.
+        say: Receives the lines that explain how to start a session. They never contain the token:
+            it is the setting ``answer.token``, or else a random one, which is in a file below the
+            state folder while this runs, readable only by this user.
+
+    Raises:
+        ConfigInvalid: a wrong argument or setting, the address cannot be bound, the extra ``hook``
+            is not installed, or the file for a random token cannot be written.
+        StorageUnsupported: a folder on unsupported storage.
+    """
+    settings = settings if settings is not None else config.settings()
+    allowed = AllowedFolders(folders)
+    token = secret_of(settings.answer.token, "answer.token")
+    reader = RelationReader(storage_options, settings, allowed.checked)
+    listener = _listener_class()(
+        reader,
+        token,
+        settings.hook,
+        host=settings.answer.host if host is None else host,
+        port=settings.answer.port if port is None else port,
+    )
+    try:
+        with stopped_by_signals() as stop, _instructions(listener.url, token, settings) as lines:
+            listener.start()
+            say(f"Answering for the tables in {allowed}. Start Spark sessions with these settings:")
+            for line in lines:
+                say(line)
+            stop.wait()
+    finally:
+        listener.close()
+        reader.close()
+
+
+@contextmanager
+def _instructions(url: str, token: str, settings: Settings) -> Iterator[list[str]]:
+    """The session's settings without the token, since printed lines end up in system journals. A
+    token made for this run is in a file, with the other settings, while the context lasts."""
+    lines = [f"spark.sql.extensions={EXTENSIONS}", f"{ADDRESS}={url}"]
+    if is_set(settings.answer.token):
+        yield [*lines, f"{TOKEN}=<the setting answer.token>"]
+        return
+    path = settings.state_folder / "answer" / f"{urlsplit(url).port}.properties"
+    with kept_in_file(path, [*lines, f"{TOKEN}={token}"], "HUDI_INDEX_ANSWER__TOKEN"):
+        yield [
+            *lines,
+            f"{TOKEN}=<in {path}>",
+            f"All of them, with the token of this run, are in {path}; only this user can read it.",
+        ]
+
+
+def _listener_class() -> "type[SessionListener]":
+    try:
+        from hudi_index_service.sql.daemon.listener import SessionListener
+    except ModuleNotFoundError as error:
+        raise ConfigInvalid(
+            f"The daemon needs {error.name}, which is not installed.",
+            remedy="Install it: pip install 'hudi-index-service[spark,hook]'.",
+        ) from error
+    return SessionListener

@@ -1,0 +1,125 @@
+"""The HTTP server for Spark sessions without Python: `HttpSource.java` is its client.
+
+Needs the extra ``hook`` (starlette, uvicorn). Each question is a POST to ``/v<version>/<question>``
+with a JSON body:
+
+- ``decide`` and ``rows``, with a request and, in the query string, ``cores``: the number of tasks
+  that Spark runs at once. Rows are a stream in Arrow's format.
+- ``bind``, with a full-text call.
+
+Answers with the status 200 are those that Python gives by py4j (`Answers`). Other statuses come
+with the error's code, message and remedy in JSON: 4xx if asking again is of no use.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hudi_index_service.config import HookSettings
+from hudi_index_service.errors import IndexServiceError, RequestRefused
+from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.sql.rule.answers import Answers
+from hudi_index_service.sql.rule.reader import RelationReader
+from hudi_index_service.sql.rule.request import VERSION
+
+log = logging.getLogger(__name__)
+
+HEADER = "Authorization"
+ARROW = "application/vnd.apache.arrow.stream"
+
+_SHUTDOWN_SECONDS = 5.0
+
+
+class SessionListener:
+    """Listens for the questions of Spark sessions, as `SecretServer` does.
+
+    Args:
+        reader: Answers them.
+        token: What sessions have to send.
+        limits: Of connections.
+        host, port: The address; port 0 takes a free one.
+
+    Raises:
+        ConfigInvalid: the address cannot be bound.
+    """
+
+    def __init__(
+        self, reader: RelationReader, token: str, limits: HookSettings, *, host: str, port: int
+    ) -> None:
+        self._reader = reader
+        self._server = SecretServer(
+            [Route("/v{version:int}/{question}", self._answered, methods=["POST"])],
+            HEADER,
+            f"Bearer {token}",
+            section="answer",
+            refused=RequestRefused,
+            host=host,
+            port=port,
+            shutdown_seconds=_SHUTDOWN_SECONDS,
+            max_body_bytes=MAX_BODY_BYTES,
+            max_connections=limits.max_connections,
+            request_seconds=limits.request_seconds,
+        )
+        self.url = self._server.url
+        self.start, self.close = self._server.start, self._server.close
+
+    async def _answered(self, request: Request) -> Response:
+        if not self._server.has_secret(request):
+            return self._server.without_secret()
+        try:
+            answer = self._question(request)
+            body = await self._server.body(request)
+            if body is None:
+                error = RequestRefused(f"The body is longer than {MAX_BODY_BYTES} bytes.")
+                return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
+            text = _json_object(body)
+        except RequestRefused as error:
+            return refusal(HTTPStatus.BAD_REQUEST, error)
+        try:
+            given = await run_in_threadpool(answer, text)
+        except Exception as error:  # of this program: sessions that wait need an answer
+            log.exception("A session gets no answer.")
+            failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
+            return JSONResponse(report(failure), HTTPStatus.INTERNAL_SERVER_ERROR)
+        media_type = ARROW if isinstance(given, bytes) else "application/json"
+        return Response(given, media_type=media_type)
+
+    def _question(self, request: Request) -> Callable[[str], Any]:
+        """What answers a request's body. Raises RequestRefused if nothing does."""
+        version, question = request.path_params["version"], request.path_params["question"]
+        if version != VERSION:
+            raise RequestRefused(
+                f"The session's jar asks in version {version}, and this daemon answers version "
+                f"{VERSION}.",
+                remedy="Install hudi-index-spark and hudi-index-service of one release.",
+            )
+        cores = request.query_params.get("cores", "1")
+        if not (cores.isascii() and cores.isdigit() and 0 < int(cores[:9]) == int(cores)):
+            raise RequestRefused("The number of cores is not a positive number.")
+        answers = Answers(self._reader, SessionReaders(int(cores), tasks=False))
+        known: dict[str, Callable[[str], Any]] = {
+            "decide": answers.decision,
+            "rows": answers.rows,
+            "bind": answers.bound,
+        }
+        if question not in known:
+            raise RequestRefused(f"There is no question {question[:50]!r}.")
+        return known[question]
+
+
+def _json_object(body: bytes) -> str:
+    try:
+        text = body.decode()
+        if isinstance(json.loads(text), dict):
+            return text
+    except (ValueError, RecursionError):
+        pass
+    raise RequestRefused("The body is no JSON object.")

@@ -1,0 +1,143 @@
+"""Answers to what Spark asks about the relations of its queries, however it asks."""
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.sql.relations.weighing import KeepSparkScan
+from hudi_index_service.sql.remedies import remedies_in_sql
+from hudi_index_service.sql.rule.errors import ERRORS, error_answer
+from hudi_index_service.sql.rule.undecided import Undecided
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from hudi_index_service.sql.rule.reader import RelationReader
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_FAILURES = (IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError)
+"""What a table or its index may cause; Spark's own reader answers, or reports the error."""
+
+_CANCELLED = re.compile(r"Job \d+ cancelled.*")
+
+
+class Answers:
+    """What a session of Spark is told about its queries, in the texts that `Source.java` describes.
+    Errors that a table or its index may cause are answers, too.
+
+    Args:
+        reader: Answers in Python's terms.
+        readers: What can read for the session.
+    """
+
+    def __init__(self, reader: "RelationReader", readers: SessionReaders) -> None:
+        self._reader = reader
+        self._readers = readers
+
+    def decision(self, request: str) -> str:
+        """Who reads the rows of a request: `Decision.java` in JSON."""
+        return _or_spark(lambda: self._decision(request))
+
+    def rows(
+        self, request: str, session: Any = None, use: int | None = None
+    ) -> "bytes | str | DataFrame":
+        """The rows of a request: a stream in Arrow's format, or a DataFrame whose tasks read them;
+        or JSON with `reason`, why Spark has to scan, or with `cancelled`.
+
+        Args:
+            session, use: As for `RelationReader.rows`.
+        """
+        return _or_spark(lambda: self._rows(request, session, use))
+
+    def bound(self, call: str) -> Any:
+        """What a full-text call means in JSON, or an error (`error_answer`)."""
+        return _or_error(lambda: json.dumps(self._reader.calls.bound(call)))
+
+    def function(self, call: str) -> Any:
+        """The JVM's object of a function that evaluates a bound call, or an error."""
+        return _or_error(lambda: self._reader.calls.function(json.loads(call)))
+
+    def _decision(self, request: str) -> str:
+        decided = self._reader.decide(request, self._readers)
+        if isinstance(decided, KeepSparkScan):
+            return json.dumps({"reader": "spark", **asdict(decided)})
+        if isinstance(decided, Undecided):
+            return json.dumps({"reader": "undecided", **asdict(decided)})
+        answer = {
+            "reader": decided.reader,
+            "reason": decided.reason,
+            "rows": decided.expected,
+            "total": decided.total,
+            "indexes": decided.indexes,
+            "where": decided.where,
+            "instant": decided.run.plan.snapshot.instant,
+        }
+        return json.dumps(answer)
+
+    def _rows(self, request: str, session: Any, use: int | None) -> "bytes | str | DataFrame":
+        rows = self._reader.rows(session, request, use, self._readers)
+        if isinstance(rows, KeepSparkScan):
+            return json.dumps({"reason": rows.reason})
+        return arrow_stream(rows) if isinstance(rows, pa.Table) else rows
+
+
+def _or_spark(answer: Callable[[], T]) -> T | str:
+    """The answer about a relation; Spark's own reader, if the table or its index cause an error."""
+    try:
+        return answer()
+    except _FAILURES as error:
+        if cancelled := _cancelled_job(error):
+            return json.dumps({"cancelled": cancelled})
+        log.info("Spark reads: %s", _without_literals(error))
+        return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
+
+
+def _or_error(answer: Callable[[], Any]) -> Any:
+    """The answer about a full-text call; an error ends the query, which has no answer without."""
+    try:
+        with remedies_in_sql():
+            return answer()
+    except ERRORS as error:
+        return error_answer(error)
+
+
+def arrow_stream(rows: pa.Table) -> bytes:
+    """Rows in Arrow's format, in the types that Spark has for them."""
+    schema = to_arrow_schema(from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(rows.cast(schema))
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
+
+
+def _cancelled_job(error: BaseException | None) -> str | None:
+    """What Spark says of a job that was cancelled, if that is the reason for an error."""
+    while error is not None:
+        if match := _CANCELLED.search(str(error)):
+            return match[0]
+        error = error.__cause__
+    return None
+
+
+def _in_one_line(error: BaseException) -> str:
+    text = error.message if isinstance(error, IndexServiceError) else str(error)
+    return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _without_literals(error: BaseException) -> str:
+    """The error's code or class: its message may contain search literals."""
+    return error.code if isinstance(error, IndexServiceError) else type(error).__name__

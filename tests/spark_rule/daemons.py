@@ -1,0 +1,103 @@
+"""Daemons in the tests' own process, and sessions that ask them as those without Python do."""
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from hudi_index_service.config import HookSettings
+from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.daemon.listener import SessionListener
+from hudi_index_service.sql.rule.enable import enabled
+from hudi_index_service.sql.rule.reader import RelationReader
+from hudi_index_service.sql.rule.request import VERSION
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOKEN = "the token"
+
+
+@contextmanager
+def daemon(*folders: Path, port: int = 0) -> Iterator[SessionListener]:
+    """A daemon that may read the tables in some folders, closed at the end of the context."""
+    reader = RelationReader(None, None, AllowedFolders(folders).checked)
+    limits = HookSettings(request_seconds=60)
+    listener = SessionListener(reader, TOKEN, limits, host="127.0.0.1", port=port)
+    listener.start()
+    try:
+        yield listener
+    finally:
+        listener.close()
+        reader.close()
+
+
+def asks(session: "SparkSession", address: str, token: str = TOKEN) -> "SparkSession":
+    """A session, which now asks a daemon. Call `enable` for another one before the test ends: it
+    answers for sessions of no source of their own."""
+    extensions: Any = enabled(session, None, None)._extensions
+    jvm: Any = session._jvm
+    loader = session._jsparkSession.sharedState().jarClassLoader()
+    [constructor] = loader.loadClass("hudiindex.spark.source.HttpSource").getConstructors()
+    arguments = jvm.java.util.ArrayList()
+    for each in (address, token, 2):
+        arguments.add(each)
+    extensions.enable(session._jsparkSession, constructor.newInstance(arguments.toArray()))
+    return session
+
+
+def post(
+    url: str, question: str, body: str, token: str = TOKEN, version: int = VERSION
+) -> tuple[int, bytes]:
+    """The status and the body of an answer."""
+    request = urllib.request.Request(
+        f"{url}/v{version}/{question}",
+        data=body.encode(),
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def code(answer: tuple[int, bytes]) -> tuple[int, str]:
+    """The status and the error's code of an answer."""
+    return answer[0], json.loads(answer[1])["code"]
+
+
+@contextmanager
+def answering(response: bytes | None) -> Iterator[str]:
+    """The address of something that accepts connections and sends some bytes instead of an answer;
+    None: it keeps the connections open, and sends nothing."""
+    end = Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+
+        def accept() -> None:
+            connections = []
+            while not end.is_set():
+                try:
+                    connections.append(server.accept()[0])
+                except TimeoutError:
+                    continue
+                if response is not None:
+                    connections[-1].recv(65536)
+                    connections[-1].sendall(response)
+                    connections.pop().close()
+            for each in connections:
+                each.close()
+
+        thread = Thread(target=accept)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            end.set()
+            thread.join()

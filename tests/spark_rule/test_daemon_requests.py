@@ -1,0 +1,125 @@
+"""What the daemon for sessions without Python answers, without a session."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import ConfigInvalid, RequestRefused
+from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.rule.request import VERSION
+from tests.golden.table import Golden
+from tests.spark_rule.daemons import code, daemon, post
+
+
+@pytest.fixture
+def orders(golden: Golden, tmp_path: Path) -> Path:
+    """Orders of seven years, with an index."""
+    path = golden("tpch_orders").put(tmp_path)
+    with open_table(path) as table:
+        table.create_index("i", ["o_orderkey"])
+        table.build(strategy="all").raise_for_failures()
+    return path
+
+
+def request(path: Path, key: int) -> str:
+    """A request for an order."""
+    with open_table(path) as table:
+        instants = [table.scan().planned().plan.snapshot.instant]
+    condition = {"op": "=", "column": ["o_orderkey"], "type": "long", "values": [key]}
+    return json.dumps(
+        {
+            "version": VERSION,
+            "table": f"file:{path}",
+            "instants": instants,
+            "options": {"path": str(path)},
+            "columns": [{"name": "o_orderkey", "type": "long"}],
+            "where": [condition],
+        }
+    )
+
+
+def test_decision_and_rows(orders: Path) -> None:
+    text = request(orders, 7)
+    with daemon(orders.parent) as listener:
+        status, decision = post(listener.url, "decide?cores=2", text)
+        assert (status, json.loads(decision)["reader"]) == (200, "driver"), decision
+        assert json.loads(decision)["rows"] == 1
+        status, rows = post(listener.url, "rows?cores=2", text)
+    assert status == 200
+    assert pa.ipc.open_stream(rows).read_all().to_pylist() == [{"o_orderkey": 7}]
+
+
+def test_strangers_are_refused(orders: Path) -> None:
+    with daemon(orders) as listener:
+        for token in ("", "the tokem", "the token and more"):
+            answer = post(listener.url, "decide", "{}", token=token)
+            assert code(answer) == (401, "REQUEST_REFUSED")
+
+
+def test_another_release_is_named(orders: Path) -> None:
+    with daemon(orders) as listener:
+        status, answer = post(listener.url, "decide", request(orders, 7), version=99)
+    assert status == 400
+    error = json.loads(answer)
+    assert "version 99" in error["message"]
+    assert "one release" in error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("question", "body"),
+    [
+        ("decide", "no JSON"),
+        ("decide", "[]"),
+        ("decide?cores=0", "{}"),
+        ("decide?cores=many", "{}"),
+        ("decide?cores=99999999999", "{}"),
+        ("drop_everything", "{}"),
+    ],
+)
+def test_malformed_requests(orders: Path, question: str, body: str) -> None:
+    with daemon(orders) as listener:
+        assert code(post(listener.url, question, body)) == (400, "REQUEST_REFUSED")
+
+
+def test_tables_elsewhere_are_not_opened(orders: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    call = {"function": "match", "text": "a", "edits": None}
+    call["columns"] = [{"table": str(orders), "names": ["o_comment"]}]  # type: ignore[assignment]
+    with daemon(elsewhere) as listener:
+        status, decision = post(listener.url, "decide", request(orders, 7))
+        answer = json.loads(decision)
+        assert (status, answer["reader"]) == (200, "spark")
+        assert "in none of the folders" in answer["reason"]
+        status, rows = post(listener.url, "rows", request(orders, 7))
+        assert "in none of the folders" in json.loads(rows)["reason"]
+        status, bound = post(listener.url, "bind", json.dumps(call))
+        assert json.loads(bound)["error"] == "REQUEST_REFUSED"
+
+
+def test_folders_in_any_spelling(tmp_path: Path) -> None:
+    (tmp_path / "data" / "orders").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    (tmp_path / "data" / "out").symlink_to("/")
+    allowed = AllowedFolders([tmp_path / "link", "s3://bucket/tables"])
+    orders = str(tmp_path / "data" / "orders")
+    for path in (orders, f"file:{orders}", f"file://{orders}", str(tmp_path / "link" / "orders")):
+        assert allowed.checked(path) == orders
+    assert allowed.checked("s3://bucket/tables/a") == "s3://bucket/tables/a"
+    for path in (
+        str(tmp_path),
+        f"{tmp_path / 'data'}base",
+        f"{orders}/../../..",
+        str(tmp_path / "data" / "out" / "etc"),
+        "s3://bucket/tables/../secrets",
+        "s3://bucket/tablespace",
+        "ftp://host/orders",
+        "",
+    ):
+        with pytest.raises(RequestRefused):
+            allowed.checked(path)
+    with pytest.raises(ConfigInvalid):
+        AllowedFolders([])

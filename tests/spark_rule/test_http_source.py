@@ -1,0 +1,262 @@
+"""Sessions that ask a daemon: the same rows as Spark's own, by index where they would be by index
+with Python, and Spark's scan whenever the daemon does not answer."""
+
+# ruff: noqa: S608 - the queries are the test's own
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from hudi_index_service import Column, open_table
+from hudi_index_service.sql import enable, last_queries
+from tests.golden.table import Golden
+from tests.spark_rule.conftest import rows_of
+from tests.spark_rule.daemons import TOKEN, answering, asks, daemon
+from tests.spark_session import PATIENT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hudi_index_service.sql.relations.decision import RelationUse
+
+pytestmark = pytest.mark.fast
+
+
+@pytest.fixture
+def session(spark: "SparkSession", enabled_once: "SparkSession") -> "Iterator[SparkSession]":
+    """A session that asks nobody yet, see `asks`."""
+    other = spark.newSession()
+    for key, value in PATIENT.items():
+        other.conf.set(key, value)
+    yield other
+    enable(other)
+    enable(enabled_once)
+
+
+@pytest.fixture
+def served(session, tables) -> "Iterator[SparkSession]":
+    """The session with a daemon for the tables."""
+    with daemon(tables.folder) as listener:
+        yield asks(session, listener.url)
+
+
+def uses(session: "SparkSession", spark: "SparkSession", query: str) -> "tuple[RelationUse, ...]":
+    """How the relations of a query are read, whose rows equal Spark's own."""
+    found, plain = session.sql(query), spark.sql(query)
+    assert found.schema == plain.schema
+    assert rows_of(found) == rows_of(plain)
+    return last_queries(session)[-1]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM rule_cow WHERE amount = 300",
+        "SELECT id, place.city, tags, at, price FROM rule_partitioned WHERE msg = 'Buying car 3'",
+        "SELECT * FROM rule_merged WHERE amount BETWEEN 30 AND 50",
+        "SELECT count(*), count(msg) FROM rule_cow WHERE amount < 60",
+        "SELECT msg, count(*) FROM rule_cow WHERE age > 40 GROUP BY msg",
+        "SELECT 1 FROM rule_cow WHERE amount > 590 LIMIT 3",
+        "SELECT id FROM rule_cow WHERE amount = (SELECT max(amount) FROM rule_partitioned)",
+        "SELECT t.id FROM rule_cow t JOIN VALUES ('7'), ('9') v(k) ON t.id = v.k",
+        "SELECT t.id FROM rule_cow t WHERE id IN (SELECT id FROM rule_merged WHERE amount = 300)",
+    ],
+)
+def test_queries(served, spark, query):
+    assert any(each.by_index for each in uses(served, spark, query))
+    assert "HudiIndexScan" in served.sql(query)._jdf.queryExecution().toString()
+
+
+def test_many_rows_come_in_one_answer(served, spark, costs):
+    """Tasks cannot read by index; what is read otherwise may be larger than with them."""
+    costs(spark_scan_ms=1e12)
+    [use] = uses(served, spark, "SELECT * FROM rule_cow WHERE amount >= 0")
+    assert (use.by_index, use.in_tasks, use.rows) == (False, False, None), "all rows"
+    [use] = uses(served, spark, "SELECT * FROM rule_cow WHERE amount >= 30")
+    assert (use.by_index, use.in_tasks, use.rows) == (True, False, 190)
+
+
+def test_too_many_rows_are_left_to_spark(served, spark, costs, monkeypatch):
+    monkeypatch.setattr("hudi_index_service.optimizer.cost.in_spark.DRIVER_VALUES", 20)
+    costs(spark_scan_ms=1e12)
+    assert uses(served, spark, "SELECT id FROM rule_cow WHERE amount < 60")[0].by_index
+    [use] = uses(served, spark, "SELECT id, msg, age, day FROM rule_cow WHERE amount < 300")
+    assert use.reason == (
+        "the index finds 100 of 200 rows, too many to hand to a session without Python"
+    )
+
+
+def test_rows_larger_than_thought_are_left_to_spark(served, spark, monkeypatch):
+    monkeypatch.setattr("hudi_index_service.optimizer.cost.in_spark.DRIVER_BYTES", 1)
+    [use] = uses(served, spark, "SELECT id FROM rule_cow WHERE amount = 303")
+    assert use.reason == ("the rows that the index finds are large, and Spark scans them faster")
+
+
+@pytest.fixture
+def texts(spark, session, golden: Golden, tmp_path) -> "Iterator[SparkSession]":
+    """The session with a table ``searched``, whose index knows all rows."""
+    path = golden("searched_texts").put(tmp_path / "texts", "two base files")
+    words = Column(name="msg", options={"analyzer": "standard", "ranked": "true"})
+    with open_table(path) as table:
+        table.create_index("by_words", [words, "amount"])
+        table.build(strategy="all").raise_for_failures()
+    spark.sql(f"CREATE TABLE searched USING hudi LOCATION '{path}'")
+    with daemon(tmp_path) as listener:
+        yield asks(session, listener.url)
+    spark.sql("DROP TABLE searched")
+
+
+def test_full_text(texts, spark):
+    search = "match(msg, 'car')"
+    found = {int(row.id) for row in texts.sql(f"SELECT id FROM searched WHERE {search}").collect()}
+    with open_table(last_queries(texts)[-1][0].table) as table:
+        assert found == {int(each["id"]) for each in table.scan(search).to_arrow().to_pylist()}
+    assert last_queries(texts)[-1][0].by_index
+    best = texts.sql(
+        f"SELECT id, score() s FROM searched t WHERE {search} ORDER BY s DESC LIMIT 3"
+    ).collect()
+    assert len(best) == 3
+    assert last_queries(texts)[-1][0].reason == "the index finds the 3 best rows"
+
+
+def test_full_text_that_only_python_evaluates(texts):
+    with pytest.raises(Py4JJavaError, match=r"PREDICATE_UNSUPPORTED: match .* no Python"):
+        texts.sql("SELECT id, match(msg, 'car') FROM searched").collect()
+    texts.conf.set("spark.hudi.index.enabled", "false")
+    with pytest.raises(Py4JJavaError, match=r"PREDICATE_UNSUPPORTED: match .* no Python"):
+        texts.sql("SELECT id FROM searched WHERE match(msg, 'car')").collect()
+
+
+def test_full_text_without_a_daemon(session, tables):
+    with answering(None) as address:
+        pass
+    with pytest.raises(PySparkException, match=r"INDEX_NOT_ANSWERING.* cannot be reached"):
+        asks(session, address).sql("SELECT id FROM rule_cow WHERE match(msg, 'car')")
+
+
+QUERY = "SELECT id, msg FROM rule_cow WHERE amount = {}"
+
+
+def reason(session: "SparkSession", spark: "SparkSession", number: int) -> str:
+    """Why Spark reads the rows with some amount."""
+    [use] = uses(session, spark, QUERY.format(number))
+    assert not use.by_index
+    return use.reason
+
+
+def test_daemon_that_dies_and_comes_back(session, spark, tables):
+    with daemon(tables.folder) as listener:
+        asks(session, listener.url)
+        planned = session.sql(QUERY.format(30))
+        planned._jdf.queryExecution().executedPlan()
+        assert uses(session, spark, QUERY.format(33))[0].by_index
+    assert rows_of(planned) == rows_of(spark.sql(QUERY.format(30)))
+    reasons = [each.reason for each, *_ in last_queries(session)]
+    assert reasons[-2].startswith("reading by index failed: 127.0.0.1:")
+    assert reason(session, spark, 36) == (
+        "the index was not asked: it has failed, and is tried again later"
+    )
+    port = int(listener.url.rsplit(":", 1)[1])
+    with daemon(tables.folder, port=port) as listener:
+        asks(session, listener.url)  # or after the pause
+        assert uses(session, spark, QUERY.format(39))[0].by_index
+
+
+def test_idle_connections_that_the_daemon_closes(session, spark, tables):
+    """The pooled connection of the first daemon is of no use with the second, at the same port."""
+    with daemon(tables.folder) as listener:
+        asks(session, listener.url)
+        assert uses(session, spark, QUERY.format(42))[0].by_index
+    with daemon(tables.folder, port=int(listener.url.rsplit(":", 1)[1])):
+        assert uses(session, spark, QUERY.format(45))[0].by_index
+
+
+def test_daemon_that_is_not_there(session, spark, tables):
+    with answering(None) as address:
+        pass
+    asks(session, address)
+    assert "cannot be reached (ConnectException)" in reason(session, spark, 48)
+    assert "tried again later" in reason(session, spark, 51)
+
+
+def test_daemon_that_hangs(session, spark, tables):
+    with answering(None) as address:
+        asks(session, address)
+        session.conf.set("spark.hudi.index.decideMillis", "200")
+        for number in (54, 57, 60):
+            assert reason(session, spark, number) == (
+                "the index was not asked: no answer within 200 ms"
+            )
+        assert "tried again later" in reason(session, spark, 63)
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        (b"", "cannot be reached"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{", "cannot be reached"),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nNone", "is no index service"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nNone", "no JSON"),
+        (b"SSH-2.0-OpenSSH\r\n", "cannot be reached"),
+    ],
+)
+def test_something_else_answers(session, spark, tables, response, why):
+    with answering(response) as address:
+        assert why in reason(asks(session, address), spark, 66)
+
+
+@pytest.mark.parametrize("response", [b"", b"\xff" * 40, b'{"failed": "no answer"}'])
+def test_rows_that_are_none(session, spark, tables, monkeypatch, response):
+    monkeypatch.setattr("hudi_index_service.sql.rule.answers.arrow_stream", lambda rows: response)
+    with daemon(tables.folder) as listener:
+        assert "reading by index failed" in reason(asks(session, listener.url), spark, 69)
+
+
+def test_wrong_token(session, spark, tables):
+    with daemon(tables.folder) as listener:
+        asks(session, listener.url, "another")
+        why = reason(session, spark, 72)
+        assert "401: The header Authorization is missing or wrong" in why
+        assert "tried again later" in reason(session, spark, 75)
+
+
+def test_another_release(session, spark, tables, monkeypatch):
+    monkeypatch.setattr("hudi_index_service.sql.daemon.listener.VERSION", 99)
+    with daemon(tables.folder) as listener:
+        why = reason(asks(session, listener.url), spark, 78)
+    assert re.search("400: The session's jar asks in version 1, and .* answers version 99", why)
+
+
+def test_tables_elsewhere(session, spark, tables, tmp_path):
+    with daemon(tmp_path) as listener:
+        asks(session, listener.url)
+        for number in (81, 84, 87, 90):  # which is no failure
+            assert "in none of the folders that this daemon reads" in reason(session, spark, number)
+
+
+def test_errors_of_the_daemon(session, spark, tables, monkeypatch):
+    monkeypatch.setattr(
+        "hudi_index_service.sql.daemon.listener.Answers.decision", lambda *_: str(1 / 0)
+    )
+    with daemon(tables.folder) as listener:
+        asks(session, listener.url)
+        assert "500: The daemon has failed: ZeroDivisionError" in reason(session, spark, 93)
+
+
+@pytest.mark.parametrize(
+    ("address", "token"),
+    [("not an address", TOKEN), ("127.0.0.1:7051", TOKEN), ("ftp://host", TOKEN), ("", TOKEN)],
+)
+def test_addresses_that_are_none(session, tables, address, token):
+    with pytest.raises(Exception, match="IllegalArgumentException"):
+        asks(session, address, token)
+
+
+def test_a_token_that_cannot_be_sent_is_not_shown(session, tables):
+    with pytest.raises(Exception, match=r"spark\.hudi\.index\.token cannot be sent") as raised:
+        asks(session, "http://127.0.0.1:1", "sécret")
+    assert "sécret" not in str(raised.value)

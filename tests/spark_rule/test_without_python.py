@@ -1,0 +1,189 @@
+"""spark-sql and the Thrift server, as they are in PySpark's own jars, with `hudi-index answer`."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import hudi_index_spark
+import pyspark
+import pytest
+
+from dev.jars import bundle_path
+from dev.paths import ROOT
+from hudi_index_service.hudi.spark import HUDI_SETTINGS
+
+pytestmark = pytest.mark.slow
+
+HOME = Path(pyspark.__file__).parent
+JARS = (str(bundle_path()), str(hudi_index_spark.jar_path()))
+SETTINGS = {
+    **HUDI_SETTINGS,
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.hudi.index.decideMillis": "60000",
+}
+SETTINGS.pop("spark.sql.extensions", None)  # which the daemon names
+
+
+@contextmanager
+def process(command: list[str], work: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+    """A process with its output in a file, killed at the end."""
+    with (work / name).open("w") as output:
+        started = subprocess.Popen(
+            command, cwd=work, env=environment(work), stdout=output, stderr=output, text=True
+        )
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+
+
+def environment(work: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "SPARK_HOME": str(HOME),
+        "PYTHONPATH": str(ROOT),
+        "HUDI_INDEX_STATE_FOLDER": str(work / "state"),
+    }
+
+
+def until(process: subprocess.Popen[str], output: Path, text: str) -> str:
+    """A process's output, once it has a text."""
+    deadline = time.monotonic() + 120
+    while text not in (printed := output.read_text()):
+        assert process.poll() is None, printed
+        assert time.monotonic() < deadline, printed
+        time.sleep(0.1)
+    return printed
+
+
+@pytest.fixture
+def daemon(tables, tmp_path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A daemon for the tables, and the file with the settings of its sessions."""
+    command = [sys.executable, "-m", "hudi_index_service.cli", "answer", str(tables.folder)]
+    with process([*command, "--port", "0"], tmp_path, "daemon") as started:
+        printed = until(started, tmp_path / "daemon", "only this user can read it.")
+        [settings] = re.findall(r"token of this run, are in (.+\.properties);", printed)
+        assert Path(settings).stat().st_mode & 0o777 == 0o600
+        yield started, Path(settings)
+
+
+def options(settings: Path, *more: str) -> list[str]:
+    """Options of Spark's commands."""
+    pairs = [f"{key}={value}" for key, value in SETTINGS.items()]
+    confs = [each for pair in pairs for each in ("--conf", pair)]
+    return ["--properties-file", str(settings), *confs, *more]
+
+
+def token(settings: Path) -> str:
+    [value] = re.findall("spark.hudi.index.token=(.+)", settings.read_text())
+    return value
+
+
+def run(command: list[str], work: Path) -> list[str]:
+    """The lines that a command prints."""
+    done = subprocess.run(
+        command, cwd=work, env=environment(work), capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    # Hudi prints warnings there.
+    return [each for each in done.stdout.splitlines() if not each.startswith("# WARNING")]
+
+
+def test_spark_sql(tables, daemon, tmp_path):
+    _, settings = daemon
+    queries = [
+        "SELECT id, msg, price, day, at, place, tags FROM rule_merged WHERE amount BETWEEN 30 AND "
+        "300 ORDER BY id",
+        "SELECT msg, count(*) FROM rule_merged WHERE amount < 90 GROUP BY msg ORDER BY msg",
+        "SELECT t.id FROM rule_merged t JOIN VALUES ('7'), ('9') v(k) ON t.id = v.k ORDER BY id",
+    ]
+    script = [
+        f"CREATE TABLE rule_merged USING hudi LOCATION '{tables.folder / 'rule_merged'}'",
+        "EXPLAIN SELECT id FROM rule_merged WHERE amount = 300",
+        "SET",
+        *("SET spark.hudi.index.enabled=true", *queries),
+        *("SET spark.hudi.index.enabled=false", *queries),
+        "DROP TABLE rule_merged",
+    ]
+    (tmp_path / "script.sql").write_text(";\n".join(script) + ";\n")
+    command = [str(HOME / "bin" / "spark-sql"), *options(settings, "--jars", ",".join(JARS))]
+    lines = run([*command, "-f", "script.sql"], tmp_path)
+    assert any(each.startswith("HudiIndexScan index i, by driver: the index") for each in lines)
+    assert not any(token(settings) in each for each in lines)
+    enabled, disabled = (
+        lines.index(f"spark.hudi.index.enabled\t{each}") + 1 for each in ("true", "false")
+    )
+    rows = lines[disabled:]
+    assert len(rows) > 20
+    assert lines[enabled : disabled - 1] == rows
+
+
+@pytest.fixture
+def thrift_server(daemon, tmp_path) -> Iterator[Callable[[str], list[str]]]:
+    """Runs a statement in a Thrift server, by beeline."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    # The server's threads do not see Hudi's catalog in jars that are added.
+    server = ["--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"]
+    server += options(daemon[1], "--driver-class-path", ":".join(JARS), "spark-internal")
+    server += ["--hiveconf", f"hive.server2.thrift.port={port}"]
+    server += ["--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
+    beeline = [str(HOME / "bin" / "beeline"), "-u", f"jdbc:hive2://127.0.0.1:{port}"]
+    beeline += ["--silent=true", "--outputformat=tsv2", "--showHeader=false"]
+
+    def statement(text: str) -> list[str]:
+        lines = (
+            re.sub("^0: jdbc:[^>]*> ?", "", each) for each in run([*beeline, "-e", text], tmp_path)
+        )
+        return [each for each in lines if each.strip()]
+
+    with ExitStack() as stack:
+        command = [str(HOME / "bin" / "spark-submit"), *server]
+        started = stack.enter_context(process(command, tmp_path, "server"))
+        deadline = time.monotonic() + 120
+        while True:
+            assert started.poll() is None, (tmp_path / "server").read_text()
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            else:
+                break
+        yield statement
+
+
+def test_thrift_server(tables, daemon, thrift_server, tmp_path):
+    process, settings = daemon
+    name, folder = "rule_cow", tables.folder / "rule_cow"
+    thrift_server(f"CREATE TABLE {name} USING hudi LOCATION '{folder}'")
+    query = f"SELECT id, msg FROM {name} WHERE amount BETWEEN {{}} AND 300 ORDER BY id"  # noqa: S608
+    plan = thrift_server(f"EXPLAIN {query.format(270)}")
+    assert any("HudiIndexScan index i, by driver: the index finds 11 rows" in each for each in plan)
+    rows = thrift_server(query.format(270))
+    assert len(rows) == 11
+    hinted = query.replace("SELECT", "SELECT /*+ NO_INDEX */")
+    assert thrift_server(hinted.format(270)) == rows
+
+    log = (tmp_path / "server").read_text()
+    assert "INDEX_NOT" not in log
+    process.kill()
+    process.wait()
+    assert thrift_server(query.format(273)) == [
+        each for each in rows if not each.startswith("90\t")
+    ]
+    log = (tmp_path / "server").read_text()
+    [warning] = [each for each in log.splitlines() if "INDEX_NOT" in each]
+    assert "INDEX_NOT_ANSWERING: Spark scans" in warning
+    assert "Start hudi-index answer there" in warning
+    assert token(settings) not in log
