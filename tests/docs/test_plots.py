@@ -55,3 +55,16 @@ def test_costs_in_the_readme_are_measured() -> None:
     assert f"distinct keys {megabytes[1] / base_file:.0%}".replace("%", " %") in text
     assert f"{result('read')['half']['gzip']['over_scan']} of a scan" in text
     assert f"{min(over)} to {max(over)} ms more" in text
+
+
+def test_readme_says_where_lance_is_faster() -> None:
+    text = (ROOT / "README.md").read_text()
+    compared = [each["ms"] for each in result("read")["queries"] if "lance" in each["ms"]]
+    faster = sum(ms["lance"] < ms["ours"] for ms in compared)
+    (mixed,) = (
+        each["measured"]
+        for each in result("scale")["targets"]
+        if each["name"] == "20 mixed queries: median times as fast as Lance"
+    )
+    assert f"in {faster} of the {len(compared)} queries" in text
+    assert f"{mixed:.2f} times as fast at the median" in text
