@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from dev.bootstrap import VENV, survey
@@ -74,8 +75,13 @@ def build_sdists(into: Path, steps: Steps) -> list[Path]:
         StepFailed: a build failed.
     """
     environment = Environment(VENV, steps, wanted_installer())
-    with steps.step("sdists"):
-        for source in (ROOT, *(each.folder for each in (PARQUET_ROWS, PYLUCENE, SPARK_RULE))):
+    with steps.step("sdists"), tempfile.TemporaryDirectory() as scratch:
+        # Copies have files where the projects have links to those at the top.
+        natives = (
+            project.copied_to(Path(scratch, project.folder.name)).folder
+            for project in (PARQUET_ROWS, PYLUCENE, SPARK_RULE)
+        )
+        for source in (ROOT, *natives):
             environment.build_sdist(source, into, log=f"sdist-{source.name}")
     return sorted(into.glob("hudi_index_*.tar.gz"))
 

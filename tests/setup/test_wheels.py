@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -14,8 +15,8 @@ import pytest
 from dev import crate_licenses
 from dev.bootstrap import VENV
 from dev.environment import Environment
-from dev.native import PARQUET_ROWS
-from dev.paths import CONSTRAINTS, ROOT, cache_folder
+from dev.native import PARQUET_ROWS, PYLUCENE, SPARK_RULE, NativeProject
+from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import find_jdk
 from dev.steps import Steps
 from dev.wheels import build_all, build_sdists
@@ -124,17 +125,39 @@ def test_service_contains_the_dag_and_the_configs(host: Host, tmp_path: Path) ->
     assert host.python(program, tmp_path).split() == sizes
 
 
-@pytest.mark.slow  # it compiles the Lucene module
-@pytest.mark.timeout(1200)
-def test_each_sdist_builds_its_wheel(wheels: dict[str, Path], tmp_path: Path) -> None:
-    sdists = build_sdists(tmp_path, Steps(tmp_path / "log"))
-    environment = Environment(VENV, Steps(tmp_path / "log"), "uv")
-    for sdist in sdists:
-        # Crates that a set-up has compiled serve again.
-        cached = {"CARGO_TARGET_DIR": str(cache_folder() / "cargo-target")}
-        environment.build_wheel(sdist, tmp_path, log=sdist.stem, env=cached)
+@pytest.fixture(scope="module")
+def sdists(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The sdists by the name in their file names."""
+    folder = tmp_path_factory.mktemp("sdists")
+    built = build_sdists(folder, Steps(folder / "log"))
+    return {path.name.partition("-")[0]: path for path in built}
 
-    assert {each.name.partition("-")[0] for each in tmp_path.glob("*.whl")} == set(wheels)
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "project", [PARQUET_ROWS, PYLUCENE, SPARK_RULE], ids=lambda each: each.distribution
+)
+def test_sdist_holds_all_that_the_wheel_is_built_from(
+    sdists: dict[str, Path], project: NativeProject
+) -> None:
+    """A set-up builds from a copy of just these files, so that what holds them builds, too."""
+    with tarfile.open(sdists[project.distribution.replace("-", "_")]) as archive:
+        members = {each.name.partition("/")[2]: each for each in archive.getmembers()}
+
+    for path in project.inputs():
+        assert members[path.relative_to(project.folder).as_posix()].isreg()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hudi_index_service", "hudi_index_spark"])
+def test_sdist_builds_its_wheel(sdists: dict[str, Path], tmp_path: Path, name: str) -> None:
+    environment = Environment(VENV, Steps(tmp_path / "log"), "uv")
+
+    environment.build_wheel(sdists[name], tmp_path, log=name, constrained=True)
+
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert {"LICENSE", "NOTICE"} <= {Path(each).name for each in archive.namelist()}
 
 
 def test_list_of_crates_has_the_versions_that_are_compiled() -> None:
