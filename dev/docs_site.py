@@ -27,7 +27,7 @@ OWN_FILES = {
 }
 """Page → the file that it shows."""
 
-MADE = ("reference/command_line.md", "reference/settings.md")
+MADE = ("reference/command_line.md", "reference/settings.md", "reference/errors.md")
 
 _LINK = re.compile(r"(?P<start>!?\[(?P<text>[^\]]*)\]\()(?P<target>[^)\s]+)\)")
 _MARKED_FENCE = re.compile(r"^( *```\w+) .+$", re.MULTILINE)
@@ -57,6 +57,7 @@ def pages() -> dict[str, str]:
     return own | {
         "reference/command_line.md": command_line(),
         "reference/settings.md": settings(),
+        "reference/errors.md": error_codes(),
     }
 
 
@@ -126,6 +127,35 @@ def settings() -> str:
             lines += [f"## {name}", "", summary, ""]
             lines += _table(section, f"{name}.", section.model_fields)
     return "\n".join(lines)
+
+
+def error_codes() -> str:
+    """The table of the errors' codes, from their classes."""
+    from hudi_index_service import errors
+
+    kinds = {
+        each.code: each
+        for each in vars(errors).values()
+        if inspect.isclass(each) and issubclass(each, errors.IndexServiceError)
+    }
+    lines = [
+        "# Error codes",
+        "",
+        "Every error has a code, a message and a remedy. Remedies of single errors may say more.",
+        "",
+        "| code | meaning | remedy in Python |",
+        "| --- | --- | --- |",
+    ]
+    for code, kind in sorted(kinds.items()):
+        meaning = (inspect.getdoc(kind) or "").split("\n\n")[0]
+        cells = [_cell(meaning), _cell(kind.default_remedy.python)]
+        lines.append(f"| `{code}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    """A text as a cell of a table, in one line."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _table(model: "type[BaseModel]", prefix: str, fields: dict[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from dev import docs_site
+from hudi_index_service import errors
 from hudi_index_service.cli import app
 from hudi_index_service.config import Settings
 from tests.docs.markdown import ROOT
@@ -89,6 +90,14 @@ def test_every_setting_is_described() -> None:
         }
         assert plain <= docs_site.documented(section).keys(), section.__name__
     assert "`read.enabled`" in docs_site.settings()
+
+
+def test_every_error_code_is_explained() -> None:
+    page = docs_site.error_codes()
+    for kind in vars(errors).values():
+        if inspect.isclass(kind) and issubclass(kind, errors.IndexServiceError):
+            (row,) = [line for line in page.splitlines() if line.startswith(f"| `{kind.code}` |")]
+            assert all(cell.strip() for cell in row.strip("|").split(" | "))
 
 
 def test_links_lead_to_pages_or_to_nothing() -> None:
