@@ -37,7 +37,7 @@ def test_every_command_except_long_running_ones_has_the_output_option() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for name, command in commands.items():
         options = [option for each in command.params for option in each.opts]
-        assert ("--output" in options) == (name not in ("serve", "watch", "demo")), name
+        assert ("--output" in options) == (name not in ("answer", "serve", "watch", "demo")), name
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,7 @@ def test_an_encrypted_base_file_needs_spark(copied: Path, options: dict[str, Any
 AS_NOBODY = """
 import os, sys
 import numpy as np
+import pyarrow.parquet
 from hudi_index_parquet import Footer, stripped_footer
 from hudi_index_service.errors import PermissionDenied
 from hudi_index_service.read.base_file.row_reader import RowReader

@@ -10,7 +10,14 @@ from hudi_index_service.errors import IndexExists, IndexServiceError
 from hudi_index_service.sql.remedies import remedies_in_sql
 
 # Errors that no statement causes.
-ELSEWHERE = {"CALLBACK_REFUSED", "STATEMENT_FAILED", "HISTORY_UNAVAILABLE", "CONFIG_INVALID"}
+ELSEWHERE = {
+    "CALLBACK_REFUSED",
+    "CONFIG_INVALID",
+    "HISTORY_UNAVAILABLE",
+    "REQUEST_REFUSED",
+    "STATEMENT_FAILED",
+    "USAGE_INVALID",
+}
 
 
 def kinds(base: type[IndexServiceError] = IndexServiceError) -> Iterator[type[IndexServiceError]]:
