@@ -47,7 +47,9 @@ def answer(
         typer.Argument(metavar="TABLES", help="Base paths of tables, or folders with tables."),
     ],
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 for a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")
+    ] = None,
 ) -> None:
     """Answer Spark sessions without Python, such as spark-sql and the Thrift server, so that their
     queries use the index, until stopped."""
