@@ -34,7 +34,18 @@ def pytest_configure() -> None:
 
 
 # The slow tier begins with its longest folders, so that no process works alone at the end.
-LONGEST = ("faults", "proof", "tpch", "golden", "sql", "hbase", "hdfs", "demo", "airflow")
+LONGEST = (
+    "faults",
+    "proof",
+    "spark_rule",
+    "tpch",
+    "golden",
+    "sql",
+    "hbase",
+    "hdfs",
+    "demo",
+    "airflow",
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
