@@ -117,8 +117,8 @@ def _values(
     exact = found.answer is Answer.EXACT
     if column.truncated and not exact:
         return None  # the value looked for may be cut in another place than by itself
-    if isinstance(found.keys, Points):
-        return [value_of_point(each, column.type) for each in found.keys.keys], [], exact
+    if found.points is not None:
+        return [value_of_point(each, column.type) for each in found.points.keys], [], exact
     return (
         [value_of_point(each.low, column.type) for each in found.keys if each.is_point],
         [values_between(each, column.type) for each in found.keys if not each.is_point],

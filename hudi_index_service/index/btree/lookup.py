@@ -91,8 +91,6 @@ def _keys_where(column: StoredColumn, operator: Operator, value: pa.Scalar) -> T
         if bounds.is_empty:
             return TreeLookup(column.name, ())
         key = key_of_number if has_number_keys(type) else wide_bytes
-        if bounds.low == bounds.high:
-            return TreeLookup(column.name, Points((key(bounds.low),)))
         return TreeLookup(column.name, (Interval(key(bounds.low), after(key(bounds.high))),))
     comparable = is_binary if is_binary(type) else is_string
     if not comparable(value.type):

@@ -162,8 +162,8 @@ class BTreeReader(IndexReader):
         """The rows that the look-up finds, before any complement."""
         if lookup.keys is None:
             return self._branch(lookup.tree, Branch.NULLS)
-        if isinstance(lookup.keys, Points):
-            return self._rows_of_points(lookup.tree, lookup.keys)
+        if lookup.points is not None:
+            return self._rows_of_points(lookup.tree, lookup.points)
         return self._rows_of_keys(lookup.tree, lookup.keys)
 
     def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:

@@ -1,8 +1,9 @@
 """A look-up in a tree."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from hudi_index_service.index.btree.intervals import Intervals
+from hudi_index_service.index.btree.intervals import Intervals, Points
 from hudi_index_service.index.contract import Answer
 
 
@@ -24,3 +25,13 @@ class TreeLookup:
     answer: Answer = Answer.EXACT
     complement: bool = False
     without_null: bool = False
+
+    @cached_property
+    def points(self) -> Points | None:
+        """The keys, if they are single ones; else None."""
+        keys = self.keys or ()
+        if isinstance(keys, Points):
+            return keys
+        if keys and all(each.is_point for each in keys):
+            return Points([each.low for each in keys])
+        return None
