@@ -46,7 +46,7 @@ def answer(
             is not installed, or the file for a random token cannot be written.
         StorageUnsupported: a folder on unsupported storage.
     """
-    settings = settings if settings is not None else config.settings()
+    settings = config.effective(settings)
     allowed = AllowedFolders(folders)
     token = secret_of(settings.answer.token, "answer.token")
     reader = RelationReader(storage_options, settings, allowed.checked)
