@@ -13,6 +13,7 @@ from hudi_index_service.predicate.spark_sql import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.spark.frames import rows_by_tasks
+from hudi_index_service.sql.jvm import in_python
 from hudi_index_service.sql.relations.decision import serving_indexes, with_others
 from hudi_index_service.sql.relations.keys import candidates_of_keys
 from hudi_index_service.sql.relations.observed import Reading
@@ -23,7 +24,6 @@ from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.computed import Columns
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.full_text import FullTextCalls
-from hudi_index_service.sql.rule.jvm import in_python
 from hudi_index_service.sql.rule.request import Key, Request, searches
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted

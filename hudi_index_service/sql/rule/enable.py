@@ -15,10 +15,10 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
+from hudi_index_service.sql.jvm import session_readers
 from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.callback import Callback
-from hudi_index_service.sql.rule.jvm import session_readers
 from hudi_index_service.sql.rule.reader import Read, RelationReader
 from hudi_index_service.sql.rule.statements import SqlStatements
 from hudi_index_service.sql.rule.uses import PlannedQuery, relation_use

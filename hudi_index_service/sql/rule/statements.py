@@ -13,9 +13,9 @@ from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.explain import EXPLAINED, explained_frame
+from hudi_index_service.sql.jvm import in_python
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.rule.errors import ERRORS, error_answer
-from hudi_index_service.sql.rule.jvm import in_python
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import PlannedQuery
 from hudi_index_service.sql.runner import StatementRunner

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hudi_index_service.sql.jvm import session_readers
 from hudi_index_service.sql.relations.decision import RelationUse
-from hudi_index_service.sql.rule.jvm import session_readers
 from hudi_index_service.sql.rule.reader import Read, RelationReader
 
 if TYPE_CHECKING:
