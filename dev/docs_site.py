@@ -27,8 +27,6 @@ OWN_FILES = {
 }
 """Page → the file that it shows."""
 
-MADE = ("reference/command_line.md", "reference/settings.md", "reference/errors.md")
-
 _LINK = re.compile(r"(?P<start>!?\[(?P<text>[^\]]*)\]\()(?P<target>[^)\s]+)\)")
 _MARKED_FENCE = re.compile(r"^( *```\w+) .+$", re.MULTILINE)
 _DOCUMENTED = re.compile(r"(?P<names>[a-z_]+(?:, [a-z_]+)*): (?P<text>.*)", re.DOTALL)
@@ -54,11 +52,7 @@ def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:
 def pages() -> dict[str, str]:
     """Path in docs/ → Markdown of each page that is made here."""
     own = {page: (ROOT / source).read_text() for page, source in OWN_FILES.items()}
-    return own | {
-        "reference/command_line.md": command_line(),
-        "reference/settings.md": settings(),
-        "reference/errors.md": error_codes(),
-    }
+    return own | {path: made() for path, made in MADE.items()}
 
 
 def relinked(text: str, source: str, page: str) -> str:
@@ -94,12 +88,7 @@ def command_line() -> str:
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="hudi-index")
     text = get_docs_for_click(obj=command, ctx=context, name="hudi-index", title="Command line")
-    return _bare_options(text)
-
-
-def _bare_options(text: str) -> str:
-    """Typer writes two blank lines where one is enough."""
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text)  # Typer writes more empty lines than needed
 
 
 def settings() -> str:
@@ -206,3 +195,11 @@ def _shown(default: object) -> str:
     if isinstance(default, (tuple, list)):
         return ", ".join(f"`{each}`" for each in default)
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+MADE = {
+    "reference/command_line.md": command_line,
+    "reference/settings.md": settings,
+    "reference/errors.md": error_codes,
+}
+"""Page → what writes it, from the code."""
