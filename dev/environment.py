@@ -124,9 +124,8 @@ class Environment:
             constrained: hold build tools to constraints/build.txt; without, the project pins
                 them itself.
         """
-        command: list[str | Path]
         if self._installer == "uv":
-            command = [self._uv, "build", "--wheel", "--python", self.python, "--out-dir", into]
+            command = self._uv_build("--wheel", into)
         else:
             command = [*_pip(self.python), "wheel", "--no-deps", "--wheel-dir", into]
         if constrained:
@@ -141,16 +140,10 @@ class Environment:
         """
         if self._installer != "uv":
             raise StepFailed(f"{log}: sdists are built by uv, which is not installed here")
-        command: list[str | Path] = [
-            self._uv,
-            "build",
-            "--sdist",
-            "--python",
-            self.python,
-            "--out-dir",
-            into,
-        ]
-        self._steps.run(log, [*command, source], env=_generous())
+        self._steps.run(log, [*self._uv_build("--sdist", into), source], env=_generous())
+
+    def _uv_build(self, kind: str, into: Path) -> list[str | Path]:
+        return [self._uv, "build", kind, "--python", self.python, "--out-dir", into]
 
     def _packages(self, action: str) -> list[str | Path]:
         if self._installer == "uv":
