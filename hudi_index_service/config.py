@@ -266,11 +266,14 @@ class AnswerSettings(_Section):
 
     host, port: Address to listen on; port 0 takes a free one.
     token: Token that Spark sessions must send; if empty, a random one for each run.
+    allow_changes: Whether their index statements may change indexes, and build entries in the
+        daemon's process: CREATE, ALTER, DROP and REFRESH INDEX, OPTIMIZE TABLE, CANCEL INDEXING.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 7051
     token: SecretStr | None = None
+    allow_changes: bool = False
 
 
 class LoggingSettings(_Section):

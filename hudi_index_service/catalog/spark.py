@@ -35,7 +35,7 @@ def session_table(spark: SparkSession, name: str, database: str | None, table: s
     try:
         found = catalog.getTableMetadata(identifier)
     except AnalysisException as error:
-        raise TableNotFound(f"Spark's catalog has no table {name}.", remedy=_CHECK_NAME) from error
+        raise no_table(name) from error
     if found.tableType().name() == "VIEW":
         return CatalogTable(name, is_view=True, location=None)
     read_optimized = _text(found.storage().properties().get(READ_OPTIMIZED))
@@ -47,6 +47,11 @@ def session_table(spark: SparkSession, name: str, database: str | None, table: s
         input_format=_text(found.storage().inputFormat()),
         serde={} if read_optimized is None else {READ_OPTIMIZED: read_optimized},
     )
+
+
+def no_table(name: str) -> TableNotFound:
+    """The error for a name that a session's catalog does not know."""
+    return TableNotFound(f"Spark's catalog has no table {name}.", remedy=_CHECK_NAME)
 
 
 def _text(option: Any) -> str | None:

@@ -50,13 +50,24 @@ def answer(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")
     ] = None,
+    allow_changes: Annotated[
+        bool | None,
+        typer.Option(
+            "--allow-changes/--no-changes",
+            help="Take index statements that change indexes; overrides the setting.",
+        ),
+    ] = None,
 ) -> None:
     """Answer Spark sessions without Python, such as spark-sql and the Thrift server, so that their
     queries use the index, until stopped."""
     from hudi_index_service.sql.daemon.answer import answer as answer_until_stopped
 
     answer_until_stopped(
-        folders, host=host, port=port, say=announcer(config.settings().logging.format)
+        folders,
+        host=host,
+        port=port,
+        allow_changes=allow_changes,
+        say=announcer(config.settings().logging.format),
     )
 
 

@@ -1,4 +1,4 @@
-"""Finds the base path of a table named in a statement, in Spark's session catalog."""
+"""Finds the base path of a table named in a statement, in a Spark session's catalog."""
 
 from pyspark.sql import SparkSession
 
@@ -20,15 +20,20 @@ def table_location(spark: SparkSession, table: TableReference) -> str:
     """
     if isinstance(table, TablePath):
         return normalize_uri(table.path)
-    database, name = _in_session_catalog(spark, table)
+    database, name = in_session_catalog(table, spark.catalog.currentCatalog())
     return session_table(spark, str(table), database, name).base_path()
 
 
-def _in_session_catalog(spark: SparkSession, table: TableName) -> tuple[str | None, str]:
+def in_session_catalog(table: TableName, current_catalog: str) -> tuple[str | None, str]:
+    """Database and name of a table in the session catalog; None for the current database.
+
+    Raises:
+        TableNotFound: the name is one of another catalog.
+    """
     parts = table.parts
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return parts[1], parts[2]
-    if len(parts) > 2 or spark.catalog.currentCatalog() != SESSION_CATALOG:
+    if len(parts) > 2 or current_catalog != SESSION_CATALOG:
         raise TableNotFound(
             f"{table} is not in Spark's session catalog.",
             remedy=f"Name a table of {SESSION_CATALOG}, or give the table's path in quotes.",

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-
-from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.errors import StatementInvalid
+from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.explanation import explanation
 from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.results import Result
 
 EXPLAINED = """
     relation INT NOT NULL, table STRING NOT NULL, reader STRING NOT NULL, index_name STRING,
@@ -36,46 +37,70 @@ whole query, the same in every row.
 in `scan().explain()`; `slices` groups the slices by access, reason and rule."""
 
 
-def explained_frame(
-    spark: SparkSession, uses: Iterable[RelationUse], seconds: float | None = None
-) -> DataFrame:
+def explains_queries_only() -> StatementInvalid:
+    """The error for EXPLAIN INDEX of another statement."""
+    return StatementInvalid(
+        "EXPLAIN INDEX explains queries, and this statement would change something.",
+        remedy="Explain the SELECT in it.",
+    )
+
+
+def explained_result(uses: Iterable[RelationUse], seconds: float | None = None) -> Result:
     """`EXPLAINED`
 
     Args:
         seconds: Duration of the query; None if it was not run.
     """
-    rows = [(number, *_row(use, seconds)) for number, use in enumerate(uses, 1)]
-    return spark.createDataFrame(rows, EXPLAINED)
+    rows = [{"relation": number, **_row(use, seconds)} for number, use in enumerate(uses, 1)]
+    return Result(EXPLAINED, rows)
 
 
-def _row(use: RelationUse, seconds: float | None) -> tuple[object, ...]:
-    order = ((Access.INDEX,), (Access.SCAN,), (Access.SKIP,), (Access.MERGE, Access.LOGS))
-    slices = [None if use.plan is None else sum(map(use.plan.count, each)) for each in order]
-    reader = "spark" if not use.by_index else "tasks" if use.in_tasks else "driver"
-    observed = use.observed if use.by_index else None
-    actual = (None,) * 4 if observed is None else observed.totals
-    return (
-        *(use.table, reader, ",".join(use.indexes) or None, use.reason),
-        *(use.instant or None, use.where, list(use.columns) if use.by_index else None),
-        *slices,
-        use.expected,
-        *actual,
-        None if observed is None else observed.milliseconds,
-        None if seconds is None else 1000 * seconds,
-        *_estimates(use),
-    )
+def _row(use: RelationUse, seconds: float | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "table": use.table,
+        "reader": "spark" if not use.by_index else "tasks" if use.in_tasks else "driver",
+        "index_name": ",".join(use.indexes) or None,
+        "reason": use.reason,
+        "instant": use.instant or None,
+        "condition": use.where,
+        "columns": list(use.columns) if use.by_index else None,
+        "expected_rows": use.expected,
+        "query_milliseconds": None if seconds is None else 1000 * seconds,
+    }
+    if use.by_index and use.observed is not None:
+        totals = use.observed.totals
+        row |= {
+            "actual_rows": totals.rows,
+            "pages": totals.pages,
+            "bytes": totals.bytes,
+            "requests": totals.requests,
+            "milliseconds": use.observed.milliseconds,
+        }
+    return row if use.plan is None else row | _planned(use.plan, use.where)
 
 
-def _estimates(use: RelationUse) -> tuple[object, ...]:
-    if use.plan is None:
-        return (None,) * 8
-    counts = Counter((each.access.value, each.reason, each.rule) for each in use.plan.slices)
-    groups = [(number, *each) for each, number in counts.most_common()]
-    cost = explanation(use.plan, use.where).document().expected
-    if cost is None:
-        return (*(None,) * 7, groups)
-    rows = cost.rows
-    return (
-        *(rows.least, rows.expected, rows.most, cost.pages, cost.bytes),
-        *(cost.index_ms, cost.scan_ms, groups),
-    )
+def _planned(plan: QueryPlan, where: str | None) -> dict[str, Any]:
+    """The slices by access, and the optimizer's estimates."""
+    groups = Counter((each.access.value, each.reason, each.rule) for each in plan.slices)
+    row: dict[str, Any] = {
+        "index_slices": plan.count(Access.INDEX),
+        "scan_slices": plan.count(Access.SCAN),
+        "skip_slices": plan.count(Access.SKIP),
+        "merge_slices": plan.count(Access.MERGE) + plan.count(Access.LOGS),
+        "slices": [
+            {"slices": number, "access": access, "reason": reason, "rule": rule}
+            for (access, reason, rule), number in groups.most_common()
+        ],
+    }
+    cost = explanation(plan, where).document().expected
+    if cost is not None:
+        row |= {
+            "least_rows": cost.rows.least,
+            "likely_rows": cost.rows.expected,
+            "most_rows": cost.rows.most,
+            "expected_pages": cost.pages,
+            "expected_bytes": cost.bytes,
+            "index_milliseconds": cost.index_ms,
+            "scan_milliseconds": cost.scan_ms,
+        }
+    return row

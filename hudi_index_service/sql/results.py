@@ -1,9 +1,10 @@
-"""Results of the index statements: DataFrames with fixed columns, even without rows."""
+"""Results of the index statements: rows with fixed columns."""
 
+import json
 from collections.abc import Iterable
-from datetime import datetime
-
-from pyspark.sql import DataFrame, SparkSession
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord
@@ -12,6 +13,9 @@ from hudi_index_service.hudi.hudi_native_indexes import OwnIndex
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.metadata.definitions import IndexDefinition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 INDEXES = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, col_name STRING NOT NULL,
@@ -86,148 +90,198 @@ NOTHING = ""
 """DROP and REFRESH INDEX of Hudi's own indexes."""
 
 
-def indexes_frame(
-    spark: SparkSession, definitions: Iterable[IndexDefinition], hudis_own: Iterable[OwnIndex] = ()
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows of a statement.
+
+    Attributes:
+        columns: In Spark's DDL, such as `INDEXES`.
+        rows: By the names of columns, and of fields; what is missing is NULL.
+    """
+
+    columns: str
+    rows: list[dict[str, Any]]
+
+    def frame(self, spark: "SparkSession") -> "DataFrame":
+        """The result as a DataFrame, which has the columns even without rows."""
+        return spark.createDataFrame(self.rows, self.columns)
+
+    def json(self) -> str:
+        """The rows in JSON, with times as ``2026-11-26T14:03:26.000000+00:00``."""
+        return json.dumps(
+            self.rows, default=lambda each: each.astimezone(UTC).isoformat(timespec="microseconds")
+        )
+
+
+def indexes_result(
+    definitions: Iterable[IndexDefinition], hudis_own: Iterable[OwnIndex] = ()
+) -> Result:
     """`INDEXES`: the definitions, then Hudi's own."""
     ours = [
-        (
-            definition.name,
-            ",".join(definition.index_types),
-            ",".join(column.name for column in definition.columns),
-            {column.name: column.options for column in definition.columns if column.options},
-            datetime.fromisoformat(definition.created),
-            "index service",
-        )
+        {
+            "index_name": definition.name,
+            "index_type": ",".join(definition.index_types),
+            "col_name": ",".join(column.name for column in definition.columns),
+            "options": {
+                column.name: dict(column.options) for column in definition.columns if column.options
+            },
+            "created": datetime.fromisoformat(definition.created),
+            "managed_by": "index service",
+        }
         for definition in definitions
     ]
     theirs = [
-        (
-            each.name,
-            each.type,
-            ",".join(each.columns),
-            {column: dict(each.options) for column in each.columns if each.options},
-            None,
-            "hudi",
-        )
+        {
+            "index_name": each.name,
+            "index_type": each.type,
+            "col_name": ",".join(each.columns),
+            "options": {column: dict(each.options) for column in each.columns if each.options},
+            "managed_by": "hudi",
+        }
         for each in hudis_own
     ]
-    return spark.createDataFrame([*ours, *theirs], INDEXES)
+    return Result(INDEXES, [*ours, *theirs])
 
 
-def dropped_frame(spark: SparkSession, dropped: Dropped) -> DataFrame:
+def dropped_result(dropped: Dropped) -> Result:
     """`DROPPED`"""
     remaining = None
     if dropped.purge is not None:
         remaining = [
-            (each.folder, list(each.columns), each.reason) for each in dropped.purge.remaining
+            {"entry": each.folder, "columns": list(each.columns), "reason": each.reason}
+            for each in dropped.purge.remaining
         ]
-    rows = [(definition.name, True, remaining) for definition in dropped.indexes]
-    rows += [(definition.name, False, remaining) for definition in dropped.narrowed]
-    return spark.createDataFrame(rows, DROPPED)
+    rows = [(definition.name, True) for definition in dropped.indexes]
+    rows += [(definition.name, False) for definition in dropped.narrowed]
+    return Result(
+        DROPPED,
+        [{"index_name": name, "dropped": gone, "not_purged": remaining} for name, gone in rows],
+    )
 
 
-def nothing_dropped_frame(spark: SparkSession, name: str) -> DataFrame:
+def nothing_dropped_result(name: str) -> Result:
     """`DROPPED` if IF EXISTS found no index."""
-    return spark.createDataFrame([(name, False, None)], DROPPED)
+    return Result(DROPPED, [{"index_name": name, "dropped": False}])
 
 
-def entries_frame(spark: SparkSession, build: Build) -> DataFrame:
+def entries_result(build: Build) -> Result:
     """`ENTRIES`"""
     outcomes = {(outcome.path, outcome.index_type): outcome for outcome in build.outcomes}
     estimates = build.estimate.entries if build.estimate is not None else ()
     rows = []
     for position, entry in enumerate(build.due):
-        seconds, index_bytes = estimates[position] if position < len(estimates) else (None, None)
+        row: dict[str, Any] = {
+            "build_id": build.id or None,
+            "index_type": entry.index_type,
+            "base_file": entry.base_file.path,
+            "columns": [column.name for column in entry.columns],
+        }
         outcome = outcomes.get((entry.base_file.path, entry.index_type))
-        result = (
-            ("due", None, index_bytes, seconds, None)
-            if outcome is None
-            else (
-                outcome.status.value,
-                outcome.rows,
-                outcome.index_bytes,
-                outcome.seconds,
-                outcome.error,
-            )
-        )
-        columns = [column.name for column in entry.columns]
-        rows.append((build.id or None, entry.index_type, entry.base_file.path, columns, *result))
-    return spark.createDataFrame(rows, ENTRIES)
+        if outcome is None:
+            row["status"] = "due"
+            if position < len(estimates):
+                row["seconds"], row["index_bytes"] = estimates[position]
+        else:
+            row |= {
+                "status": outcome.status.value,
+                "row_count": outcome.rows,
+                "index_bytes": outcome.index_bytes,
+                "seconds": outcome.seconds,
+                "error": outcome.error,
+            }
+        rows.append(row)
+    return Result(ENTRIES, rows)
 
 
-def indexing_frame(spark: SparkSession, status: TableStatus) -> DataFrame:
+def indexing_result(status: TableStatus) -> Result:
     """`INDEXING`"""
     builds = [_record(record) for record in status.builds]
     rows = [
-        (
-            each.definition.name,
-            each.index_type,
-            each.base_files,
-            each.covered,
-            each.index_bytes,
-            builds,
-            each.due,
-            each.lag_instants,
-            float(each.lag_seconds),
-            [(p.partition, p.base_files, p.covered) for p in each.partitions],
-            status.outliving.entries,
-            status.outliving.bytes,
-        )
+        {
+            "index_name": each.definition.name,
+            "index_type": each.index_type,
+            "base_files": each.base_files,
+            "covered": each.covered,
+            "index_bytes": each.index_bytes,
+            "builds": builds,
+            "due": each.due,
+            "lag_instants": each.lag_instants,
+            "lag_seconds": float(each.lag_seconds),
+            "partitions": [
+                {"partition": p.partition, "base_files": p.base_files, "covered": p.covered}
+                for p in each.partitions
+            ],
+            "outliving_entries": status.outliving.entries,
+            "outliving_bytes": status.outliving.bytes,
+        }
         for each in status
     ]
-    return spark.createDataFrame(rows, INDEXING)
+    return Result(INDEXING, rows)
 
 
-def build_frame(spark: SparkSession, record: BuildRecord) -> DataFrame:
+def build_result(record: BuildRecord) -> Result:
     """`BUILD`"""
-    fields, progress = record.to_dict(), record.progress
-    row = (
-        *(fields["build"], fields["state"], fields["strategy"]),
-        *(_moment(fields["started"]), _moment(fields["finished"])),
-        *(fields[key] for key in ("host", "pid", "due", "built", "failed")),
-        *(fields[key] for key in ("seconds", "stopped_by", "cancel_requested")),
-        *_progress(progress),
-        fields["error"],
-        [
-            (
-                *(each.get(key) for key in ("path", "index_type", "status", "rows")),
-                *(each.get(key) for key in ("index_bytes", "seconds", "error")),
-            )
-            for each in record.outcomes
-        ],
-    )
-    return spark.createDataFrame([row], BUILD)
+    fields = record.to_dict()
+    entries = [
+        {
+            "base_file": each.get("path"),
+            "row_count": each.get("rows"),
+            **{key: each.get(key) for key in _OF_ENTRY},
+        }
+        for each in record.outcomes
+    ]
+    row = {
+        "build_id": fields["build"],
+        "started": _moment(fields["started"]),
+        "finished": _moment(fields["finished"]),
+        **{key: fields[key] for key in _OF_BUILD},
+        **_progress(record.progress),
+        "entries": entries,
+    }
+    return Result(BUILD, [row])
 
 
-def cancelled_frame(spark: SparkSession, build_id: str | None) -> DataFrame:
+_OF_ENTRY = ("index_type", "status", "index_bytes", "seconds", "error")
+_OF_BUILD = (
+    *("state", "strategy", "host", "pid", "due", "built", "failed", "seconds"),
+    *("stopped_by", "cancel_requested", "error"),
+)
+
+
+def cancelled_result(build_id: str | None) -> Result:
     """`CANCELLED`"""
-    return spark.createDataFrame([(build_id, build_id is not None)], CANCELLED)
+    return Result(CANCELLED, [{"build_id": build_id, "requested": build_id is not None}])
 
 
-def _record(record: BuildRecord) -> tuple[object, ...]:
+def _record(record: BuildRecord) -> dict[str, Any]:
     finished = record.finished or {}
-    return (
-        record.id,
-        str(record.state),
-        record.started.get("strategy"),
-        _moment(record.started.get("started")),
-        _moment(finished.get("finished")),
-        record.started.get("due"),
-        finished.get("built"),
-        finished.get("failed"),
-        finished.get("seconds"),
-        *_progress(record.progress),
-        finished.get("error"),
-        [(each["path"], each["index_type"], each["error"]) for each in record.failures],
-    )
+    return {
+        "build_id": record.id,
+        "state": str(record.state),
+        "strategy": record.started.get("strategy"),
+        "started": _moment(record.started.get("started")),
+        "finished": _moment(finished.get("finished")),
+        "due": record.started.get("due"),
+        **{key: finished.get(key) for key in ("built", "failed", "seconds", "error")},
+        **_progress(record.progress),
+        "failures": [
+            {"base_file": each["path"], "index_type": each["index_type"], "error": each["error"]}
+            for each in record.failures
+        ],
+    }
 
 
-def _progress(now: BuildProgress | None) -> tuple[object, ...]:
+def _progress(now: BuildProgress | None) -> dict[str, Any]:
     if now is None:
-        return (None,) * 6
-    counts = (now.files, now.files_done, now.rows, now.rows_done)
-    return (*counts, now.rows_per_second, now.eta_seconds)
+        return {}
+    return {
+        "files": now.files,
+        "files_done": now.files_done,
+        "row_count": now.rows,
+        "rows_done": now.rows_done,
+        "rows_per_second": now.rows_per_second,
+        "eta_seconds": now.eta_seconds,
+    }
 
 
 def _moment(text: str | None) -> datetime | None:

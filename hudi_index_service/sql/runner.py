@@ -3,17 +3,16 @@
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-
-from pyspark.sql import DataFrame, SparkSession
+from dataclasses import dataclass
 
 from hudi_index_service.errors import (
     BuildNotFound,
     ColumnNotFound,
     IndexNotFound,
+    IndexServiceError,
     NotAHudiTable,
     PredicateInvalid,
     PredicateUnsupported,
-    StatementFailed,
     StorageUnsupported,
     TableNotFound,
 )
@@ -26,15 +25,15 @@ from hudi_index_service.sql.results import (
     INDEXES,
     INDEXING,
     NOTHING,
-    build_frame,
-    cancelled_frame,
-    dropped_frame,
-    entries_frame,
-    indexes_frame,
-    indexing_frame,
-    nothing_dropped_frame,
+    Result,
+    build_result,
+    cancelled_result,
+    dropped_result,
+    entries_result,
+    indexes_result,
+    indexing_result,
+    nothing_dropped_result,
 )
-from hudi_index_service.sql.spark_errors import hudis_errors_named
 from hudi_index_service.sql.statements import (
     AlterIndex,
     CancelIndexing,
@@ -55,38 +54,36 @@ from hudi_index_service.wording import did_you_mean
 
 log = logging.getLogger(__name__)
 
-_SEE_HUDI = "This is Hudi's message about one of its own indexes; see Hudi's documentation."
+
+@dataclass(frozen=True, slots=True)
+class LeftToHudi:
+    """A statement that begins like one of the service, but is Hudi's or Spark's.
+
+    Attributes:
+        otherwise: The error to raise if it fails there; None for Hudi's or Spark's own.
+    """
+
+    otherwise: IndexServiceError | None = None
 
 
 class StatementRunner:
-    """Runs the index statements of one session.
+    """Runs index statements.
 
     Args:
-        spark: Makes the results.
         open: Opens the table that a statement names. Raises the errors of `open_table`.
-        pass_on: Runs a statement that begins like an index statement, but is Hudi's or Spark's: the
-            parser of the extension would hand it back to the service.
         on_files_removed: Called when files of an index may have been removed.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
         open: Callable[[TableReference], IndexedTable],
-        pass_on: Callable[[str], DataFrame],
         on_files_removed: Callable[[], None],
     ) -> None:
-        self._spark = spark
         self._open = open
-        self._pass_on = pass_on
         self._on_files_removed = on_files_removed
 
-    def run(self, statement: TableStatement, query: str) -> DataFrame:
-        """Runs a statement and returns its result.
-
-        Args:
-            query: The original text of the statement.
-        """
+    def run(self, statement: TableStatement) -> Result | LeftToHudi:
+        """Runs a statement."""
         match statement:
             case CreateIndex():
                 return self._create(statement)
@@ -95,18 +92,18 @@ class StatementRunner:
             case DropColumns():
                 return self._drop_columns(statement)
             case DropIndex():
-                return self._drop(statement, query)
+                return self._drop(statement)
             case ShowIndexes():
-                return self._show(statement, query)
+                return self._show(statement)
             case RefreshIndex():
-                return self._refresh(statement, query)
+                return self._refresh(statement)
             case OptimizeTable():
                 return self._optimize(statement)
             case ShowIndexing():
                 return self._show_indexing(statement)
             case CancelIndexing():
                 with self._open(statement.table) as table:
-                    return cancelled_frame(self._spark, table.cancel())
+                    return cancelled_result(table.cancel())
 
     def columns(self, statement: TableStatement) -> str | None:
         """The columns of a statement's result, in Spark's DDL, without running it; None if it is
@@ -145,7 +142,7 @@ class StatementRunner:
         # Neither knows it, but Hudi's index may be incomplete.
         return None if statement.if_exists else NOTHING
 
-    def _create(self, statement: CreateIndex) -> DataFrame:
+    def _create(self, statement: CreateIndex) -> Result:
         with self._open(statement.table) as table:
             definition = table.create_index(
                 statement.name,
@@ -154,9 +151,9 @@ class StatementRunner:
                 using=statement.using,
                 if_not_exists=statement.if_not_exists,
             )
-        return indexes_frame(self._spark, [definition])
+        return indexes_result([definition])
 
-    def _alter(self, statement: AlterIndex) -> DataFrame:
+    def _alter(self, statement: AlterIndex) -> Result:
         with self._open(statement.table) as table:
             definition = table.alter_index(
                 statement.name,
@@ -166,53 +163,48 @@ class StatementRunner:
                 options_for_all=statement.options,
                 rename_to=statement.rename_to,
             )
-        return indexes_frame(self._spark, [definition])
+        return indexes_result([definition])
 
-    def _drop_columns(self, statement: DropColumns) -> DataFrame:
+    def _drop_columns(self, statement: DropColumns) -> Result:
         with self._open(statement.table) as table:
             dropped = table.drop_index(columns=statement.columns, purge=statement.purge)
         self._on_files_removed()
-        return dropped_frame(self._spark, dropped)
+        return dropped_result(dropped)
 
-    def _drop(self, statement: DropIndex, query: str) -> DataFrame:
+    def _drop(self, statement: DropIndex) -> Result | LeftToHudi:
         by_spark = _may_be_hudis(statement)
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 dropped = table.drop_index(statement.name, purge=statement.purge)
                 self._on_files_removed()  # an open file's bytes stay on the disk after deletion
-                return dropped_frame(self._spark, dropped)
+                return dropped_result(dropped)
             if by_spark:
-                try:
-                    with hudis_errors_named("Hudi drops no such index", remedy=_SEE_HUDI):
-                        return self._pass_on(query)
-                except StatementFailed as error:
-                    if table is None or _is_hudis(table, statement):
-                        raise
-                    raise _no_index(statement, table) from error
+                known = table is None or _is_hudis(table, statement)
+                return LeftToHudi(None if known else _no_index(statement, table))
         if statement.if_exists:
-            return nothing_dropped_frame(self._spark, statement.name)
+            return nothing_dropped_result(statement.name)
         raise _no_index(statement, table)
 
-    def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
+    def _show(self, statement: ShowIndexes) -> Result | LeftToHudi:
         # Hudi's statement accepts no paths and no names in three parts, so its indexes are read
         # from the table.
         with self._open_if(statement.table, optional=_may_be_hudis(statement)) as table:
             if table is None:
-                return self._pass_on(query)
+                return LeftToHudi()
             hudis_own = own_indexes(table.hudi_table.storage)
-            return indexes_frame(self._spark, table.indexes(), hudis_own)
+            return indexes_result(table.indexes(), hudis_own)
 
-    def _refresh(self, statement: RefreshIndex, query: str) -> DataFrame:
+    def _refresh(self, statement: RefreshIndex) -> Result | LeftToHudi:
         by_spark = _may_be_hudis(statement)
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
-                return entries_frame(self._spark, table.refresh(statement.name))
+                return entries_result(table.refresh(statement.name))
             # Hudi's statement does nothing, whether or not the index exists.
             if by_spark and (table is None or _is_hudis(table, statement)):
-                return self._pass_on(query)
+                return LeftToHudi()
         raise _no_index(statement, table)
 
-    def _optimize(self, statement: OptimizeTable) -> DataFrame:
+    def _optimize(self, statement: OptimizeTable) -> Result:
         with self._open(statement.table) as table:
             build = table.build(
                 strategy=statement.strategy,
@@ -221,15 +213,15 @@ class StatementRunner:
             )
         for warning in () if build.estimate is None else build.estimate.warnings:
             log.warning("%s", warning)
-        return entries_frame(self._spark, build)
+        return entries_result(build)
 
-    def _show_indexing(self, statement: ShowIndexing) -> DataFrame:
+    def _show_indexing(self, statement: ShowIndexing) -> Result:
         with self._open(statement.table) as table:
             if statement.build is None:
-                return indexing_frame(self._spark, table.status())
+                return indexing_result(table.status())
             for record in table.builds():
                 if record.id == statement.build:
-                    return build_frame(self._spark, record)
+                    return build_result(record)
         raise BuildNotFound(f"{statement.table} has no build {statement.build}.")
 
     def _open_if(

@@ -160,3 +160,13 @@ TableStatement = (
 """The statements about one table."""
 
 Statement = TableStatement | ExplainIndex
+
+
+def changes_something(statement: TableStatement) -> bool:
+    """Whether a statement may change the table's indexes or their entries, or stop a build."""
+    match statement:
+        case ShowIndexes() | ShowIndexing():
+            return False
+        case OptimizeTable():
+            return not statement.dry_run
+    return True

@@ -101,6 +101,15 @@ def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture(scope="session")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with two partitions, without an index."""
+    path = tmp_path_factory.mktemp("statements") / "messages"
+    options = hudi_options("messages", partition_column="dt", **NO_METADATA_TABLE)
+    write(rows(spark, 0, 40), path, options, "insert")
+    return path
+
+
+@pytest.fixture(scope="session")
 def enabled_once(spark: "SparkSession") -> "SparkSession":
     """A session with the rule, beside that of all tests, which stays without."""
     session = spark.newSession()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_index_service.config import HookSettings
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
 from hudi_index_service.sql.daemon.listener import SessionListener
+from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.enable import enabled
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
@@ -24,11 +25,13 @@ TOKEN = "the token"
 
 
 @contextmanager
-def daemon(*folders: Path, port: int = 0) -> Iterator[SessionListener]:
+def daemon(*folders: Path, port: int = 0, may_change: bool = False) -> Iterator[SessionListener]:
     """A daemon that may read the tables in some folders, closed at the end of the context."""
-    reader = RelationReader(None, None, AllowedFolders(folders).checked)
+    allowed = AllowedFolders(folders).checked
+    reader = RelationReader(None, None, allowed)
+    statements = SessionStatements(None, None, reader, allowed, may_change=may_change)
     limits = HookSettings(request_seconds=60)
-    listener = SessionListener(reader, TOKEN, limits, host="127.0.0.1", port=port)
+    listener = SessionListener(reader, statements, TOKEN, limits, host="127.0.0.1", port=port)
     listener.start()
     try:
         yield listener

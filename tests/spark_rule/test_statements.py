@@ -4,36 +4,25 @@
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 
 from hudi_index_service import open_table
-from hudi_index_service.errors import IndexNotFound, IndexServiceError, StatementFailed
+from hudi_index_service.errors import IndexNotFound, StatementFailed
 from hudi_index_service.sql import IndexSession
 from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.rule.statements import SqlStatements
-from tests.hudi_tables import IN_PROCESS_LOCK, NO_METADATA_TABLE, hudi_options, write
-from tests.spark_rule.conftest import rows
+from tests.hudi_tables import IN_PROCESS_LOCK
+from tests.spark_rule.outcomes import IN_ORDER, outcome, with_messages
 from tests.spark_rule.programs import run_program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Sql = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table with two partitions, without an index."""
-    path = tmp_path_factory.mktemp("statements") / "messages"
-    options = hudi_options("messages", partition_column="dt", **NO_METADATA_TABLE)
-    write(rows(spark, 0, 40), path, options, "insert")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -45,94 +34,13 @@ def started_enabled(enabled_once: "SparkSession") -> "SparkSession":
 @pytest.fixture
 def session(started_enabled, written, tmp_path) -> "SparkSession":
     """The session, with a copy of the table as ``messages`` in its current database."""
-    return _with_table(started_enabled, "with_extension", written, tmp_path / "extension")
+    return with_messages(started_enabled, "with_extension", written, tmp_path / "extension")
 
 
 @pytest.fixture
 def reference(spark, written, tmp_path) -> IndexSession:
     """The same for `IndexSession`, on another copy."""
-    return IndexSession(_with_table(spark.newSession(), "with_session", written, tmp_path / "s"))
-
-
-def _with_table(spark: "SparkSession", database: str, written: Path, path: Path) -> "SparkSession":
-    shutil.copytree(written, path)
-    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
-    spark.sql(f"USE {database}")
-    spark.sql("DROP TABLE IF EXISTS messages")
-    spark.sql(f"CREATE TABLE messages USING hudi LOCATION '{path}'")
-    return spark
-
-
-VARYING = {
-    *("created", "seconds", "started", "finished", "builds", "entries", "index_bytes"),
-    *("rows_per_second", "eta_seconds", "milliseconds", "query_milliseconds", "table"),
-}
-"""Columns that differ between two runs, or two tables."""
-
-
-def outcome(sql: Sql, statement: str, args: Any = None) -> tuple[Any, ...]:
-    """What a statement returns, or its error: the names and types of the columns, and the rows
-    without what varies."""
-    try:
-        frame = sql(statement, args)
-    except IndexServiceError as error:
-        return error.code, _without_plan(error)
-    except PySparkException as error:
-        return error.getErrorClass(), _without_plan(error)
-    kept = [name for name in frame.columns if name not in VARYING]
-    return frame.schema.json(), frame.select(kept).collect()
-
-
-def _without_plan(error: Exception) -> str:
-    """An error's text without Spark's plan, in which expressions are numbered."""
-    return str(error).strip().splitlines()[0].partition("; line")[0]
-
-
-EXPLAINED = "SELECT id, msg FROM messages WHERE msg = 'Buying car 3' AND amount < 60"
-
-IN_ORDER = [
-    "SHOW INDEXES FROM messages",
-    "SHOW INDEXING messages",
-    "OPTIMIZE TABLE messages",
-    "CREATE INDEX i ON messages USING lucene, btree (id, msg OPTIONS(analyzer='simple'), amount);",
-    "CREATE INDEX IF NOT EXISTS i ON messages USING lucene (id)",
-    "CREATE INDEX i ON messages USING lucene (id)",
-    "CREATE INDEX j ON messages USING nothing (id)",
-    "OPTIMIZE TABLE messages WHERE dt = '2026-01-01' STRATEGY ALL DRY RUN",
-    "OPTIMIZE TABLE messages WHERE dt = '2026-01-01' STRATEGY ALL",
-    "OPTIMIZE TABLE messages STRATEGY ALL",
-    "SHOW INDEXES IN TABLE messages",
-    "SHOW INDEXING FROM messages",
-    "SHOW INDEXING messages BUILD '000001'",
-    "SHOW INDEXING messages BUILD 9",
-    f"EXPLAIN INDEX {EXPLAINED}",
-    f"EXPLAIN ANALYZE INDEX {EXPLAINED}",
-    "EXPLAIN INDEX SELECT count(*) FROM messages WHERE match(msg, 'car')",
-    "EXPLAIN INDEX WITH few AS (SELECT * FROM messages WHERE amount < 9) SELECT * FROM few, few f",
-    "EXPLAIN INDEX SELECT nothing FROM messages",
-    "EXPLAIN INDEX SELECT * FROM messages WHERE",
-    "EXPLAIN INDEX WITH t AS (TABLE messages) INSERT INTO messages SELECT * FROM t",
-    "EXPLAIN INDEX DROP TABLE messages",
-    "ALTER INDEX i ON messages ADD (age) DROP (amount) SET OPTIONS(ranked='true')",
-    "ALTER INDEX i ON messages RENAME TO k",
-    "REFRESH INDEX k ON messages",
-    "REFRESH INDEX i ON messages",
-    "CANCEL INDEXING messages",
-    "DROP INDEX i ON messages",
-    "DROP INDEX i ON messages PURGE",
-    "DROP INDEX IF EXISTS i ON messages",
-    "DROP INDEX IF EXISTS i ON messages PURGE",
-    "DROP INDEX ON messages (age) PURGE",
-    "DROP INDEX k ON messages CASCADE",
-    "DROP INDEX k ON messages PURGE",
-    "SHOW INDEXES messages",
-    "SHOW INDEXES FROM nowhere",
-    "SHOW INDEXING nowhere",
-    "OPTIMIZE TABLE '/no/such/folder'",
-    "OPTIMIZE TABLE messages WHERE amount = 3",
-    "OPTIMIZE TABLE messages; SELECT 1",
-    "CREATE INDEX `i ON messages USING lucene (id)",
-]
+    return IndexSession(with_messages(spark.newSession(), "with_session", written, tmp_path / "s"))
 
 
 def test_results_and_errors_equal_those_of_index_session(session, reference):
@@ -287,7 +195,7 @@ def test_queries_use_an_index_that_a_statement_built(session):
 
 def test_names_are_those_of_the_session(session, written, tmp_path):
     session.sql("CREATE INDEX mine ON messages USING lucene (id)")
-    new = _with_table(session.newSession(), "of_new_session", written, tmp_path / "new")
+    new = with_messages(session.newSession(), "of_new_session", written, tmp_path / "new")
     new.sql("CREATE INDEX others ON messages USING lucene (id)")
     new.range(1).createTempView("viewed")
     for spark, name in ((session, "mine"), (new, "others")):

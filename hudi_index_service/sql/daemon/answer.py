@@ -12,6 +12,7 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.secret import is_set, kept_in_file, secret_of
 from hudi_index_service.hook.signals import stopped_by_signals
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.reader import RelationReader
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def answer(
     *,
     host: str | None = None,
     port: int | None = None,
+    allow_changes: bool | None = None,
     storage_options: Mapping[str, str] | None = None,
     settings: Settings | None = None,
     say: Callable[[str], None] = print,
@@ -35,7 +37,8 @@ def answer(
 
     Args:
         folders: The tables that sessions may read by index: their base paths, or folders above.
-        host, port: Override the settings ``answer.host`` and ``answer.port``.
+        host, port, allow_changes: Override the settings ``answer.host``, ``answer.port`` and
+            ``answer.allow_changes``.
         storage_options: As for `open_table`, for all tables.
         say: Receives the lines that explain how to start a session. They never contain the token:
             it is the setting ``answer.token``, or else a random one, which is in a file below the
@@ -50,8 +53,14 @@ def answer(
     allowed = AllowedFolders(folders)
     token = secret_of(settings.answer.token, "answer.token")
     reader = RelationReader(storage_options, settings, allowed.checked)
+    if allow_changes is None:
+        allow_changes = settings.answer.allow_changes
+    statements = SessionStatements(
+        storage_options, settings, reader, allowed.checked, may_change=allow_changes
+    )
     listener = _listener_class()(
         reader,
+        statements,
         token,
         settings.hook,
         host=settings.answer.host if host is None else host,

@@ -3,9 +3,13 @@
 Needs the extra ``hook`` (starlette, uvicorn). Each question is a POST to ``/v<version>/<question>``
 with a JSON body:
 
-- ``decide`` and ``rows``, with a request and, in the query string, ``cores``: the number of tasks
-  that Spark runs at once. Rows are a stream in Arrow's format.
+- ``decide`` and ``rows``, with a request. Rows are a stream in Arrow's format; the header
+  ``Hudi-Index-Cost`` says in JSON what reading them has cost.
 - ``bind``, with a full-text call.
+- ``statement``, ``run`` and ``explain``, about index statements (`SessionStatements`).
+
+The query string of ``decide``, ``rows`` and ``explain`` has ``cores``: the number of tasks that
+Spark runs at once.
 
 Answers with the status 200 are those that Python gives by py4j (`Answers`). Other statuses come
 with the error's code, message and remedy in JSON: 4xx if asking again is of no use.
@@ -15,7 +19,6 @@ import json
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -26,6 +29,8 @@ from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import IndexServiceError, RequestRefused
 from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.sql.daemon.statements import SessionStatements
+from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
@@ -34,6 +39,7 @@ log = logging.getLogger(__name__)
 
 HEADER = "Authorization"
 ARROW = "application/vnd.apache.arrow.stream"
+COST = "Hudi-Index-Cost"
 
 _SHUTDOWN_SECONDS = 5.0
 
@@ -42,7 +48,8 @@ class SessionListener:
     """Listens for the questions of Spark sessions, as `SecretServer` does.
 
     Args:
-        reader: Answers them.
+        reader: Answers those about queries.
+        statements: Answers those about statements.
         token: What sessions have to send.
         limits: Of connections.
         host, port: The address; port 0 takes a free one.
@@ -52,9 +59,17 @@ class SessionListener:
     """
 
     def __init__(
-        self, reader: RelationReader, token: str, limits: HookSettings, *, host: str, port: int
+        self,
+        reader: RelationReader,
+        statements: SessionStatements,
+        token: str,
+        limits: HookSettings,
+        *,
+        host: str,
+        port: int,
     ) -> None:
         self._reader = reader
+        self._statements = statements
         self._server = SecretServer(
             [Route("/v{version:int}/{question}", self._answered, methods=["POST"])],
             HEADER,
@@ -84,15 +99,13 @@ class SessionListener:
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
         try:
-            given = await run_in_threadpool(answer, text)
+            return await run_in_threadpool(answer, text)
         except Exception as error:  # of this program: sessions that wait need an answer
             log.exception("A session gets no answer.")
             failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
             return JSONResponse(report(failure), HTTPStatus.INTERNAL_SERVER_ERROR)
-        media_type = ARROW if isinstance(given, bytes) else "application/json"
-        return Response(given, media_type=media_type)
 
-    def _question(self, request: Request) -> Callable[[str], Any]:
+    def _question(self, request: Request) -> Callable[[str], Response]:
         """What answers a request's body. Raises RequestRefused if nothing does."""
         version, question = request.path_params["version"], request.path_params["question"]
         if version != VERSION:
@@ -104,15 +117,32 @@ class SessionListener:
         cores = request.query_params.get("cores", "1")
         if not (cores.isascii() and cores.isdigit() and 0 < int(cores[:9]) == int(cores)):
             raise RequestRefused("The number of cores is not a positive number.")
-        answers = Answers(self._reader, SessionReaders(int(cores), tasks=False))
-        known: dict[str, Callable[[str], Any]] = {
-            "decide": answers.decision,
-            "rows": answers.rows,
-            "bind": answers.bound,
+        readers = SessionReaders(int(cores), tasks=False)
+        answers = Answers(self._reader, readers)
+        known: dict[str, Callable[[str], Response]] = {
+            "decide": lambda body: _json(answers.decision(body)),
+            "rows": lambda body: _rows(answers, body),
+            "bind": lambda body: _json(answers.bound(body)),
+            "statement": lambda body: _json(self._statements.described(body)),
+            "run": lambda body: _json(self._statements.done(body)),
+            "explain": lambda body: _json(self._statements.explained(body, readers)),
         }
         if question not in known:
             raise RequestRefused(f"There is no question {question[:50]!r}.")
         return known[question]
+
+
+def _json(text: str) -> Response:
+    return Response(text, media_type="application/json")
+
+
+def _rows(answers: Answers, body: str) -> Response:
+    cost = Observed()
+    rows = answers.rows(body, observed=cost)
+    if isinstance(rows, str):
+        return _json(rows)
+    headers = {COST: json.dumps(cost.to_dict())}
+    return Response(rows, media_type=ARROW, headers=headers)
 
 
 def _json_object(body: bytes) -> str:

@@ -1,9 +1,9 @@
 """The measured cost of reading a relation, summed in the driver from its own reads or from the
 reports of Spark tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
@@ -47,6 +47,16 @@ class Observed:
         """Adds a slice that a task has read."""
         self._add(statistics)
         self.milliseconds = (self.milliseconds or 0.0) + statistics.ms
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The totals by name, and the milliseconds."""
+        return {**self.totals._asdict(), "milliseconds": self.milliseconds}
+
+    @classmethod
+    def from_dict(cls, known: Mapping[str, Any]) -> "Observed":
+        """The inverse of `to_dict`."""
+        totals = Totals(*(int(known[name]) for name in Totals._fields))
+        return cls(totals, known["milliseconds"])
 
     def _add(self, statistics: SliceStatistics) -> None:
         amounts = (

@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.sql.relations.weighing import KeepSparkScan
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.rule.errors import ERRORS, error_answer
@@ -52,15 +53,19 @@ class Answers:
         return _or_spark(lambda: self._decision(request))
 
     def rows(
-        self, request: str, session: Any = None, use: int | None = None
+        self,
+        request: str,
+        session: Any = None,
+        use: int | None = None,
+        observed: Observed | None = None,
     ) -> "bytes | str | DataFrame":
         """The rows of a request: a stream in Arrow's format, or a DataFrame whose tasks read them;
         or JSON with `reason`, why Spark has to scan, or with `cancelled`.
 
         Args:
-            session, use: As for `RelationReader.rows`.
+            session, use, observed: As for `RelationReader.rows`.
         """
-        return _or_spark(lambda: self._rows(request, session, use))
+        return _or_spark(lambda: self._rows(request, session, use, observed))
 
     def bound(self, call: str) -> Any:
         """What a full-text call means in JSON, or an error (`error_answer`)."""
@@ -87,8 +92,10 @@ class Answers:
         }
         return json.dumps(answer)
 
-    def _rows(self, request: str, session: Any, use: int | None) -> "bytes | str | DataFrame":
-        rows = self._reader.rows(session, request, use, self._readers)
+    def _rows(
+        self, request: str, session: Any, use: int | None, observed: Observed | None
+    ) -> "bytes | str | DataFrame":
+        rows = self._reader.rows(session, request, use, self._readers, observed)
         if isinstance(rows, KeepSparkScan):
             return json.dumps({"reason": rows.reason})
         return arrow_stream(rows) if isinstance(rows, pa.Table) else rows

@@ -119,7 +119,12 @@ class RelationReader:
         return decided
 
     def rows(
-        self, session: Any, text: str, use: int | None, readers: SessionReaders
+        self,
+        session: Any,
+        text: str,
+        use: int | None,
+        readers: SessionReaders,
+        observed: Observed | None = None,
     ) -> "pa.Table | DataFrame | KeepSparkScan":
         """The rows of a request: a table of few, a DataFrame whose tasks read many.
 
@@ -128,6 +133,7 @@ class RelationReader:
             use: The number of the relation's use, by which `read` finds what was read; None if
                 nobody asks.
             readers: What can read for the session.
+            observed: Receives what reading costs; by default that of the use, see `observing`.
 
         Raises:
             IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
@@ -136,13 +142,17 @@ class RelationReader:
         decided: Decided = self._fresh(text) or self._decision(text, readers)
         if isinstance(decided, KeepSparkScan):
             return decided
-        reading = Reading(observed=None if use is None else self._observed.get(use))
+        if observed is None and use is not None:
+            observed = self._observed.get(use)
+        reading = Reading(observed=observed)
         started = perf_counter()
         rows = decided.read(session, reading)
-        if use is not None and not isinstance(rows, KeepSparkScan):
-            in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
-            if in_driver and reading.observed is not None:
-                reading.observed.read_here(reading.statistics, perf_counter() - started)
+        if isinstance(rows, KeepSparkScan):
+            return rows
+        in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
+        if in_driver and observed is not None:
+            observed.read_here(reading.statistics, perf_counter() - started)
+        if use is not None:
             self._remember(use, Read(decided.where, reading.statistics if in_driver else None))
         return rows
 

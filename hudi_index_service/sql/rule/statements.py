@@ -9,20 +9,27 @@ from py4j.java_collections import JavaMap
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import StatementInvalid
+from hudi_index_service.errors import StatementFailed, StatementInvalid
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.explain import EXPLAINED, explained_frame
+from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
 from hudi_index_service.sql.jvm import in_python
 from hudi_index_service.sql.remedies import remedies_in_sql
+from hudi_index_service.sql.results import Result
 from hudi_index_service.sql.rule.errors import ERRORS, error_answer
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import PlannedQuery
-from hudi_index_service.sql.runner import StatementRunner
-from hudi_index_service.sql.spark_errors import paths_in_queries_named, services_errors_again
+from hudi_index_service.sql.runner import LeftToHudi, StatementRunner
+from hudi_index_service.sql.spark_errors import (
+    hudis_errors_named,
+    paths_in_queries_named,
+    services_errors_again,
+)
 from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.upkeep import configured
+
+_SEE_HUDI = "This is Hudi's message about one of its own indexes; see Hudi's documentation."
 
 
 class SqlStatements:
@@ -66,10 +73,24 @@ class SqlStatements:
                 "An index statement takes no parameters.", remedy="Write the values in the text."
             )
         try:
-            return self._runner(spark).run(statement, text)
+            done = self._runner(spark).run(statement)
+            return (
+                done.frame(spark) if isinstance(done, Result) else self._by_hudi(spark, text, done)
+            )
         finally:
             self._reader.forget()
             self._extensions.forget(spark._jsparkSession)
+
+    def _by_hudi(self, spark: SparkSession, text: str, left: LeftToHudi) -> DataFrame:
+        """The result of Hudi's or Spark's own statement. The parser of the extension would hand it
+        back to the service."""
+        try:
+            with hudis_errors_named("Hudi refuses the statement", remedy=_SEE_HUDI):
+                return DataFrame(self._extensions.passOn(spark._jsparkSession, text), spark)
+        except StatementFailed as error:
+            if left.otherwise is None:
+                raise
+            raise left.otherwise from error
 
     def described(self, session: Any, text: str) -> Any:
         """What a text is that begins like an index statement.
@@ -110,23 +131,17 @@ class SqlStatements:
 
     def _explained(self, spark: SparkSession, statement: ExplainIndex, args: Any) -> DataFrame:
         if self._extensions.changesSomething(spark._jsparkSession, statement.query):
-            raise StatementInvalid(
-                "EXPLAIN INDEX explains queries, and this statement would change something.",
-                remedy="Explain the SELECT in it.",
-            )
+            raise explains_queries_only()
         started = perf_counter()
         with paths_in_queries_named(statement.query), services_errors_again():
             frame = spark.sql(statement.query, args)
             query = PlannedQuery(frame, self._extensions, self._reader)
             if statement.analyze:
                 uses = query.analyzed()
-                return explained_frame(spark, uses, perf_counter() - started)
-        return explained_frame(spark, query.explained())
+                return explained_result(uses, perf_counter() - started).frame(spark)
+        return explained_result(query.explained()).frame(spark)
 
     def _runner(self, spark: SparkSession) -> StatementRunner:
-        def pass_on(query: str) -> DataFrame:
-            return DataFrame(self._extensions.passOn(spark._jsparkSession, query), spark)
-
         def open_named(table: TableReference) -> IndexedTable:
             return configured(
                 table_location(spark, table),
@@ -135,7 +150,7 @@ class SqlStatements:
                 settings=self._settings,
             )
 
-        return StatementRunner(spark, open_named, pass_on, self._reader.close)
+        return StatementRunner(open_named, self._reader.close)
 
 
 def _columns(arguments: Any) -> Mapping[str, Column] | list[Column] | None:

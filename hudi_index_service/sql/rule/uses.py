@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.jvm import session_readers
 from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.sql.rule.reader import Read, RelationReader
 
 if TYPE_CHECKING:
@@ -39,33 +41,45 @@ class PlannedQuery:
         Raises:
             IndexServiceError, OSError: a table cannot be opened, planned or looked up.
         """
-        return tuple(map(self._explained, self._json()))
+        return self._explained(self._json())
 
     def analyzed(self) -> tuple[RelationUse, ...]:
         """The same, with what is read: runs the query. Raises what that raises, too."""
         numbers = [each["number"] for each in self._json()]
         with self._reader.observing(numbers) as observed:
             self._frame._jdf.queryExecution().toRdd().count()
+        uses = self._json()
         return tuple(
-            replace(self._explained(each), observed=observed[each["number"]])
-            for each in self._json()
+            replace(relation, observed=observed[use["number"]])
+            for use, relation in zip(uses, self._explained(uses), strict=True)
         )
 
     def _json(self) -> list[dict[str, Any]]:
         uses: list[dict[str, Any]] = json.loads(self._uses.json())
         return uses
 
-    def _explained(self, use: dict[str, Any]) -> RelationUse:
-        relation = relation_use(use, self._reader.read)
+    def _explained(self, uses: list[dict[str, Any]]) -> tuple[RelationUse, ...]:
         readers = session_readers(self._frame.sparkSession)
-        by = (
-            self._reader.explained(json.dumps(use["request"]), readers)
-            if "request" in use
-            else None
-        )
-        if by is None:
-            return relation
-        return replace(relation, plan=by.plan, where=relation.where or by.where, indexes=by.indexes)
+        return tuple(explained_use(each, self._reader, readers) for each in uses)
+
+
+def explained_use(
+    use: dict[str, Any], reader: RelationReader, readers: SessionReaders
+) -> RelationUse:
+    """A use as `Use.java` writes it, with how the index reads the relation, or would.
+
+    Args:
+        reader: Reads the relation, or would.
+        readers: What can read for the session.
+
+    Raises:
+        IndexServiceError, OSError: the table cannot be opened, planned or looked up.
+    """
+    relation = relation_use(use, reader.read)
+    by = reader.explained(json.dumps(use["request"]), readers) if "request" in use else None
+    if by is None:
+        return relation
+    return replace(relation, plan=by.plan, where=relation.where or by.where, indexes=by.indexes)
 
 
 def relation_use(use: dict[str, Any], read_of: Callable[[int], Read | None]) -> RelationUse:
@@ -77,6 +91,7 @@ def relation_use(use: dict[str, Any], read_of: Callable[[int], Read | None]) -> 
     request, decision = use.get("request", {}), use["decision"]
     by_index = use["reader"] in ("driver", "tasks")
     read = read_of(use["number"]) if by_index else None
+    observed = use.get("observed")
     return RelationUse(
         table=use["table"],
         by_index=by_index,
@@ -89,6 +104,7 @@ def relation_use(use: dict[str, Any], read_of: Callable[[int], Read | None]) -> 
         read=None if read is None else read.statistics,
         expected=decision["rows"] if by_index and decision["reader"] != "undecided" else None,
         indexes=tuple(decision["indexes"]),
+        observed=None if observed is None else Observed.from_dict(observed),
     )
 
 

@@ -3,7 +3,6 @@ package hudiindex.spark;
 import hudiindex.spark.catalyst.IndexRule;
 import hudiindex.spark.catalyst.IndexStrategy;
 import hudiindex.spark.catalyst.NoIndexHints;
-import hudiindex.spark.catalyst.Relations;
 import hudiindex.spark.catalyst.RunningAnalyzer;
 import hudiindex.spark.fulltext.Binding;
 import hudiindex.spark.fulltext.FullTextFunctions;
@@ -28,9 +27,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
-import org.apache.spark.sql.catalyst.plans.logical.Command;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import py4j.Py4JPythonClient;
@@ -123,9 +119,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
 
   /** Whether a text is no query, or one that writes. Throws Spark's error if it cannot be parsed. */
   public boolean changesSomething(SparkSession session, String text) throws ParseException {
-    LogicalPlan plan = session.sessionState().sqlParser().parsePlan(text);
-    return Relations.nodes(plan).stream()
-        .anyMatch(each -> each instanceof Command || each instanceof ParsedStatement);
+    return ExplainedQuery.changesSomething(session, text);
   }
 
   /** Runs a statement on Hudi's own indexes, which its session may take for one of the service. */
@@ -185,8 +179,9 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** Who answers a session's questions. */
   private record Answers(Decisions decisions, FullText fullText, Statements statements) {
     static Answers of(Source source) {
-      Statements statements = source.takesStatements() ? new Statements(source) : null;
-      return new Answers(new Decisions(source), new FullText(source), statements);
+      Decisions decisions = new Decisions(source);
+      Statements statements = new Statements(source, decisions::forget);
+      return new Answers(decisions, new FullText(source), statements);
     }
   }
 }

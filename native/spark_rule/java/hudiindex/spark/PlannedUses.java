@@ -40,8 +40,12 @@ public final class PlannedUses {
 
   /** JSON: a list of the uses, each as it is by now. */
   public String json() {
+    return written().toString();
+  }
+
+  ArrayNode written() {
     ArrayNode result = Json.array();
     uses.forEach(each -> result.add(each.written()));
-    return result.toString();
+    return result;
   }
 }

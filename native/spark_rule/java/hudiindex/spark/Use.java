@@ -1,5 +1,6 @@
 package hudiindex.spark;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Request;
@@ -17,6 +18,7 @@ public final class Use {
   private volatile String reader;
   private volatile String reason;
   private volatile long rows = -1;
+  private volatile JsonNode cost;
 
   private Use(long relation, String table, Request request, Decision decision) {
     this.relation = relation;
@@ -56,6 +58,11 @@ public final class Use {
     rows = number;
   }
 
+  /** What reading has cost, in JSON. */
+  public void cost(String written) {
+    cost = Json.read(written);
+  }
+
   /** Another reader than was decided, and why. */
   public void readBy(String other, String because) {
     reader = other;
@@ -72,6 +79,9 @@ public final class Use {
     result.set("decision", decision.json());
     if (rows >= 0) {
       result.put("rows", rows);
+    }
+    if (cost != null) {
+      result.set("observed", cost);
     }
     return result;
   }

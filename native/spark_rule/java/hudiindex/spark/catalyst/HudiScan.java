@@ -108,12 +108,12 @@ record HudiScan(
   /** The same with conditions that are written already. */
   Request request(String where) {
     List<Request.Column> columns = new ArrayList<>();
-    columns().forEach(each -> columns.add(new Request.Column(each.name(), each.dataType().json())));
+    columns().forEach(each -> columns.add(new Request.Column(each.name(), each.dataType())));
     Map<Long, String> computed = computed();
     for (Alias each : calls.values()) {
       String call = computed.get(each.exprId().id());
       columns.add(
-          new Request.Column(each.name(), each.dataType().json(), Optional.of(call)));
+          new Request.Column(each.name(), each.dataType(), Optional.of(call)));
     }
     return files.request(columns, where);
   }

@@ -28,6 +28,7 @@ public final class Indexed extends LogicalPlan {
   private final LogicalPlan child;
   private final Option<LogicalPlan> keys;
   private final transient PlannedRead plannedRead;
+  private final Seq<LogicalPlan> children; // Spark asks for them many times a rule
 
   /**
    * @param keys the values of the request's key, in one column
@@ -36,6 +37,8 @@ public final class Indexed extends LogicalPlan {
     this.child = child;
     this.keys = keys;
     this.plannedRead = plannedRead;
+    this.children =
+        Scala.seq(keys.isEmpty() ? List.of(child) : List.of(child, keys.get()));
   }
 
   LogicalPlan child() {
@@ -57,7 +60,7 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public Seq<LogicalPlan> children() {
-    return keys.isEmpty() ? Scala.seq(List.of(child)) : Scala.seq(List.of(child, keys.get()));
+    return children;
   }
 
   /** What Spark must not prune: the keys, and of counts every column. */

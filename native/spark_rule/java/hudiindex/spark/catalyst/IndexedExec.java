@@ -148,6 +148,7 @@ public final class IndexedExec extends SparkPlan {
     if (rows instanceof Rows.InDriver here) {
       List<InternalRow> result = new ArrowRows(read, filters, columns).of(here.stream());
       plannedRead.use().read(result.size());
+      here.cost().ifPresent(plannedRead.use()::cost);
       if (plannedRead.decision().isUndecided()) {
         plannedRead.use().readBy(Decision.DRIVER, NOW_DECIDED);
       }
@@ -206,7 +207,7 @@ public final class IndexedExec extends SparkPlan {
     for (Attribute each : Scala.list(read)) {
       String call = plannedRead.computed().get(each.exprId().id());
       result.add(
-          new Request.Column(each.name(), each.dataType().json(), Optional.ofNullable(call)));
+          new Request.Column(each.name(), each.dataType(), Optional.ofNullable(call)));
     }
     return result;
   }

@@ -37,12 +37,17 @@ final class Answer {
   static JsonNode ofStatement(String text) throws SourceFailed, StatementFailed {
     JsonNode answer = ofRelation(text);
     if (answer.has("error")) {
-      throw new StatementFailed(
-          answer.get("error").asText(),
-          answer.path("message").asText(),
-          answer.path("remedy").asText(),
-          answer.path("syntax").asBoolean());
+      throw failure(answer);
     }
     return answer;
+  }
+
+  /** An answer with an error. */
+  static StatementFailed failure(JsonNode answer) {
+    return new StatementFailed(
+        answer.get("error").asText(),
+        answer.path("message").asText(),
+        answer.path("remedy").asText(),
+        answer.path("syntax").asBoolean());
   }
 }

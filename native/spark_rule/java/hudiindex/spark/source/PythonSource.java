@@ -3,6 +3,7 @@ package hudiindex.spark.source;
 import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.Scala;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -54,7 +55,7 @@ public final class PythonSource implements Source {
   public Rows rows(SparkSession session, String request, long use) throws SourceFailed {
     Object answer = python.apply("rows", new Object[] {session, request, use});
     if (answer instanceof byte[] stream) {
-      return new Rows.InDriver(stream);
+      return new Rows.InDriver(stream, Optional.empty());
     }
     if (answer instanceof Dataset<?> frame) {
       return new Rows.ByTasks(withRows(frame));
@@ -68,10 +69,10 @@ public final class PythonSource implements Source {
   }
 
   @Override
-  public Dataset<Row> run(SparkSession session, String text, Object arguments) throws Exception {
+  public Outcome run(SparkSession session, String text, Object arguments) throws Exception {
     Object answer = python.apply("run", new Object[] {session, text, arguments});
     if (answer instanceof Dataset<?> frame) {
-      return withRows(frame);
+      return new Outcome.Frame(withRows(frame));
     }
     throw new SourceFailed("no result: " + answered(answer));
   }

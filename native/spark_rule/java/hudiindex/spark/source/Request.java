@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.apache.spark.sql.types.AtomicType;
+import org.apache.spark.sql.types.DataType;
 
 /**
  * What a query wants of one Hudi table. Equal requests want the same rows and columns of the same
@@ -40,8 +42,17 @@ public record Request(
    *     {@code of}, the names of the table's column with the texts, from the outermost struct in
    */
   public record Column(String name, String type, Optional<String> computed) {
-    public Column(String name, String type) {
+    public Column(String name, DataType type) {
       this(name, type, Optional.empty());
+    }
+
+    public Column(String name, DataType type, Optional<String> computed) {
+      this(name, json(type), computed);
+    }
+
+    /** Spark's JSON; the short way where it is the name, since Spark's own is slow. */
+    private static String json(DataType type) {
+      return type instanceof AtomicType ? '"' + type.typeName() + '"' : type.json();
     }
   }
 

@@ -1,12 +1,17 @@
 package hudiindex.spark.source;
 
+import java.util.Optional;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 
 /** What a source says when a query asks for rows. */
 public sealed interface Rows {
-  /** Few rows: a stream in Arrow's format, with the columns of the request in their order. */
-  record InDriver(byte[] stream) implements Rows {}
+  /**
+   * Few rows: a stream in Arrow's format, with the columns of the request in their order.
+   *
+   * @param cost in JSON, what it took to read them; empty if that is known elsewhere
+   */
+  record InDriver(byte[] stream, Optional<String> cost) implements Rows {}
 
   /** Many rows, which Spark's tasks read when the query runs. */
   record ByTasks(Dataset<Row> frame) implements Rows {}

@@ -1,7 +1,5 @@
 package hudiindex.spark.source;
 
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
@@ -37,10 +35,9 @@ public interface Source {
    * Runs an index statement, however long it takes.
    *
    * @param arguments the values of the parameters: columns by name, or in their order
-   * @return the result's rows
    * @throws StatementFailed it fails
    */
-  Dataset<Row> run(SparkSession session, String text, Object arguments) throws Exception;
+  Outcome run(SparkSession session, String text, Object arguments) throws Exception;
 
   /**
    * Finds out what a full-text call means.
@@ -57,11 +54,6 @@ public interface Source {
 
   /** A bound call on a text, as an expression that Spark's tasks can run. */
   Expression evaluated(String call, Expression text) throws Exception;
-
-  /** Whether it takes index statements; otherwise they are left to Hudi and Spark. */
-  default boolean takesStatements() {
-    return true;
-  }
 
   /** Called by a thread that has made calls, and makes no more. */
   default void leave() {}

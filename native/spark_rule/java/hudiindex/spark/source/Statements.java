@@ -1,8 +1,6 @@
 package hudiindex.spark.source;
 
 import java.util.concurrent.Callable;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
@@ -11,10 +9,15 @@ import org.apache.spark.sql.SparkSession;
  */
 public final class Statements {
   private final Source source;
+  private final Runnable after;
   private final Deadline calls;
 
-  public Statements(Source source) {
+  /**
+   * @param after run after each statement
+   */
+  public Statements(Source source, Runnable after) {
     this.source = source;
+    this.after = after;
     this.calls = new Deadline(source::leave);
   }
 
@@ -24,11 +27,15 @@ public final class Statements {
   }
 
   /** See {@link Source#run}. */
-  public Dataset<Row> result(
+  public Outcome outcome(
       SparkSession session, String text, Object arguments, Decisions.Wrapper wrapper)
       throws Exception {
-    Callable<Dataset<Row>> run = () -> source.run(session, text, arguments);
-    return calls.completed(wrapper.wrapped(within(session, run)));
+    Callable<Outcome> run = () -> source.run(session, text, arguments);
+    try {
+      return calls.completed(wrapper.wrapped(within(session, run)));
+    } finally {
+      after.run();
+    }
   }
 
   /** A call with the session as the thread's, whose settings Spark takes. */

@@ -4,6 +4,7 @@ import hudiindex.spark.Scala;
 import hudiindex.spark.SparkErrors;
 import hudiindex.spark.Unchecked;
 import hudiindex.spark.catalyst.JobProperties;
+import hudiindex.spark.source.Outcome;
 import hudiindex.spark.source.Statements;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
@@ -62,13 +63,25 @@ public final class IndexStatement extends LogicalPlan implements LeafRunnableCom
     try {
       Object arguments = new Parameters(names, values).arguments();
       JobProperties properties = new JobProperties(session.sparkContext());
-      Dataset<Row> result = statements.result(session, text, arguments, properties);
+      Outcome outcome = statements.outcome(session, text, arguments, properties);
+      Dataset<Row> result =
+          outcome instanceof Outcome.Frame frame
+              ? frame.rows()
+              : byHudi(session, (Outcome.LeftToHudi) outcome);
       if (!result.schema().equals(schema())) {
         throw SparkErrors.changed();
       }
       return Scala.seq(result.collectAsList());
     } catch (Exception error) { // whatever the source is
       throw Unchecked.thrown(SparkErrors.shown(error));
+    }
+  }
+
+  private Dataset<Row> byHudi(SparkSession session, Outcome.LeftToHudi left) throws Exception {
+    try {
+      return IndexParser.passedOn(session, text);
+    } catch (Exception error) { // whatever Hudi throws
+      throw left.otherwise().<Exception>map(known -> known).orElse(error);
     }
   }
 

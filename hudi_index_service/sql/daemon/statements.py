@@ -1,0 +1,217 @@
+"""Index statements of sessions without Python."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hudi_index_service.catalog.entry import CatalogTable
+from hudi_index_service.catalog.spark import no_table
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexServiceError, RequestRefused
+from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.sql.catalog import in_session_catalog
+from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
+from hudi_index_service.sql.remedies import remedies_in_sql
+from hudi_index_service.sql.results import Result
+from hudi_index_service.sql.rule.errors import error_answer
+from hudi_index_service.sql.rule.reader import RelationReader
+from hudi_index_service.sql.rule.uses import explained_use
+from hudi_index_service.sql.runner import StatementRunner
+from hudi_index_service.sql.statements import (
+    ExplainIndex,
+    TablePath,
+    TableReference,
+    TableStatement,
+    changes_something,
+)
+from hudi_index_service.table import IndexedTable
+from hudi_index_service.upkeep import configured
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+M = TypeVar("M", bound=_Message)
+
+
+class _Entry(_Message):
+    """What the session's catalog knows of a table.
+
+    Attributes:
+        found: Whether it knows the table at all.
+    """
+
+    found: bool
+    is_view: bool = False
+    location: str | None = None
+    provider: str | None = None
+    input_format: str | None = None
+
+
+class _Asked(_Message):
+    """A statement of a session.
+
+    Attributes:
+        catalog: The session's current catalog.
+        entry: The table that the statement names; None if that is not known yet.
+    """
+
+    text: str
+    catalog: str
+    entry: _Entry | None = None
+
+
+class _Explained(_Message):
+    """A query that EXPLAIN INDEX is about.
+
+    Attributes:
+        changes: Whether it is none, but would change something.
+        uses: Its relations, as `Use.java` writes them.
+        seconds: Its duration; None if it was not run.
+    """
+
+    changes: bool
+    uses: list[dict[str, Any]] = Field(default_factory=list)
+    seconds: float | None = None
+
+
+class _TableWanted(Exception):
+    """The session has to look up a table in its catalog, and ask again."""
+
+    def __init__(self, database: str | None, name: str) -> None:
+        self.wanted = {"database": database, "name": name}
+
+
+class SessionStatements:
+    """Answers what `DaemonStatements.java` asks about index statements. Tables are named as the
+    catalog of the session has them: the answer to a name is at first ``{"table": {"database": …,
+    "name": …}}``, and the session asks again with what its catalog knows.
+
+    Args:
+        storage_options, settings: As for `open_table`.
+        reader: Explains queries, and forgets what it keeps when an index changes.
+        allowed: Returns a table's base path as it is to be opened, or raises an error of the
+            service.
+        may_change: Whether statements may change indexes.
+    """
+
+    def __init__(
+        self,
+        storage_options: Mapping[str, str] | None,
+        settings: Settings | None,
+        reader: RelationReader,
+        allowed: Callable[[str], str],
+        *,
+        may_change: bool,
+    ) -> None:
+        self._storage_options = storage_options
+        self._settings = settings
+        self._reader = reader
+        self._allowed = allowed
+        self._may_change = may_change
+
+    def described(self, body: str) -> str:
+        """What a text is that begins like an index statement, as `Source.java` describes it."""
+        return _answered(lambda: self._described(_read(_Asked, body)))
+
+    def done(self, body: str) -> str:
+        """Runs a statement: ``columns`` and ``rows``, or ``query`` and ``analyze`` for the session
+        to plan and to ask `explained`, or ``left``: it is Hudi's, and ``otherwise`` may be the
+        error if it fails there."""
+        return _answered(lambda: self._done(_read(_Asked, body)))
+
+    def explained(self, body: str, readers: SessionReaders) -> str:
+        """The result of EXPLAIN INDEX: ``columns`` and ``rows``."""
+        return _answered(lambda: self._explained(_read(_Explained, body), readers))
+
+    def _described(self, asked: _Asked) -> dict[str, Any]:
+        statement = parse_statement(asked.text)
+        if statement is None:
+            return {}
+        if isinstance(statement, ExplainIndex):
+            return {"columns": EXPLAINED, "query": statement.query}
+        columns = self._runner(asked).columns(statement)
+        return {} if columns is None else {"columns": columns}
+
+    def _done(self, asked: _Asked) -> dict[str, Any]:
+        statement = parse_statement(asked.text)
+        if statement is None:
+            return {"left": True}
+        if isinstance(statement, ExplainIndex):
+            return {"query": statement.query, "analyze": statement.analyze}
+        self._refuse_changes(statement)
+        try:
+            done = self._runner(asked).run(statement)
+        finally:
+            self._reader.forget()
+        if isinstance(done, Result):
+            return _written(done)
+        otherwise = None if done.otherwise is None else json.loads(_error(done.otherwise))
+        return {"left": True, "otherwise": otherwise}
+
+    def _refuse_changes(self, statement: TableStatement) -> None:
+        if not self._may_change and changes_something(statement):
+            raise RequestRefused(
+                "The daemon that answers this session changes no index.",
+                remedy="Start hudi-index answer with --allow-changes, or use hudi-index on the "
+                "command line.",
+            )
+
+    def _explained(self, explained: _Explained, readers: SessionReaders) -> dict[str, Any]:
+        if explained.changes:
+            raise explains_queries_only()
+        uses = [explained_use(each, self._reader, readers) for each in explained.uses]
+        return _written(explained_result(uses, explained.seconds))
+
+    def _runner(self, asked: _Asked) -> StatementRunner:
+        def open_named(table: TableReference) -> IndexedTable:
+            return configured(
+                self._allowed(_base_path(table, asked)),
+                storage_options=self._storage_options,
+                settings=self._settings,
+            )
+
+        return StatementRunner(open_named, self._reader.close)
+
+
+def _base_path(table: TableReference, asked: _Asked) -> str:
+    if isinstance(table, TablePath):
+        return table.path
+    database, name = in_session_catalog(table, asked.catalog)
+    if asked.entry is None:
+        raise _TableWanted(database, name)
+    if not asked.entry.found:
+        raise no_table(str(table))
+    known = asked.entry.model_dump(exclude={"found"})
+    return CatalogTable(str(table), **known).base_path()
+
+
+def _read(kind: type[M], body: str) -> M:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RequestRefused(f"The body is no such question: {where}: {first['msg']}.") from error
+
+
+def _answered(answer: Callable[[], dict[str, Any]]) -> str:
+    try:
+        with remedies_in_sql():
+            return json.dumps(answer())
+    except _TableWanted as unknown:
+        return json.dumps({"table": unknown.wanted})
+    except IndexServiceError as error:
+        return _error(error)
+
+
+def _error(error: IndexServiceError) -> str:
+    return str(error_answer(error))
+
+
+def _written(result: Result) -> dict[str, Any]:
+    return {"columns": result.columns, "rows": json.loads(result.json())}

@@ -1,0 +1,140 @@
+package hudiindex.spark.source;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import hudiindex.spark.IndexSettings;
+import hudiindex.spark.Json;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * `hudi-index answer`, by HTTP. Each question is a POST to {@code /v<version>/<question>} with a
+ * JSON body. A status that is not 200 comes with an error's code, message and remedy; 4xx if asking
+ * again is of no use.
+ */
+final class Daemon {
+  private static final Duration CONNECTING = Duration.ofSeconds(1);
+
+  private final HttpClient client =
+      HttpClient.newBuilder()
+          .version(HttpClient.Version.HTTP_1_1)
+          .connectTimeout(CONNECTING)
+          .proxy(HttpClient.Builder.NO_PROXY) // which would see the token
+          .build();
+
+  private final URI address;
+  private final String token;
+
+  /**
+   * @param address such as {@code http://127.0.0.1:7051}
+   * @param token that it requires
+   * @throws IllegalArgumentException the address is none, or the token cannot be sent
+   */
+  Daemon(String address, String token) {
+    this.address = URI.create(address.strip().replaceAll("/+$", "") + "/v" + Request.VERSION + "/");
+    this.token = "Bearer " + token.strip();
+    if (!token.chars().allMatch(each -> each >= ' ' && each <= '~')) {
+      throw new IllegalArgumentException(IndexSettings.TOKEN + " cannot be sent"); // not its value
+    }
+    request("decide", "");
+  }
+
+  /** The answer to a question that changes nothing. */
+  HttpResponse<byte[]> answer(String question, String body, long millis) throws Exception {
+    HttpRequest request = request(question, body);
+    try {
+      return accepted(sent(request, millis));
+    } catch (ConnectException error) { // which HttpConnectTimeoutException is none of
+      throw unreachable(error);
+    } catch (IOException error) {
+      return accepted(sentAgain(request, millis));
+    }
+  }
+
+  /** The answer to a question that may change something, so that it is sent once. */
+  HttpResponse<byte[]> answerOnce(String question, String body) throws Exception {
+    try {
+      return accepted(sent(request(question, body), Long.MAX_VALUE));
+    } catch (IOException error) {
+      throw unreachable(error);
+    }
+  }
+
+  static String text(HttpResponse<byte[]> response) {
+    return new String(response.body(), StandardCharsets.UTF_8);
+  }
+
+  private HttpResponse<byte[]> accepted(HttpResponse<byte[]> response) throws SourceFailed {
+    if (response.statusCode() == 200) {
+      return response;
+    }
+    throw refused(response);
+  }
+
+  /** The daemon may have closed an idle connection at that moment. */
+  private HttpResponse<byte[]> sentAgain(HttpRequest request, long millis) throws Exception {
+    try {
+      return sent(request, millis);
+    } catch (IOException error) {
+      throw unreachable(error);
+    }
+  }
+
+  private HttpResponse<byte[]> sent(HttpRequest request, long millis)
+      throws IOException, SourceFailed, InterruptedException {
+    // A request's own timeout ends when the headers have come.
+    CompletableFuture<HttpResponse<byte[]>> response =
+        client.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
+    try {
+      return response.get(millis, TimeUnit.MILLISECONDS);
+    } catch (TimeoutException error) {
+      throw new SourceFailed("no answer within " + millis + " ms", error);
+    } catch (ExecutionException error) {
+      if (error.getCause() instanceof IOException cause) {
+        throw cause;
+      }
+      throw new SourceFailed(error.getCause().toString(), error.getCause());
+    } finally {
+      response.cancel(true);
+    }
+  }
+
+  private HttpRequest request(String question, String body) {
+    return HttpRequest.newBuilder(address.resolve(question))
+        .header("Authorization", token)
+        .header("Content-Type", "application/json")
+        .POST(HttpRequest.BodyPublishers.ofString(body))
+        .build();
+  }
+
+  private SourceFailed unreachable(IOException error) {
+    return SourceFailed.lasting(
+        address.getAuthority() + " cannot be reached (" + error.getClass().getSimpleName() + ")",
+        "Start hudi-index answer there, or correct spark.hudi.index.address.",
+        error);
+  }
+
+  private SourceFailed refused(HttpResponse<byte[]> response) {
+    String what = address.getAuthority() + " says " + response.statusCode();
+    JsonNode error;
+    try {
+      error = Json.read(text(response));
+    } catch (IllegalArgumentException notJson) {
+      return SourceFailed.lasting(
+          what + ", and is no index service", "Correct spark.hudi.index.address.", notJson);
+    }
+    String message = what + ": " + error.path("message").asText();
+    return response.statusCode() < 500
+        ? SourceFailed.lasting(error.path("code").asText(), message, error.path("remedy").asText())
+        : new SourceFailed(message);
+  }
+}
