@@ -32,8 +32,14 @@ def twins(spark, tmp_path):
         spark.sql(f"DROP TABLE {name}")
 
 
-_ROW = "msg, amount, age, price, score, day, at, flag, place, tags, ts, dt"
+_OTHERS = "amount, age, price, score, day, at, flag, place, tags"
+_ROW = f"msg, {_OTHERS}, ts, dt"
 _SOURCE = "(SELECT * FROM rule_cow WHERE amount BETWEEN 30 AND 60)"
+_OF_SOME_COLUMNS = (
+    f"MERGE INTO {{t}} t USING {_SOURCE} s ON t.id = s.id "
+    "WHEN MATCHED AND s.amount > 40 THEN UPDATE SET msg = concat(s.msg, '!'), ts = s.ts + 1 "
+    "WHEN MATCHED THEN DELETE"
+)
 _STATEMENTS = {
     "UPDATE {t} SET msg = 'changed', ts = 9 WHERE id = '3' OR amount < 6": {"target": True},
     "UPDATE {t} SET msg = concat(msg, '?'), ts = 10 WHERE amount BETWEEN 60 AND 90 AND id IN "
@@ -41,9 +47,10 @@ _STATEMENTS = {
     "DELETE FROM {t} WHERE id IN ('4', '5', '6')": {"target": True},
     "DELETE FROM {t} WHERE upper(msg) = 'CHANGED'": {"target": False},
     # Hudi's writer looks for the target's rows itself.
-    f"MERGE INTO {{t}} t USING {_SOURCE} s ON t.id = s.id "
-    "WHEN MATCHED AND s.amount > 40 THEN UPDATE SET msg = concat(s.msg, '!'), ts = s.ts + 1 "
-    "WHEN MATCHED THEN DELETE": {"source": True},
+    _OF_SOME_COLUMNS: {"source": True},
+    f"MERGE INTO {{t}} t USING (SELECT id, concat(msg, '?') AS msg, {_OTHERS}, ts + 2 AS ts, dt "
+    "FROM rule_cow WHERE amount BETWEEN 60 AND 120) s ON t.id = s.id "
+    "WHEN MATCHED AND s.amount > 70 THEN UPDATE SET * WHEN MATCHED THEN DELETE": {"source": True},
     "MERGE INTO {t} t USING (SELECT * FROM rule_cow WHERE amount < 30) s ON t.id = s.id "
     "WHEN NOT MATCHED THEN INSERT *": {"source": True},
     f"INSERT INTO {{t}} SELECT concat('n', id) AS id, {_ROW} FROM rule_cow WHERE amount < 9": {
@@ -82,9 +89,9 @@ def test_statements_that_write(spark, enabled, copies, tmp_path, kind):
     used where it is said to be used."""
     mine, other = copies(kind)
     for statement, used in _STATEMENTS.items():
-        if kind == "rule_merged" and "MERGE" in statement:
-            # Spark's scan of a merge-on-read table once crashed the JVM after such statements, in
-            # Hudi 1.2.0's HoodieInternalRowUtils.
+        if kind == "rule_merged" and statement == _OF_SOME_COLUMNS:
+            # Hudi 1.2.0 then writes log records of these columns alone, and reads them with the
+            # columns of others: the next MERGE fails, or the JVM crashes.
             continue
         build(tmp_path / mine)
         found = _run(enabled, statement.format(t=mine), mine)
