@@ -3,7 +3,8 @@
 A `HudiTable` hides the library that reads Hudi's metadata (hudi-rs today) from its callers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -156,6 +157,14 @@ class HudiTable(Protocol):
     def completed_instants(self) -> tuple[Instant, ...]:
         """The completed commits, delta commits and replace commits of the active timeline, by
         requested time."""
+
+    def listed_by_caller(self, instants: Set[str]) -> AbstractContextManager[None]:
+        """Spares this thread's listings of the timeline within the context, if the last one had
+        just these completed instants.
+
+        Args:
+            instants: The requested times of `completed_instants`, as the caller has just seen them.
+        """
 
     def service_kind(self, instant: Instant) -> ServiceKind:
         """Which table service wrote the instant, by its commit metadata."""

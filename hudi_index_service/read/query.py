@@ -167,9 +167,16 @@ def bind_query(
         )
     if columns is not None:
         require_list(columns, "columns")
-    names = schema.names if columns is None else [_top_level(name, schema) for name in columns]
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate is not None:
+    known = schema.names
+    names = known
+    if columns is not None:
+        tops = frozenset(known)
+        names = [
+            each if isinstance(each, str) and each in tops else _top_level(each, schema)
+            for each in columns
+        ]
+    if len(set(names)) < len(names):
+        duplicate = next(name for name in names if names.count(name) > 1)
         raise ConfigInvalid(
             f"Column {duplicate} is named twice.", remedy="Name each column once, in any case."
         )
@@ -192,8 +199,6 @@ def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -
 
 
 def _top_level(name: str, schema: pa.Schema) -> str:
-    if isinstance(name, str) and name in schema.names:
-        return name
     column, _ = find_column(schema, column_path(name))
     if len(column_path(column)) > 1:
         raise ColumnNotFound(

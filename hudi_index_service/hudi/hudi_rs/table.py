@@ -6,8 +6,10 @@ every snapshot has to pass the proof of completeness.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -99,6 +101,13 @@ class _State:
         return gate.table_version(self.properties)
 
 
+class _Listed(threading.local):
+    """The completed instants that a thread's caller has seen; None outside of
+    `listed_by_caller`."""
+
+    instants: Set[str] | None = None
+
+
 class HudiRsTable:
     """`HudiTable` over hudi-rs.
 
@@ -120,6 +129,7 @@ class HudiRsTable:
         self._storage = storage
         self._properties = read_properties(storage)
         self._state: _State | None = None
+        self._listed = _Listed()
         self._merger = SliceMerger(storage)
 
     @property
@@ -178,6 +188,15 @@ class HudiRsTable:
     def completed_instants(self) -> tuple[Instant, ...]:
         """The completed commits, delta commits and replace commits of the active timeline."""
         return self._look().timeline.instants
+
+    @contextmanager
+    def listed_by_caller(self, instants: Set[str]) -> Iterator[None]:
+        """See `HudiTable.listed_by_caller`."""
+        self._listed.instants = instants
+        try:
+            yield
+        finally:
+            self._listed.instants = None
 
     def timeline_version(self) -> str:
         """A digest of the timeline's listing: equal while nothing is committed, nor begun."""
@@ -323,8 +342,10 @@ class HudiRsTable:
 
     def _look(self) -> _State:
         """The state at the current timeline; kept while the timeline's listing is unchanged."""
+        before, listed = self._state, self._listed.instants
+        if before is not None and before.timeline.by_requested.keys() == listed:
+            return before
         timeline = list_timeline(self._storage, gate.table_version(self._properties))
-        before = self._state
         if before is not None and before.timeline.version == timeline.version:
             return before
         # The properties change only together with the timeline: an upgrade commits.

@@ -4,7 +4,7 @@ Spark reads only the struct fields that a query needs, also within arrays and ma
 SchemaPruning removes the others from the relation's types.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 
 
-def as_spark_sees(columns: pa.Schema, types: Sequence[Any]) -> pa.Schema | None:
+def as_spark_sees(columns: Iterable[pa.Field], types: Sequence[Any]) -> pa.Schema | None:
     """The columns in Spark's types, which may lack struct fields; None if a type differs otherwise.
 
     Args:
@@ -23,7 +23,7 @@ def as_spark_sees(columns: pa.Schema, types: Sequence[Any]) -> pa.Schema | None:
         kind = _prune(each.type, spark_type)
         if kind is None:
             return None
-        fields.append(each.with_type(kind))
+        fields.append(each if isinstance(spark_type, str) else each.with_type(kind))
     return pa.schema(fields)
 
 

@@ -1,11 +1,13 @@
 """The rows of a relation that an index finds: whether that pays, and who reads them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
+from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access
@@ -125,7 +127,16 @@ def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Plan
     Raises:
         IndexServiceError, OSError: the table cannot be planned.
     """
-    translation = Translation.on(table)
+    try:
+        # As if the table supported every condition: to bind them together tells if it does.
+        return _planned(table, request, calls, Translation.of_all(table))
+    except (ColumnNotFound, PredicateInvalid, PredicateUnsupported):
+        return _planned(table, request, calls, Translation.on(table))
+
+
+def _planned(
+    table: IndexedTable, request: Request, calls: FullTextCalls, translation: Translation
+) -> Planned | KeepSparkScan:
     where = translation.where_text(request.where)
     if request.key is not None:
         where = _with_key(where, request.key, translation.can_answer)
@@ -136,19 +147,22 @@ def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Plan
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):
         return KeepSparkScan(run, where)
-    read = run.reader.query.output
+    read = list(run.reader.query.output)
     wanted = len(request.names)
-    output = as_spark_sees(pa.schema(list(read)[:wanted]), request.types)
+    output = as_spark_sees(read[:wanted], request.types)
     if output is None:
         return KeepSparkScan("Spark sees its columns in other types", where)
-    run = run.narrowed(pa.schema([*output, *list(read)[wanted:]]))
+    run = run.narrowed(pa.schema([*output, *read[wanted:]]))
     return Planned(run, where, request.key, columns)
 
 
-def by_index(table: IndexedTable, by: Planned, readers: SessionReaders) -> ByIndex | KeepSparkScan:
+def by_index(
+    indexes: Iterable[IndexDefinition], by: Planned, readers: SessionReaders
+) -> ByIndex | KeepSparkScan:
     """Whether it pays that an index reads a relation.
 
     Args:
+        indexes: Those of the table.
         readers: What can read for the session.
 
     Raises:
@@ -160,7 +174,7 @@ def by_index(table: IndexedTable, by: Planned, readers: SessionReaders) -> ByInd
         return replace(rows, where=by.where, instant=run.plan.snapshot.instant)
     served = [each.for_counting() for each in run.plan.slices]
     total = sum(each.total for each in served if each.access is Access.INDEX)
-    serving = serving_indexes(table.indexes(), run.plan)
+    serving = serving_indexes(indexes, run.plan)
     return ByIndex(run, rows, total, by.where, serving, by.key, by.columns, readers.most_bytes)
 
 

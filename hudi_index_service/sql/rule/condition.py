@@ -66,6 +66,11 @@ class Translation:
         """That of the conditions on a table."""
         return cls(partial(_is_supported, table.schema()), partial(can_search, table))
 
+    @classmethod
+    def of_all(cls, table: IndexedTable) -> "Translation":
+        """The same without asking whether the table's columns support a condition."""
+        return cls(lambda where: True, partial(can_search, table))
+
     def finds(self, condition: Condition) -> bool:
         """Whether it is a full-text condition that an index of the table answers."""
         return condition["op"] == "search" and self.exact(condition) is not None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
+from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
@@ -184,11 +185,13 @@ class RelationReader:
         request = read_request(text)
         if isinstance(request, str):
             return None
-        by = self._planned(request, readers)
+        table = self._table(request.uri)
+        indexes = table.indexes()
+        by = self._planned(table, indexes, request, readers)
         if isinstance(by, KeepSparkScan):
             return None
         plan = with_index_estimates(by.run.plan, by.run.reader)
-        return Explained(plan, by.where, serving_indexes(self._table(request.uri).indexes(), plan))
+        return Explained(plan, by.where, serving_indexes(indexes, plan))
 
     def forget(self) -> None:
         """Forgets what was decided: an index may have been built, or dropped."""
@@ -225,16 +228,29 @@ class RelationReader:
         return undecided(self._table(request.uri), request)
 
     def _decided(self, request: Request, readers: SessionReaders) -> Decided:
-        by = self._planned(request, readers)
-        if isinstance(by, Planned):
-            return by_index(self._table(request.uri), by, readers)
-        return by
+        table = self._table(request.uri)
+        if request.as_of is not None:  # whose files may have been cleaned
+            return self._decided_on(table, request, readers)
+        with table.hudi_table.listed_by_caller(request.instants):
+            return self._decided_on(table, request, readers)
 
-    def _planned(self, request: Request, readers: SessionReaders) -> Decided | Planned:
+    def _decided_on(
+        self, table: IndexedTable, request: Request, readers: SessionReaders
+    ) -> Decided:
+        indexes = table.indexes()
+        by = self._planned(table, indexes, request, readers)
+        return by_index(indexes, by, readers) if isinstance(by, Planned) else by
+
+    def _planned(
+        self,
+        table: IndexedTable,
+        indexes: tuple[IndexDefinition, ...],
+        request: Request,
+        readers: SessionReaders,
+    ) -> Decided | Planned:
         """How an index reads the relation, where it is still to decide whether that pays; elsewhere
         the decision."""
-        table = self._table(request.uri)
-        if not table.indexes():
+        if not indexes:
             return KeepSparkScan("the table has no index")
         if request.counts is not None:
             return by_counting(table, request, request.counts)

@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Use;
@@ -69,8 +70,8 @@ final class BestRows {
       return Optional.empty();
     }
     Optional<FullTextCall> score = score((Sort) node, scan);
-    Conditions conditions = new Conditions(scan.relation().outputSet());
-    Optional<String> where = conditions.exact(scan.conjuncts());
+    Conditions conditions = new Conditions(Scala.list(scan.relation().output()));
+    Optional<ArrayNode> where = conditions.exact(scan.conjuncts());
     if (score.isEmpty() || where.isEmpty() || IndexRule.needsSpark(scan).isPresent()) {
       return Optional.empty();
     }

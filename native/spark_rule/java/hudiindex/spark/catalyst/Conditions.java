@@ -10,7 +10,6 @@ import java.util.Optional;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.ArrayContains;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
 import org.apache.spark.sql.catalyst.expressions.Contains;
 import org.apache.spark.sql.catalyst.expressions.EndsWith;
@@ -55,21 +54,18 @@ import org.apache.spark.sql.types.BooleanType;
  * session are in them already.
  */
 final class Conditions {
-  /** What `known` returns if it knows none. */
-  static final String NONE = "[]";
-
   /** The most values of an IN. */
   static final int MOST_VALUES = 10_000;
 
   private static final String AWAITED = "awaited";
   private static final String UNKNOWN = "unknown";
 
-  private final AttributeSet relation;
+  private final List<? extends Attribute> relation;
 
   /**
    * @param relation the attributes of the relation; a condition on any other is unknown
    */
-  Conditions(AttributeSet relation) {
+  Conditions(List<? extends Attribute> relation) {
     this.relation = relation;
   }
 
@@ -96,13 +92,8 @@ final class Conditions {
         .reduce(And::new);
   }
 
-  /** Those of the conjuncts that are known, as a JSON array. */
-  String known(List<Expression> conjuncts) {
-    return written(conjuncts).toString();
-  }
-
-  /** The same array. */
-  ArrayNode written(List<Expression> conjuncts) {
+  /** Those of the conjuncts that are known. */
+  ArrayNode known(List<Expression> conjuncts) {
     ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
       ObjectNode condition = each.deterministic() ? written(each) : unknown();
@@ -113,8 +104,8 @@ final class Conditions {
     return result;
   }
 
-  /** All of the conjuncts, as a JSON array; empty if any of them is not known in all its parts. */
-  Optional<String> exact(List<Expression> conjuncts) {
+  /** All of the conjuncts; empty if any of them is not known in all its parts. */
+  Optional<ArrayNode> exact(List<Expression> conjuncts) {
     ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
       ObjectNode condition = each.deterministic() ? written(each) : unknown();
@@ -124,7 +115,7 @@ final class Conditions {
       }
       result.add(condition);
     }
-    return Optional.of(result.toString());
+    return Optional.of(result);
   }
 
   private ObjectNode written(Expression condition) {
@@ -300,11 +291,12 @@ final class Conditions {
 
   /** The relation's attribute, since a query may write its name in other letters. */
   private Optional<Attribute> own(Attribute attribute) {
-    return relation.contains(attribute)
-        ? Scala.list(relation.toSeq()).stream()
-            .filter(each -> each.exprId().equals(attribute.exprId()))
-            .findFirst()
-        : Optional.empty();
+    for (Attribute each : relation) { // Spark's sets sort themselves when one looks into them
+      if (each.exprId().equals(attribute.exprId())) {
+        return Optional.of(each);
+      }
+    }
+    return Optional.empty();
   }
 
   private static ObjectNode unknown() {

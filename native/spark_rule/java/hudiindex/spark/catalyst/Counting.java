@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Use;
@@ -101,9 +102,9 @@ final class Counting {
     List<NamedExpression> output = new ArrayList<>();
     groups.forEach(each -> output.add((NamedExpression) each));
     Map<Expression, Expression> attributes = new LinkedHashMap<>();
-    List<String> conditions = new ArrayList<>();
+    List<ArrayNode> conditions = new ArrayList<>();
     for (AggregateExpression each : functions) {
-      Optional<String> condition = rowsCounted(scan, each);
+      Optional<ArrayNode> condition = rowsCounted(scan, each);
       if (condition.isEmpty()) {
         return Optional.empty();
       }
@@ -169,8 +170,8 @@ final class Counting {
     return Optional.of(new Indexed(own, Option.empty(), read));
   }
 
-  private static Optional<String> exact(HudiScan scan, List<Expression> conditions) {
-    return new Conditions(scan.relation().outputSet()).exact(conditions);
+  private static Optional<ArrayNode> exact(HudiScan scan, List<Expression> conditions) {
+    return new Conditions(Scala.list(scan.relation().output())).exact(conditions);
   }
 
   /** The name of the relation's text column that an attribute above it is. */
@@ -184,7 +185,7 @@ final class Counting {
   }
 
   /** The conditions on the rows that a function counts; empty if it does anything else. */
-  private static Optional<String> rowsCounted(HudiScan scan, AggregateExpression function) {
+  private static Optional<ArrayNode> rowsCounted(HudiScan scan, AggregateExpression function) {
     if (!(function.aggregateFunction() instanceof Count count)
         || function.isDistinct()
         || function.filter().isDefined()) {

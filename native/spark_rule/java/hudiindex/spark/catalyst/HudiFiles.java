@@ -1,11 +1,16 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import hudiindex.spark.Scala;
 import hudiindex.spark.source.Request;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -22,9 +27,23 @@ public final class HudiFiles {
   /** Of a snapshot. Incremental and change data queries have other classes. */
   private static final String SNAPSHOT = "org.apache.hudi.HoodieFileIndex";
 
-  /** HoodieInstant.toString: [requested__completed__action__state]; the second may be absent. */
-  private static final Pattern INSTANT =
-      Pattern.compile("(\\d{14,17})__(?:\\d{14,17}__)?[a-z]+__COMPLETED");
+  /**
+   * HoodieInstant.toString of what getCommitsTimeline keeps, which would compute a digest of it:
+   * [requested__completed__action__state]; the second may be absent.
+   */
+  private static final Pattern COMMIT =
+      Pattern.compile(
+          "(\\d{14,17})__(?:\\d{14,17}__)?"
+              + "(?:commit|deltacommit|replacecommit|clustering)__COMPLETED");
+
+  /** The methods that were looked for, as long as their class is there. */
+  private static final ClassValue<Map<String, Method>> METHODS =
+      new ClassValue<>() {
+        @Override
+        protected Map<String, Method> computeValue(Class<?> type) {
+          return new ConcurrentHashMap<>();
+        }
+      };
 
   private final HadoopFsRelation relation;
 
@@ -59,10 +78,9 @@ public final class HudiFiles {
 
   /** The requested times of the completed commits that Spark's own reader sees at this moment. */
   List<String> instants() {
-    Object commits = invoke(invoke(metadata(), "getActiveTimeline"), "getCommitsTimeline");
-    Object completed = invoke(invoke(commits, "filterCompletedInstants"), "getInstants");
+    Object all = invoke(invoke(metadata(), "getActiveTimeline"), "getInstants");
     List<String> result = new ArrayList<>();
-    for (Matcher each = INSTANT.matcher(completed.toString()); each.find(); ) {
+    for (Matcher each = COMMIT.matcher(all.toString()); each.find(); ) {
       result.add(each.group(1));
     }
     return result;
@@ -73,13 +91,13 @@ public final class HudiFiles {
    *
    * @param where their conditions, see {@link Conditions}
    */
-  public Request request(List<Request.Column> columns, String where) {
+  public Request request(List<Request.Column> columns, ArrayNode where) {
     return Request.of(table(), instants(), options(), columns, where);
   }
 
-  /** Whether a name is that of a column, and not one of those that Spark makes for each file. */
-  boolean hasColumn(String name) {
-    return List.of(relation.schema().fieldNames()).contains(name);
+  /** The names of the columns, without those that Spark makes for each file. */
+  Set<String> names() {
+    return new HashSet<>(List.of(relation.schema().fieldNames()));
   }
 
   /** Whether Spark may leave partitions out, by the other side of a join. */
@@ -97,8 +115,14 @@ public final class HudiFiles {
   }
 
   private static Object invoke(Object object, String method) {
+    Map<String, Method> known = METHODS.get(object.getClass());
     try {
-      return object.getClass().getMethod(method).invoke(object);
+      Method found = known.get(method);
+      if (found == null) {
+        found = object.getClass().getMethod(method);
+        known.put(method, found);
+      }
+      return found.invoke(object);
     } catch (ReflectiveOperationException error) {
       throw new IllegalStateException("This release of Hudi has no " + method + "()", error);
     }

@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import hudiindex.spark.Scala;
 import hudiindex.spark.source.Request;
 import java.util.ArrayList;
@@ -52,7 +53,7 @@ record HudiScan(
                     filter,
                     (LogicalRelation) leaf,
                     files,
-                    calls(top, filter, new Conditions(leaf.outputSet()))));
+                    calls(top, filter, new Conditions(Scala.list(leaf.output())))));
   }
 
   private static Map<FullTextCall, Alias> calls(
@@ -94,7 +95,7 @@ record HudiScan(
 
   /** The calls as requests have them, by the numbers of their columns' expression ids. */
   Map<Long, String> computed() {
-    Conditions conditions = new Conditions(relation.outputSet());
+    Conditions conditions = new Conditions(Scala.list(relation.output()));
     Map<Long, String> result = new LinkedHashMap<>();
     calls.forEach((call, column) -> result.put(column.exprId().id(), conditions.computed(call)));
     return result;
@@ -106,7 +107,7 @@ record HudiScan(
   }
 
   /** The same with conditions that are written already. */
-  Request request(String where) {
+  Request request(ArrayNode where) {
     List<Request.Column> columns = new ArrayList<>();
     columns().forEach(each -> columns.add(new Request.Column(each.name(), each.dataType())));
     Map<Long, String> computed = computed();
@@ -119,10 +120,10 @@ record HudiScan(
   }
 
   /** The conditions that are known, see {@link Conditions#known}. */
-  String known() {
+  ArrayNode known() {
     List<Expression> conditions = new ArrayList<>(conjuncts());
     conjuncts().forEach(each -> conditions.addAll(ofSubquery(each)));
-    return new Conditions(relation.outputSet()).known(conditions);
+    return new Conditions(Scala.list(relation.output())).known(conditions);
   }
 
   /** The conditions on the relation alone that stand in an IN or EXISTS. */

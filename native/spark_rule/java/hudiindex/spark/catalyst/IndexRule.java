@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Use;
@@ -10,6 +11,7 @@ import hudiindex.spark.source.Request;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -103,7 +105,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
       HudiScan scan, Optional<String> above, boolean joined, IndexSettings settings)
       throws InterruptedException {
     long number = Relations.number(scan.relation());
-    String where = scan.known();
+    ArrayNode where = scan.known();
     Optional<String> reason =
         above.or(() -> needsSpark(scan)).or(() -> lacksCondition(scan, where));
     if (reason.isPresent()) {
@@ -125,11 +127,11 @@ public final class IndexRule extends Rule<LogicalPlan> {
     return scan.with(ownScan -> new Indexed(ownScan, Option.empty(), read));
   }
 
-  private static Optional<String> lacksCondition(HudiScan scan, String where) {
+  private static Optional<String> lacksCondition(HudiScan scan, ArrayNode where) {
     if (scan.filter() == null) {
       return Optional.of("the query has no condition on it alone");
     }
-    return where.equals(Conditions.NONE)
+    return where.isEmpty()
         ? Optional.of("no index answers a condition on it")
         : Optional.empty();
   }
@@ -145,8 +147,9 @@ public final class IndexRule extends Rule<LogicalPlan> {
     if (scan.relation().isStreaming()) {
       return Optional.of("it is a stream");
     }
+    Set<String> names = scan.files().names();
     for (Attribute each : scan.columns()) {
-      if (!scan.files().hasColumn(each.name())) {
+      if (!names.contains(each.name())) {
         return Optional.of("the query asks for the names of files");
       }
     }

@@ -193,13 +193,13 @@ public final class IndexedExec extends SparkPlan {
       return Json.array();
     }
     List<Expression> known = SubqueryValues.known(Scala.list(filters));
-    List<Expression> columns = new ArrayList<>();
+    List<Attribute> columns = new ArrayList<>();
     for (Attribute each : Scala.list(read)) {
       if (!plannedRead.computed().containsKey(each.exprId().id())) {
         columns.add(each);
       }
     }
-    return new Conditions(AttributeSet.apply(Scala.seq(columns))).written(known);
+    return new Conditions(columns).known(known);
   }
 
   private List<Request.Column> readColumns() {

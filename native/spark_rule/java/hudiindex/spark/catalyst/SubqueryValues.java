@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 
 /** Values of sub-queries, which are known when a query runs: none of them is of one row above. */
 final class SubqueryValues {
@@ -12,7 +13,8 @@ final class SubqueryValues {
 
   /** Whether a logical expression is such a value, or computed of some and of nothing else. */
   static boolean has(Expression expression) {
-    return expression.references().isEmpty()
+    return expression.containsPattern(TreePattern.SCALAR_SUBQUERY())
+        && expression.references().isEmpty()
         && expression.deterministic()
         && occurs(ScalarSubquery.class, expression);
   }

@@ -118,7 +118,7 @@ final class Scores {
     }
     ObjectNode request = Json.object().put("function", FullTextCall.SCORE);
     request.set("search", search.json());
-    request.set("relation", files.request(List.of(), "[]").json());
+    request.set("relation", files.request(List.of(), Json.array()).json());
     return fullText.bound(request.toString()).get("call").toString();
   }
 

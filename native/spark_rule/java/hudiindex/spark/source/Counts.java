@@ -21,21 +21,21 @@ public record Counts(ObjectNode json) {
   /**
    * Counts in one row, or in one for each value of a column.
    *
-   * @param conditions for each count a JSON array
+   * @param conditions those of each count
    */
-  public static Counts of(List<String> names, Optional<String> group, List<String> conditions) {
+  public static Counts of(List<String> names, Optional<String> group, List<ArrayNode> conditions) {
     ObjectNode json = Json.object();
     ArrayNode columns = json.putArray("names");
     names.forEach(columns::add);
     group.ifPresent(column -> json.put("group", column));
     ArrayNode counted = json.putArray("of");
-    conditions.forEach(each -> counted.add(Json.read(each)));
+    conditions.forEach(counted::add);
     return new Counts(json);
   }
 
   /** As many rows as there are, but no more than some, with any number. */
   public static Counts ofRows(List<String> names, int most) {
-    ObjectNode json = of(names, Optional.empty(), List.of("[]")).json();
+    ObjectNode json = of(names, Optional.empty(), List.of(Json.array())).json();
     return new Counts(json.put("most", most));
   }
 

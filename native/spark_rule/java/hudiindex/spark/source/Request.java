@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.util.RawValue;
 import hudiindex.spark.Json;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.spark.sql.types.AtomicType;
@@ -28,11 +29,10 @@ public record Request(
     List<String> instants,
     Map<String, String> options,
     List<Column> columns,
-    String where,
+    ArrayNode where,
     Optional<Key> key,
     Optional<Counts> counts,
-    Optional<Best> best,
-    String text) {
+    Optional<Best> best) {
   static final int VERSION = 1;
 
   /**
@@ -77,11 +77,11 @@ public record Request(
       List<String> instants,
       Map<String, String> options,
       List<Column> columns,
-      String where) {
-    return of(
+      ArrayNode where) {
+    return new Request(
         table,
         instants,
-        options,
+        new TreeMap<>(options),
         columns,
         where,
         Optional.empty(),
@@ -89,27 +89,20 @@ public record Request(
         Optional.empty());
   }
 
-  private static Request of(
-      String table,
-      List<String> instants,
-      Map<String, String> options,
-      List<Column> columns,
-      String where,
-      Optional<Key> key,
-      Optional<Counts> counts,
-      Optional<Best> best) {
+  /** The request in JSON. */
+  public ObjectNode json() {
     ObjectNode json = Json.object().put("version", VERSION).put("table", table);
     ArrayNode times = json.putArray("instants");
     instants.forEach(times::add);
     ObjectNode settings = json.putObject("options");
-    new TreeMap<>(options).forEach(settings::put);
+    options.forEach(settings::put);
     ArrayNode names = json.putArray("columns");
     for (Column each : columns) {
       ObjectNode column = names.addObject().put("name", each.name());
       column.putRawValue("type", new RawValue(each.type()));
       each.computed().ifPresent(call -> column.putRawValue("computed", new RawValue(call)));
     }
-    json.putRawValue("where", new RawValue(where));
+    json.set("where", where);
     key.ifPresent(
         each -> json.putObject("key").put("column", each.column()).put("most", each.most()));
     counts.ifPresent(each -> json.set("counts", each.json()));
@@ -118,40 +111,46 @@ public record Request(
             json.putObject("best")
                 .put("rows", each.rows())
                 .putRawValue("score", new RawValue(each.score())));
-    return new Request(
-        table, instants, options, columns, where, key, counts, best, json.toString());
+    return json;
+  }
+
+  /** The same as text. */
+  public String text() {
+    return json().toString();
   }
 
   /** The same rows with other columns, since Spark prunes on after a decision; the same counts. */
   public Request withColumns(List<Column> others) {
     return isOfCounts() || others.equals(columns)
         ? this
-        : of(table, instants, options, others, where, key, counts, best);
+        : new Request(table, instants, options, others, where, key, counts, best);
   }
 
   /** Of the same rows those with one of some values, which are not known yet. */
   public Request withKey(Key values) {
-    return of(table, instants, options, columns, where, Optional.of(values), counts, best);
+    return new Request(
+        table, instants, options, columns, where, Optional.of(values), counts, best);
   }
 
   /**
    * Of the same rows those that fulfill some more conditions, instead of having one of the values.
    */
   public Request withConditions(ArrayNode conditions) {
-    ArrayNode all = (ArrayNode) Json.read(where);
-    all.addAll(conditions);
-    return of(
-        table, instants, options, columns, all.toString(), Optional.empty(), counts, best);
+    ArrayNode all = where.deepCopy().addAll(conditions);
+    return new Request(
+        table, instants, options, columns, all, Optional.empty(), counts, best);
   }
 
   /** Numbers of the same rows, which need the same columns. */
   public Request counting(Counts wanted) {
-    return of(table, instants, options, columns, where, key, Optional.of(wanted), best);
+    return new Request(
+        table, instants, options, columns, where, key, Optional.of(wanted), best);
   }
 
   /** Of the same rows those with the highest scores. */
   public Request ofBest(Best wanted) {
-    return of(table, instants, options, columns, where, key, counts, Optional.of(wanted));
+    return new Request(
+        table, instants, options, columns, where, key, counts, Optional.of(wanted));
   }
 
   /** Whether counts are wanted instead of rows. */
@@ -164,18 +163,9 @@ public record Request(
     return counts.isEmpty() && best.isEmpty();
   }
 
-  /** The request in JSON. */
-  public ObjectNode json() {
-    return (ObjectNode) Json.read(text);
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof Request request && request.text.equals(text);
-  }
-
+  /** Without the many values that requests on one table have in common. */
   @Override
   public int hashCode() {
-    return text.hashCode();
+    return Objects.hash(table, where, key);
   }
 }
