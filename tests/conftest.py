@@ -40,10 +40,10 @@ LONGEST = (
     "spark_rule",
     "tpch",
     "golden",
+    "setup",
     "sql",
     "hbase",
     "hdfs",
-    "demo",
     "airflow",
 )
 

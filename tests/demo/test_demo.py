@@ -1,4 +1,4 @@
-"""A small run of the demo: the main job from the first write to the cleaner, in its own process."""
+"""What the demo needs; tests/setup/test_way_in.py runs it."""
 
 import subprocess
 import sys
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dev.jars import bundle_path
 from dev.paths import ROOT
 
 # Each command of a test may take almost as long as the usual limit for a whole test.
@@ -23,20 +22,6 @@ def demo(*arguments: str) -> "subprocess.CompletedProcess[str]":
         check=False,
         timeout=600,
     )
-
-
-@pytest.mark.slow
-def test_answers_of_the_demo_equal_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUDI_INDEX_HUDI_JAR", bundle_path())
-    folder = tmp_path / "demo"
-    done = demo("--rows", "20000", "--folder", str(folder))
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "'msg': 'Buying a new car'" in done.stdout
-    assert "row 2 of" in done.stdout
-    assert "its base file is gone" in done.stdout
-    assert "All answers equal plain Spark's." in done.stdout
-    entries = list((folder / "messages" / ".hoodie" / ".index" / "lucene").rglob("manifest-*.json"))
-    assert entries
 
 
 def test_missing_requirements_of_the_demo_are_named(

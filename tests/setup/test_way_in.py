@@ -91,9 +91,13 @@ def test_wheels_suffice_for_the_first_ten_minutes(newcomer: Newcomer, tmp_path: 
     tables = tmp_path / "tables"
 
     told = newcomer.run("demo", "--rows", "20000", "--folder", str(tables))
+    assert "row 2 of" in told
+    assert "'msg': 'Buying a new car'" in told
+    assert "its base file is gone" in told
     assert "All answers equal plain Spark's." in told
-
     table = str(tables / "messages")
+    assert list(Path(table, ".hoodie", ".index", "lucene").rglob("manifest-*.json"))
+
     newcomer.run("drop", table, "messages", "--purge")
     assert "amount" in newcomer.run("init", table, "--yes")
     newcomer.run("build", table, "--strategy", "all")
