@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -68,9 +69,10 @@ def until(process: subprocess.Popen[str], output: Path, text: str) -> str:
 
 @pytest.fixture
 def daemon(tables, tmp_path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A daemon for the tables, and the file with the settings of its sessions."""
+    """A daemon for the tables and those of the test, and the file with its sessions' settings."""
     command = [sys.executable, "-m", "hudi_index_service.cli", "answer", str(tables.folder)]
-    with process([*command, "--port", "0"], tmp_path, "daemon") as started:
+    command += [str(tmp_path), "--port", "0", "--allow-changes"]
+    with process(command, tmp_path, "daemon") as started:
         printed = until(started, tmp_path / "daemon", "only this user can read it.")
         [settings] = re.findall(r"token of this run, are in (.+\.properties);", printed)
         assert Path(settings).stat().st_mode & 0o777 == 0o600
@@ -99,7 +101,7 @@ def run(command: list[str], work: Path) -> list[str]:
     return [each for each in done.stdout.splitlines() if not each.startswith("# WARNING")]
 
 
-def test_spark_sql(tables, daemon, tmp_path):
+def test_spark_sql(tables, daemon, written, tmp_path):
     _, settings = daemon
     queries = [
         "SELECT id, msg, price, day, at, place, tags FROM rule_merged WHERE amount BETWEEN 30 AND "
@@ -114,6 +116,12 @@ def test_spark_sql(tables, daemon, tmp_path):
         *("SET spark.hudi.index.enabled=true", *queries),
         *("SET spark.hudi.index.enabled=false", *queries),
         "DROP TABLE rule_merged",
+        "RESET spark.hudi.index.enabled",
+        f"CREATE TABLE mine USING hudi LOCATION '{shutil.copytree(written, tmp_path / 'mine')}'",
+        "CREATE INDEX by_amount ON mine USING btree (amount)",
+        "OPTIMIZE TABLE mine STRATEGY ALL",
+        "EXPLAIN ANALYZE INDEX SELECT id FROM mine WHERE amount = 30",
+        "DROP INDEX by_amount ON mine PURGE",
     ]
     (tmp_path / "script.sql").write_text(";\n".join(script) + ";\n")
     command = [str(HOME / "bin" / "spark-sql"), *options(settings, "--jars", ",".join(JARS))]
@@ -123,9 +131,14 @@ def test_spark_sql(tables, daemon, tmp_path):
     enabled, disabled = (
         lines.index(f"spark.hudi.index.enabled\t{each}") + 1 for each in ("true", "false")
     )
-    rows = lines[disabled:]
+    rows = lines[disabled : disabled + disabled - 1 - enabled]
     assert len(rows) > 20
     assert lines[enabled : disabled - 1] == rows
+    created, *built, explained, dropped = lines[disabled + len(rows) :]
+    assert created.startswith("by_amount\tbtree\tamount")
+    assert ["built" in each for each in built] == [True, True]
+    assert explained.split("\t")[2:4] == ["driver", "by_amount"]
+    assert dropped.startswith("by_amount\ttrue")
 
 
 @pytest.fixture
