@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
+from hudi_index_service.hudi.timeline import list_timeline
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
 from hudi_index_service.sql.rule.request import VERSION
 from tests.golden.table import Golden
@@ -50,6 +52,31 @@ def test_decision_and_rows(orders: Path) -> None:
         status, rows = post(listener.url, "rows?cores=2", text)
     assert status == 200
     assert pa.ipc.open_stream(rows).read_all().to_pylist() == [{"o_orderkey": 7}]
+
+
+def test_a_timeline_that_spark_has_just_listed_is_not_listed_again(
+    orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
+
+    def counted(*arguments: Any) -> Any:
+        listed.append(arguments)
+        return list_timeline(*arguments)
+
+    monkeypatch.setattr("hudi_index_service.hudi.hudi_rs.table.list_timeline", counted)
+    with daemon(orders.parent) as listener:
+
+        def rows_of(text: str) -> tuple[int, int]:
+            listed.clear()
+            _, decision = post(listener.url, "decide", text)
+            return json.loads(decision).get("rows", 0), len(listed)
+
+        assert rows_of(request(orders, 7))[0] == 1
+        assert rows_of(request(orders, 32)) == (1, 0)
+        older = json.loads(request(orders, 33))
+        older["instants"] = ["20200101000000000"]
+        rows, number = rows_of(json.dumps(older))
+        assert (rows, number > 0) == (0, True), "Spark has seen another timeline"
 
 
 def test_strangers_are_refused(orders: Path) -> None:
