@@ -83,11 +83,11 @@ class ScanOptions:
 class QueryPlanner:
     """Plans queries on one table.
 
-    Each query lists the timeline once and, unless no index could serve it, the definitions and
-    segments once. On a remote store these listings run in parallel. Queries on a local table are
-    planned one at a time, each on the snapshot that it has read before: planning is all Python, so
-    threads that plan at once only take turns, and eight of them answered 10 to 30 % fewer queries a
-    second.
+    Each query lists the timeline once, unless the caller has (`HudiTable.listed_by_caller`), and
+    the definitions and segments once, unless no index could serve it. On a remote store these
+    listings run in parallel. Queries on a local table are planned one at a time, each on the
+    snapshot that it has read before: planning is all Python, so threads that plan at once only take
+    turns, and eight of them answered 10 to 30 % fewer queries a second.
 
     Args:
         folder: Reads the table's index folder.
