@@ -51,8 +51,8 @@ public final class SparkErrors {
     return analysis(
         "INDEX_NOT_ENABLED",
         "The index service is not enabled yet, which " + task + ".",
-        "Call hudi_index_service.sql.enable(spark) first; without Python, use hudi-index on the"
-            + " command line.");
+        "Call hudi_index_service.sql.enable(spark) first; without Python, start the session with the"
+            + " settings that hudi-index answer prints.");
   }
 
   /** A result that is none of the statement as it was parsed. */
