@@ -51,6 +51,16 @@ def test_few_rows_are_one_partition(agreed, spark, enabled, tables, by_index):
     agreed(f"SELECT age FROM ({FEW.format(t='rule_cow')}) UNION ALL SELECT id FROM rule_merged")
 
 
+def test_a_thread_without_an_active_session(enabled, tables, by_index):
+    frame = enabled.sql(FEW.format(t="rule_cow"))
+    frame._jdf.queryExecution().executedPlan()
+    enabled._jvm.org.apache.spark.sql.SparkSession.clearActiveSession()
+    try:
+        assert frame._jdf.queryExecution().toRdd().getNumPartitions() == 1
+    finally:
+        enabled._jvm.org.apache.spark.sql.SparkSession.setActiveSession(enabled._jsparkSession)
+
+
 def test_few_rows_are_broadcast_without_a_job(agreed, enabled, tables, by_index):
     query = (
         f"SELECT /*+ BROADCAST(a) */ a.id, r.id FROM ({FEW.format(t='rule_cow')}) a "

@@ -5,6 +5,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.channels.Channels;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.ipc.ArrowStreamReader;
@@ -30,6 +31,9 @@ import scala.collection.Seq;
 /** Spark's rows of a stream in Arrow's format: filtered, and with the columns of a query. */
 final class ArrowRows {
   private static final String ZONE = "UTC";
+
+  /** What each message of a stream begins with. */
+  private static final byte[] MARK = {-1, -1, -1, -1};
 
   private final Seq<Attribute> read;
   private final StructType schema;
@@ -84,6 +88,10 @@ final class ArrowRows {
   }
 
   private void check(byte[] stream) throws IOException {
+    // Arrow's reader would take the first bytes of anything else for a length, and reserve as much.
+    if (!Arrays.equals(MARK, Arrays.copyOf(stream, MARK.length))) {
+      throw new IOException("The index returns no stream in Arrow's format");
+    }
     List<Field> expected = ArrowUtils.toArrowSchema(schema, ZONE, false, false).getFields();
     try (RootAllocator allocator = new RootAllocator();
         ArrowStreamReader reader =

@@ -89,9 +89,26 @@ public final class IndexedExec extends SparkPlan {
   private synchronized SparkPlan reader() {
     if (reader == null) {
       keyValues = plannedRead.request().key().map(key -> KeyValues.read(key, keys.get()));
-      reader = hasNoKey() ? new LocalTableScanExec(output(), Scala.seq(List.of())) : chosen();
+      reader =
+          withSession(
+              () ->
+                  hasNoKey()
+                      ? new LocalTableScanExec(output(), Scala.seq(List.of()))
+                      : chosen());
     }
     return reader;
+  }
+
+  /** Nodes take their session from the thread that makes them, which may have none by now. */
+  private <T> T withSession(Supplier<T> made) {
+    return session()
+        .withActive(
+            new AbstractFunction0<>() {
+              @Override
+              public T apply() {
+                return made.get();
+              }
+            });
   }
 
   private boolean hasNoKey() {
@@ -223,7 +240,8 @@ public final class IndexedExec extends SparkPlan {
 
   @Override
   public RDD<InternalRow> doExecute() {
-    return isOnePartition() ? OnePartition.of(reader()) : reader().execute();
+    SparkPlan rows = reader();
+    return isOnePartition() ? withSession(() -> OnePartition.of(rows)) : rows.execute();
   }
 
   @Override
