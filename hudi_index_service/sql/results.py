@@ -90,6 +90,14 @@ NOTHING = ""
 """DROP and REFRESH INDEX of Hudi's own indexes."""
 
 
+# Columns that are in the records under the same names.
+_OF_ENTRY = ("index_type", "status", "index_bytes", "seconds", "error")
+_OF_BUILD = (
+    *("state", "strategy", "host", "pid", "due", "built", "failed", "seconds"),
+    *("stopped_by", "cancel_requested", "error"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The rows of a statement.
@@ -239,13 +247,6 @@ def build_result(record: BuildRecord) -> Result:
         "entries": entries,
     }
     return Result(BUILD, [row])
-
-
-_OF_ENTRY = ("index_type", "status", "index_bytes", "seconds", "error")
-_OF_BUILD = (
-    *("state", "strategy", "host", "pid", "due", "built", "failed", "seconds"),
-    *("stopped_by", "cancel_requested", "error"),
-)
 
 
 def cancelled_result(build_id: str | None) -> Result:

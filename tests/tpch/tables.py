@@ -1,25 +1,33 @@
-"""The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered and indexed.
+"""The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered.
 
 ``python -m tests.tpch.tables FOLDER`` writes them below ``FOLDER/cow``, and these two once more as
-merge-on-read tables with log files below ``FOLDER/mor``.
+merge-on-read tables with log files below ``FOLDER/mor``; `written` keeps what it writes.
 
 The rows come from tpchgen-cli and are the same in every run. `orders` is sorted by order date, as
 such tables usually are, and `lineitem` by shipping date. Both have one base file per year.
 """
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from dev import jars
+from dev.paths import ROOT
 from hudi_index_service.sql import IndexSession
+from tests import java_options
 from tests.hudi_tables import hudi_options, read_rows, run_clustering, write
+from tests.kept_tables import kept
 from tests.spark_session import spark_session
 
 if TYPE_CHECKING:
@@ -122,9 +130,9 @@ def change(spark: "SparkSession", folder: Path) -> None:
 
 def write_all(folder: Path) -> None:
     """Writes the tables of both variants."""
+    folder.mkdir(parents=True, exist_ok=True)
     generate(folder / "generated")
     with spark_session(folder / "warehouse") as spark:
-        session = IndexSession(spark)
         for variant, table_type, names in (
             ("cow", "COPY_ON_WRITE", list(KEYS)),
             ("mor", "MERGE_ON_READ", list(CLUSTERED_BY)),
@@ -132,11 +140,27 @@ def write_all(folder: Path) -> None:
             for name in names:
                 print(f"{variant}: writing {name} …", flush=True)
                 write_table(spark, folder / "generated", folder / variant, name, table_type)
-                if name in CLUSTERED_BY:
-                    index(session, folder / variant, name)
         print("mor: updating and deleting …", flush=True)
         change(spark, folder / "mor")
-        session.close()
+    for each in ("generated", "warehouse"):
+        shutil.rmtree(folder / each)
+
+
+def written() -> Path:
+    """The folder of both variants' tables, without indexes. It must not be changed."""
+    digest = sha256()
+    for script in ("tpch/tables.py", "hudi_tables.py", "spark_session.py"):
+        digest.update((ROOT / "tests" / script).read_bytes())
+    versions = (jars.hudi_bundle().sha256, version("pyspark"), version("tpchgen-cli"))
+    digest.update(" ".join(versions).encode())
+
+    def write(folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.tpch.tables", str(folder)]
+        # Unlike small tables, these are written sooner with Java's usual options.
+        environment = {**os.environ, java_options.VARIABLE: ""}
+        subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+    return kept("tpch", digest.hexdigest(), write)
 
 
 @contextmanager

@@ -9,15 +9,15 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
 from dev import jars
-from dev.paths import ROOT, cache_folder
+from dev.paths import ROOT
 from tests.java_options import BRIEF, VARIABLE
+from tests.kept_tables import kept
 
 WRITING = Path(__file__).with_name("writing")
 
@@ -39,19 +39,7 @@ def upgraded() -> Path:
 
 
 def _cached(release: str, earlier: Path | None) -> Path:
-    folder = cache_folder() / "tables" / f"{release}-{_key(release, earlier)}"
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as scratch:
-        _write(release, Path(scratch, "tables"), earlier)
-        try:
-            Path(scratch, "tables").rename(folder)
-        except OSError:
-            # Another run was faster, and its tables are equally good.
-            if not folder.is_dir():
-                raise
-    return folder
+    return kept(release, _key(release, earlier), lambda folder: _write(release, folder, earlier))
 
 
 def _key(release: str, earlier: Path | None) -> str:
@@ -60,7 +48,7 @@ def _key(release: str, earlier: Path | None) -> str:
         digest.update(script.name.encode() + b"\0" + script.read_bytes())
     facts = [jars.hudi_bundle(release).sha256, version("pyspark"), earlier.name if earlier else ""]
     digest.update("\0".join(facts).encode())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
 def _write(release: str, folder: Path, earlier: Path | None) -> None:
