@@ -1,9 +1,8 @@
 """Results of the index statements: rows with fixed columns."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.build.progress import BuildProgress
@@ -113,12 +112,6 @@ class Result:
     def frame(self, spark: "SparkSession") -> "DataFrame":
         """The result as a DataFrame, which has the columns even without rows."""
         return spark.createDataFrame(self.rows, self.columns)
-
-    def json(self) -> str:
-        """The rows in JSON, with times as ``2026-11-26T14:03:26.000000+00:00``."""
-        return json.dumps(
-            self.rows, default=lambda each: each.astimezone(UTC).isoformat(timespec="microseconds")
-        )
 
 
 def indexes_result(

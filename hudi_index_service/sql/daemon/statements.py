@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -9,14 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hudi_index_service.catalog.entry import CatalogTable
 from hudi_index_service.catalog.spark import no_table
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError, RequestRefused
+from hudi_index_service.errors import RequestRefused
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.catalog import in_session_catalog
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
-from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.results import Result
-from hudi_index_service.sql.rule.errors import error_answer
+from hudi_index_service.sql.rule.errors import answer_or_error, error_fields
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import explained_use
 from hudi_index_service.sql.runner import StatementRunner
@@ -150,7 +150,7 @@ class SessionStatements:
             self._reader.forget()
         if isinstance(done, Result):
             return _written(done)
-        otherwise = None if done.otherwise is None else json.loads(_error(done.otherwise))
+        otherwise = None if done.otherwise is None else error_fields(done.otherwise)
         return {"left": True, "otherwise": otherwise}
 
     def _refuse_changes(self, statement: TableStatement) -> None:
@@ -200,18 +200,19 @@ def _read(kind: type[M], body: str) -> M:
 
 
 def _answered(answer: Callable[[], dict[str, Any]]) -> str:
-    try:
-        with remedies_in_sql():
-            return json.dumps(answer())
-    except _TableWanted as unknown:
-        return json.dumps({"table": unknown.wanted})
-    except IndexServiceError as error:
-        return _error(error)
+    def text() -> str:
+        try:
+            return json.dumps(answer(), default=_time)
+        except _TableWanted as unknown:
+            return json.dumps({"table": unknown.wanted})
 
-
-def _error(error: IndexServiceError) -> str:
-    return str(error_answer(error))
+    return str(answer_or_error(text))
 
 
 def _written(result: Result) -> dict[str, Any]:
-    return {"columns": result.columns, "rows": json.loads(result.json())}
+    return {"columns": result.columns, "rows": result.rows}
+
+
+def _time(value: datetime) -> str:
+    """A time as `DaemonStatements.java` reads it: ``2026-11-26T14:03:26.000000+00:00``."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds")

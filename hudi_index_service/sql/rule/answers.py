@@ -16,8 +16,7 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.sql.relations.weighing import KeepSparkScan
-from hudi_index_service.sql.remedies import remedies_in_sql
-from hudi_index_service.sql.rule.errors import ERRORS, error_answer
+from hudi_index_service.sql.rule.errors import answer_or_error
 from hudi_index_service.sql.rule.undecided import Undecided
 
 if TYPE_CHECKING:
@@ -68,12 +67,12 @@ class Answers:
         return _or_spark(lambda: self._rows(request, session, use, observed))
 
     def bound(self, call: str) -> Any:
-        """What a full-text call means in JSON, or an error (`error_answer`)."""
-        return _or_error(lambda: json.dumps(self._reader.calls.bound(call)))
+        """What a full-text call means in JSON, or an error."""
+        return answer_or_error(lambda: json.dumps(self._reader.calls.bound(call)))
 
     def function(self, call: str) -> Any:
         """The JVM's object of a function that evaluates a bound call, or an error."""
-        return _or_error(lambda: self._reader.calls.function(json.loads(call)))
+        return answer_or_error(lambda: self._reader.calls.function(json.loads(call)))
 
     def _decision(self, request: str) -> str:
         decided = self._reader.decide(request, self._readers)
@@ -110,15 +109,6 @@ def _or_spark(answer: Callable[[], T]) -> T | str:
             return json.dumps({"cancelled": cancelled})
         log.info("Spark reads: %s", _without_literals(error))
         return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
-
-
-def _or_error(answer: Callable[[], Any]) -> Any:
-    """The answer about a full-text call; an error ends the query, which has no answer without."""
-    try:
-        with remedies_in_sql():
-            return answer()
-    except ERRORS as error:
-        return error_answer(error)
 
 
 def arrow_stream(rows: pa.Table) -> bytes:

@@ -14,9 +14,8 @@ from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
 from hudi_index_service.sql.jvm import in_python
-from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.results import Result
-from hudi_index_service.sql.rule.errors import ERRORS, error_answer
+from hudi_index_service.sql.rule.errors import answer_or_error
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import PlannedQuery
 from hudi_index_service.sql.runner import LeftToHudi, StatementRunner
@@ -66,6 +65,12 @@ class SqlStatements:
             IndexServiceError: as `IndexSession.sql`.
             pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from Spark.
         """
+        try:
+            return self._run(spark, statement, text, args)
+        finally:
+            self._extensions.forget(spark._jsparkSession)
+
+    def _run(self, spark: SparkSession, statement: Statement, text: str, args: Any) -> DataFrame:
         if isinstance(statement, ExplainIndex):
             return self._explained(spark, statement, args)
         if args:
@@ -79,7 +84,6 @@ class SqlStatements:
             )
         finally:
             self._reader.forget()
-            self._extensions.forget(spark._jsparkSession)
 
     def _by_hudi(self, spark: SparkSession, text: str, left: LeftToHudi) -> DataFrame:
         """The result of Hudi's or Spark's own statement. The parser of the extension would hand it
@@ -98,11 +102,7 @@ class SqlStatements:
         Args:
             session: The JVM's session.
         """
-        try:
-            with remedies_in_sql():
-                return json.dumps(self._description(in_python(session), text))
-        except ERRORS as error:
-            return error_answer(error)
+        return answer_or_error(lambda: json.dumps(self._description(in_python(session), text)))
 
     def _description(self, spark: SparkSession, text: str) -> dict[str, str]:
         statement = parse_statement(text)
@@ -114,20 +114,19 @@ class SqlStatements:
         return {} if columns is None else {"columns": columns}
 
     def result(self, session: Any, text: str, arguments: Any) -> Any:
-        """Runs a statement: a DataFrame of the JVM, or the error.
+        """Runs a statement: a DataFrame of the JVM, or the error. The JVM forgets its decisions.
 
         Args:
             session: The JVM's session.
             arguments: The JVM's columns, by name or in their order.
         """
-        try:
-            with remedies_in_sql():
-                statement = parse_statement(text)
-                assert statement is not None, "the parser has asked about it"
-                frame = self.run(in_python(session), statement, text, _columns(arguments))
-                return frame._jdf
-        except ERRORS as error:
-            return error_answer(error)
+
+        def frame() -> Any:
+            statement = parse_statement(text)
+            assert statement is not None, "the parser has asked about it"
+            return self._run(in_python(session), statement, text, _columns(arguments))._jdf
+
+        return answer_or_error(frame)
 
     def _explained(self, spark: SparkSession, statement: ExplainIndex, args: Any) -> DataFrame:
         if self._extensions.changesSomething(spark._jsparkSession, statement.query):
