@@ -1,6 +1,6 @@
 """A query, bound to a table's schema."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -167,14 +167,10 @@ def bind_query(
         )
     if columns is not None:
         require_list(columns, "columns")
-    known = schema.names
-    names = known
+    names = schema.names
     if columns is not None:
-        tops = frozenset(known)
-        names = [
-            each if isinstance(each, str) and each in tops else _top_level(each, schema)
-            for each in columns
-        ]
+        known = frozenset(names)
+        names = [_top_level(name, schema, known) for name in columns]
     if len(set(names)) < len(names):
         duplicate = next(name for name in names if names.count(name) > 1)
         raise ConfigInvalid(
@@ -198,7 +194,14 @@ def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -
     return pa.schema([*output, *((n, column_type(schema, n)) for n in extra if n not in names)])
 
 
-def _top_level(name: str, schema: pa.Schema) -> str:
+def _top_level(name: str, schema: pa.Schema, known: Set[str]) -> str:
+    """A column's name as the schema has it.
+
+    Args:
+        known: The schema's names.
+    """
+    if isinstance(name, str) and name in known:
+        return name
     column, _ = find_column(schema, column_path(name))
     if len(column_path(column)) > 1:
         raise ColumnNotFound(

@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, perf_counter
@@ -229,17 +229,12 @@ class RelationReader:
 
     def _decided(self, request: Request, readers: SessionReaders) -> Decided:
         table = self._table(request.uri)
-        if request.as_of is not None:  # whose files may have been cleaned
-            return self._decided_on(table, request, readers)
-        with table.hudi_table.listed_by_caller(request.instants):
-            return self._decided_on(table, request, readers)
-
-    def _decided_on(
-        self, table: IndexedTable, request: Request, readers: SessionReaders
-    ) -> Decided:
-        indexes = table.indexes()
-        by = self._planned(table, indexes, request, readers)
-        return by_index(indexes, by, readers) if isinstance(by, Planned) else by
+        # The files of an earlier snapshot may have been cleaned.
+        latest = request.as_of is None
+        with table.hudi_table.listed_by_caller(request.instants) if latest else nullcontext():
+            indexes = table.indexes()
+            by = self._planned(table, indexes, request, readers)
+            return by_index(indexes, by, readers) if isinstance(by, Planned) else by
 
     def _planned(
         self,
