@@ -29,10 +29,10 @@ public final class ExplainedQuery {
   public static ObjectNode of(
       SparkSession session, String query, boolean analyzes, Object arguments)
       throws ParseException {
-    ObjectNode result = Json.object().put("changes", changesSomething(session, query));
-    if (result.get("changes").asBoolean()) {
-      return result;
+    if (changesSomething(session, query)) {
+      return Json.object().put("changes", true);
     }
+    ObjectNode result = Json.object().put("changes", false);
     long started = System.nanoTime();
     Dataset<Row> frame = planned(session, query, arguments);
     PlannedUses uses = PlannedUses.of(frame.queryExecution());

@@ -3,9 +3,12 @@ package hudiindex.spark;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
+import scala.Function0;
 import scala.PartialFunction;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
+import scala.runtime.AbstractFunction0;
 
 /** Scala's collections as Java's, and the other way round. */
 public final class Scala {
@@ -29,6 +32,16 @@ public final class Scala {
   /** A view on the entries. */
   public static <K, V> Map<K, V> map(scala.collection.Map<K, V> entries) {
     return JavaConverters.mapAsJavaMap(entries);
+  }
+
+  /** A call without parameters. */
+  public static <T> Function0<T> call(Supplier<T> call) {
+    return new AbstractFunction0<>() {
+      @Override
+      public T apply() {
+        return call.get();
+      }
+    };
   }
 
   /** A function that is defined for the keys, and returns their values. */

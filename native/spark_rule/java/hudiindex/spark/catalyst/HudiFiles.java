@@ -28,8 +28,9 @@ public final class HudiFiles {
   private static final String SNAPSHOT = "org.apache.hudi.HoodieFileIndex";
 
   /**
-   * HoodieInstant.toString of what getCommitsTimeline keeps, which would compute a digest of it:
-   * [requested__completed__action__state]; the second may be absent.
+   * HoodieInstant.toString of the instants that getCommitsTimeline keeps:
+   * [requested__completed__action__state]; the second may be absent. That method itself would also
+   * compute a digest of them.
    */
   private static final Pattern COMMIT =
       Pattern.compile(

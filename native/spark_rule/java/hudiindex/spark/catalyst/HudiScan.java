@@ -113,8 +113,7 @@ record HudiScan(
     Map<Long, String> computed = computed();
     for (Alias each : calls.values()) {
       String call = computed.get(each.exprId().id());
-      columns.add(
-          new Request.Column(each.name(), each.dataType(), Optional.of(call)));
+      columns.add(new Request.Column(each.name(), each.dataType(), Optional.of(call)));
     }
     return files.request(columns, where);
   }

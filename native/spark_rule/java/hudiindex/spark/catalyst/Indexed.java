@@ -37,8 +37,7 @@ public final class Indexed extends LogicalPlan {
     this.child = child;
     this.keys = keys;
     this.plannedRead = plannedRead;
-    this.children =
-        Scala.seq(keys.isEmpty() ? List.of(child) : List.of(child, keys.get()));
+    this.children = Scala.seq(keys.isEmpty() ? List.of(child) : List.of(child, keys.get()));
   }
 
   LogicalPlan child() {

@@ -39,7 +39,6 @@ import scala.Tuple2;
 import scala.collection.IndexedSeq;
 import scala.collection.Iterator;
 import scala.collection.Seq;
-import scala.runtime.AbstractFunction0;
 
 /**
  * Reads the rows that an index finds when the query runs, once, as Spark's scan lists its files
@@ -101,14 +100,7 @@ public final class IndexedExec extends SparkPlan {
 
   /** Nodes take their session from the thread that makes them, which may have none by now. */
   private <T> T withSession(Supplier<T> made) {
-    return session()
-        .withActive(
-            new AbstractFunction0<>() {
-              @Override
-              public T apply() {
-                return made.get();
-              }
-            });
+    return session().withActive(Scala.call(made));
   }
 
   private boolean hasNoKey() {
@@ -223,8 +215,7 @@ public final class IndexedExec extends SparkPlan {
     List<Request.Column> result = new ArrayList<>();
     for (Attribute each : Scala.list(read)) {
       String call = plannedRead.computed().get(each.exprId().id());
-      result.add(
-          new Request.Column(each.name(), each.dataType(), Optional.ofNullable(call)));
+      result.add(new Request.Column(each.name(), each.dataType(), Optional.ofNullable(call)));
     }
     return result;
   }
@@ -274,13 +265,7 @@ public final class IndexedExec extends SparkPlan {
 
   /** After the sub-queries in the filters have run. */
   private <T> T prepared(Supplier<T> rows) {
-    return executeQuery(
-        new AbstractFunction0<>() {
-          @Override
-          public T apply() {
-            return rows.get();
-          }
-        });
+    return executeQuery(Scala.call(rows));
   }
 
   @Override
