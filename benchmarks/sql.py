@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.bench_table import ROOT, spark_session
 from benchmarks.bench_targets import Target, at_least, at_most
 from benchmarks.build import environment, log
-from hudi_index_service.sql import IndexSession, enable, last_queries
+from hudi_index_service.sql import enable, last_queries
 from tests.tpch import tables
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _median(values: Iterable[float]) -> float:
     return round(statistics.median(values), 1)
 
 
-def prepared(spark: "SparkSession", session: IndexSession, folder: Path) -> None:
+def prepared(spark: "SparkSession", folder: Path) -> None:
     """Writes and indexes the tables."""
     tables.generate(folder / "generated")
     for name in tables.KEYS:
@@ -198,7 +198,7 @@ def prepared(spark: "SparkSession", session: IndexSession, folder: Path) -> None
         tables.write_table(spark, folder / "generated", folder, name, "COPY_ON_WRITE")
         if name in tables.CLUSTERED_BY:
             log(f"Indexing {name} …")
-            tables.index(session, folder, name)
+            tables.index(folder, name)
 
 
 def query_files(names: str) -> list[Path]:
@@ -275,8 +275,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.scratch) as scratch:
         folder = Path(scratch)
         spark = spark_session(folder)
-        session = IndexSession(spark.newSession())
-        prepared(spark, session, folder)
+        prepared(spark, folder)
         with tables.registered(spark, "tpch", dict.fromkeys(tables.KEYS, folder)):
             sessions = Sessions.of(spark)
             over = decisions(sessions)
@@ -284,7 +283,6 @@ def main() -> None:
             for name, query in (texts | PARTLY).items():
                 results.append(measured(sessions, name, query, arguments.rounds))
                 log(line(results[-1]))
-        session.close()
         spark.stop()
     result = {
         "targets": targets(results, over),

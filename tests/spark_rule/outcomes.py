@@ -98,3 +98,17 @@ IN_ORDER = (
     "CREATE INDEX `i ON messages USING lucene (id)",
 )
 """Statements on the table, from its first index to the last one's end."""
+
+_QUERY = (
+    "EXPLAIN INDEX WITH few AS (TABLE messages LIMIT {}) "
+    "SELECT msg FROM messages WHERE id = {} AND amount IN (SELECT amount * 1 FROM few)"
+)
+_NAMED, _POSITIONED = _QUERY.format(":n", ":id"), _QUERY.format("?", "?")
+WITH_PARAMETERS: tuple[tuple[str, Any], ...] = (
+    (_NAMED, {"n": 5, "id": "it's \\ 3"}),
+    (_POSITIONED, [5, "3"]),
+    (_POSITIONED, [5]),
+    (_NAMED, {"n": 5}),
+    (_NAMED, None),
+)
+"""Statements with the values of their parameters, some of which are missing."""

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from pyspark.errors import AnalysisException, ParseException
 from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession, enable
 from tests.spark_rule.daemons import answering, asks, code, daemon, post
-from tests.spark_rule.outcomes import IN_ORDER, outcome, with_messages
+from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,8 +80,6 @@ def test_an_index_from_its_definition_to_a_query(session, folder):
 
 
 def _moment(text: str) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(text).timestamp()
 
 
@@ -117,15 +116,7 @@ def test_parameters_of_an_explained_query(session, spark, written, tmp_path):
     for sql in (session.sql, IndexSession(reference).sql):
         sql("CREATE INDEX i ON messages USING lucene (id, amount, at)")
         sql("OPTIMIZE TABLE messages STRATEGY ALL")
-    query = "EXPLAIN INDEX SELECT msg FROM messages WHERE id = {} LIMIT {}"
-    named, positioned = query.format(":id", ":n"), query.format("?", "?")
-    for statement, args in [
-        (named, {"n": 5, "id": "it's \\ 3"}),
-        (positioned, ["3", 5]),
-        (positioned, ["3"]),
-        (named, {"n": 5}),
-        (named, None),
-    ]:
+    for statement, args in WITH_PARAMETERS:
         expected = outcome(IndexSession(reference).sql, statement, args)
         assert outcome(session.sql, statement, args) == expected
 

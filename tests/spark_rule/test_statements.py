@@ -18,7 +18,7 @@ from hudi_index_service.sql import IndexSession
 from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.rule.statements import SqlStatements
 from tests.hudi_tables import IN_PROCESS_LOCK
-from tests.spark_rule.outcomes import IN_ORDER, outcome, with_messages
+from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
 from tests.spark_rule.programs import run_program
 
 if TYPE_CHECKING:
@@ -60,19 +60,10 @@ def test_parameters_of_an_explained_query(session, reference):
     for spark in (session, reference.spark):
         IndexSession(spark).sql("CREATE INDEX i ON messages USING lucene (id, amount, at)")
         IndexSession(spark).sql("OPTIMIZE TABLE messages STRATEGY ALL")
-    query = "SELECT msg FROM messages WHERE id = {} AND amount IN (SELECT amount * 1 FROM few)"
-    query = f"EXPLAIN INDEX WITH few AS (TABLE messages LIMIT {{}}) {query}"
-    named, positioned = query.format(":n", ":id"), query.format("?", "?")
-    for statement, args in [
-        (named, {"n": 5, "id": "it's \\ 3"}),
-        (positioned, [5, "3"]),
-        (positioned, [5]),
-        (named, {"n": 5}),
-        (named, None),
-    ]:
+    for statement, args in WITH_PARAMETERS:
         expected = outcome(reference.sql, statement, args)
         assert outcome(session.sql, statement, args) == expected
-    assert session.sql(positioned, [5, "3"]).first().condition == "`id` = '3'"
+    assert session.sql(*WITH_PARAMETERS[1]).first().condition == "`id` = '3'"
 
 
 def test_frames_in_an_explained_query(session):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession
 from tests.tpch import tables
 
@@ -67,9 +66,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Pat
     shutil.copytree(tables.written(), folder, dirs_exist_ok=True)
     for variant in ("cow", "mor"):
         for name in tables.CLUSTERED_BY:
-            with open_table(folder / variant / name) as table:
-                table.create_index("by_conditions", tables.INDEXED[name].split(", "))
-                table.build(strategy="all").raise_for_failures()
+            tables.index(folder / variant, name)
     cow = dict.fromkeys(tables.KEYS, folder / "cow")
     return {"cow": cow, "mor": cow | dict.fromkeys(tables.CLUSTERED_BY, folder / "mor")}
 

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from dev import jars
 from dev.paths import ROOT
-from hudi_index_service.sql import IndexSession
+from hudi_index_service import open_table
 from tests import java_options
 from tests.hudi_tables import hudi_options, read_rows, run_clustering, write
 from tests.kept_tables import kept
@@ -105,11 +105,11 @@ def write_table(
         assert run_clustering(spark, path, options=",".join(settings))
 
 
-def index(session: IndexSession, folder: Path, name: str) -> None:
+def index(folder: Path, name: str) -> None:
     """Indexes one of the clustered tables."""
-    path = folder / name
-    session.sql(f"CREATE INDEX by_conditions ON '{path}' USING lucene ({INDEXED[name]})")
-    session.sql(f"OPTIMIZE TABLE '{path}' STRATEGY ALL")
+    with open_table(folder / name) as table:
+        table.create_index("by_conditions", INDEXED[name].split(", "))
+        table.build(strategy="all").raise_for_failures()
 
 
 def change(spark: "SparkSession", folder: Path) -> None:
