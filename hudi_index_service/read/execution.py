@@ -21,8 +21,8 @@ from hudi_index_service.read.slices.found_rows import (
     FoundRows,
     in_calls,
     matching_log_rows,
-    with_log_rows,
 )
+from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
 from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -121,7 +121,7 @@ class Execution:
         batches: list[list[pa.RecordBatch]] = []
         for start in range(0, len(jobs), _LOOKED_UP):
             found = self._looked_up(jobs[start : start + _LOOKED_UP])
-            batches.append([matching_log_rows(each) for each in with_log_rows(found)])
+            batches.append(list(matching_log_rows(found)))
             groups = in_calls([replace(each, log_rows=()) for each in found])
             may_be_fast = are_fast(group[0].plan for group in groups if len(group) == 1)
             most = reader.settings.read.parallelism
@@ -140,19 +140,17 @@ class Execution:
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
-        jobs, rows_apart = self._jobs(), list[FoundRows]()
+        jobs, exactly = self._jobs(), list[FoundRows]()
 
         def work(job: Job) -> int:
             exact = self._exact(*job)
             if exact is None:
                 return sum(batch.num_rows for batch in _batches(self.reader, *job))
-            if job[0].file_slice.log_files:
-                rows_apart.append(self.reader.log_rows_of(*job))
-            job[1].rows_returned = len(exact)
-            return len(exact)
+            exactly.append(exact)
+            return _counted(exact)
 
         number: int = sum(self._map_slices(work, jobs, counting=True))
-        number += sum(matching_log_rows(each).num_rows for each in with_log_rows(rows_apart))
+        number += sum(batch.num_rows for batch in matching_log_rows(exactly))
         self._end(whole=True)
         return number
 
@@ -190,24 +188,23 @@ class Execution:
         row_ids = RowIds()
         for slice_plan, statistics in self._possible_slices():
             with statistics.timed():
-                rows = self._row_ids(slice_plan, statistics)
-            statistics.rows_returned = len(rows)
-            log_rows = self.reader.matching_log_rows(slice_plan, statistics)
-            row_ids.in_log_files += sum(batch.num_rows for batch in log_rows)
-            if rows:
-                row_ids[slice_plan.file_slice.name] = rows
+                found = self._found(slice_plan, statistics)
+            if found.rows:
+                row_ids[slice_plan.file_slice.name] = found.rows
+            _counted(found)
+            row_ids.in_log_files += sum(batch.num_rows for batch in matching_log_rows([found]))
         self._end(whole=True)
         return row_ids
 
-    def _row_ids(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
-        """The matching rows of the base file that no log file replaces."""
+    def _found(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+        """The matching rows of the base file that no log file replaces, and the log rows."""
         name = slice_plan.file_slice.name
         if slice_plan.file_slice.base_file is None:
             raise RowIdsUnavailable(f"{name} has log files and no base file.")
-        replaced = self.reader.replaced_rows(slice_plan, statistics)
-        if replaced is None:
+        found = self.reader.matching_rows(slice_plan, statistics)
+        if found is None:
             raise RowIdsUnavailable(f"{name} has log files: {statistics.note}.")
-        return self.reader.matching_rows(slice_plan, statistics) - replaced
+        return found
 
     def _begin(self) -> None:
         self._started = perf_counter_ns()
@@ -256,15 +253,13 @@ class Execution:
         exact = self._exact(slice_plan, statistics)
         if exact is not None:
             with statistics.timed():
-                counts = value_counts_of(self.reader.pool, slice_plan, column, exact, statistics)
+                counts = value_counts_of(self.reader.pool, column, exact)
             if counts is not None:
-                statistics.rows_returned = len(exact)
-                return counts + _counts_of(
-                    column, self.reader.matching_log_rows(slice_plan, statistics)
-                )
+                _counted(exact)
+                return counts + _counts_of(column, matching_log_rows([exact]))
         return _counts_of(column, _batches(self.reader, slice_plan, statistics))
 
-    def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
+    def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
         if not self.reader.is_index_only(slice_plan):
             return None
         with statistics.timed():
@@ -273,8 +268,7 @@ class Execution:
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
         exact = self._exact(slice_plan, statistics)
         if exact is not None:
-            log_rows = self.reader.matching_log_rows(slice_plan, statistics)
-            return bool(exact) or any(batch.num_rows for batch in log_rows)
+            return bool(exact.rows) or any(batch.num_rows for batch in matching_log_rows([exact]))
         reader = replace(self.reader, limit=1)
         return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
 
@@ -288,11 +282,12 @@ class Execution:
         empty = self.reader.look_up_together([plans[number] for number in left])
         self.statistics.start(plans)
         for position, number in enumerate(left):
-            statistics = self.statistics.begin(number)
-            if position in empty and not plans[number].file_slice.log_files:
+            plan, statistics = plans[number], self.statistics.begin(number)
+            if position in empty:
                 statistics.candidates = 0
-            else:
-                yield plans[number], statistics
+                plan = plan.without_base_rows("its entry has no such row", NO_ROW_FOUND)
+            if plan.access is not Access.SKIP:
+                yield plan, statistics
         self.statistics.reached = len(plans)
 
     def _map_slices(
@@ -307,6 +302,12 @@ def _batches(
     reader: SliceReader, plan: SlicePlan, statistics: SliceStatistics
 ) -> Iterator[pa.RecordBatch]:
     return statistics.timing(reader.batches(plan, statistics))
+
+
+def _counted(found: FoundRows) -> int:
+    """The number of matching rows of a base file, which its statistics get, too."""
+    found.statistics.rows_returned = len(found.rows or ())
+    return found.statistics.rows_returned
 
 
 def _is_looked_up(plan: SlicePlan) -> bool:

@@ -15,8 +15,11 @@ from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
 from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
 from hudi_index_service.hudi.hudi_rs import slice_merger
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.index.segments import exclusion
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.slices.log_rows import LogRowsCache
+from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from tests.golden.table import Golden
 from tests.read.conftest import Indexed
 from tests.same_rows import assert_same_rows
@@ -94,6 +97,35 @@ def test_statistics_of_base_files_leave_the_log_rows(table, merges):
     assert scan.count() == 0
     assert "log rows only" in str(explanation)
     assert set(merges) == {"part"}
+
+
+def test_log_rows_are_left_where_open_entries_find_no_row(golden, tmp_path, monkeypatch):
+    path = golden("three_pages_with_logs").put(tmp_path / "t")
+    monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 1)
+    monkeypatch.setattr(exclusion, "_MOST_PAIRS", 0)  # segments exclude no file by a range
+    where = "amount = 155 OR id = '50' AND amount BETWEEN 13 AND 14"
+    with open_table(path) as table:
+        table.create_index("i", ["id", "amount"])
+        table.build(strategy="all").raise_for_failures()
+        for _ in range(2):  # now the entries are open
+            assert rows(table, where) == [("51", 155)]
+            assert table.scan(where).count() == 1
+        plan = table.scan(where).planned().plan
+    assert [each.access for each in plan.slices] == [Access.SKIP, Access.LOGS]
+    assert plan.slices[0].rule == NO_ROW_FOUND
+
+
+@pytest.mark.parametrize("run", ["count", "exists", "row_ids", "to_arrow"])
+def test_log_rows_are_asked_for_once_a_slice(table, monkeypatch, run):
+    asked, of = list[str](), LogRowsCache.of
+
+    def counted(self: LogRowsCache, reader: Any, plan: Any, statistics: Any) -> Any:
+        asked.append(plan.file_slice.name)
+        return of(self, reader, plan, statistics)
+
+    monkeypatch.setattr(LogRowsCache, "of", counted)
+    getattr(table.scan("id IN ('51', '53')"), run)()
+    assert len(asked) == len(set(asked)) == 1
 
 
 def test_row_ids_leave_out_the_rows_in_log_files(table):

@@ -5,8 +5,8 @@ conditions on its rows, would then take longer than decoding the pages.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter_ns
 
 import numpy as np
@@ -40,7 +40,8 @@ class FoundRows:
         stored: Reads them from the values that an entry stores, if it has all columns.
         cost: The cost of reading them by page, or from stored values; None for a scan.
         readable_by_row: Whether the row reader can read the file.
-        replaced: Rows of the base file that count no longer; none of `rows`.
+        replaced: Rows of the base file that count no longer, since log files have their record
+            keys; none of `rows`.
         log_rows: Rows to be returned besides, as far as they match.
         trusted: Whether a scan may use the copy of the footer in an open entry.
         within: The rows of the base file that a scan reads at most; None for all.
@@ -63,6 +64,10 @@ class FoundRows:
     def reader(self) -> RowReader | None:
         """Reads the rows one by one; None for a scan."""
         return self.stored or self.by_page
+
+    def without_replaced(self, rows: BitMap) -> "FoundRows":
+        """The same slice with these rows of its base file that count still."""
+        return replace(self, rows=rows - self.replaced if self.replaced else rows)
 
     @property
     def is_nothing(self) -> bool:
@@ -138,8 +143,14 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     return result
 
 
-def with_log_rows(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
-    """The slices with log rows, in order, grouped by those whose log rows `matching_log_rows`
+def matching_log_rows(found: Iterable[FoundRows]) -> Iterator[pa.RecordBatch]:
+    """The matching log rows of several slices, in order, with the query's output columns; those of
+    many are checked by one call."""
+    return map(_matching_log_rows, _with_log_rows(found))
+
+
+def _with_log_rows(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
+    """The slices with log rows, in order, grouped by those whose log rows `_matching_log_rows`
     checks by one call."""
     groups: list[list[FoundRows]] = []
     rows_left = 0
@@ -160,7 +171,7 @@ def with_log_rows(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     return groups
 
 
-def matching_log_rows(group: Sequence[FoundRows]) -> pa.RecordBatch:
+def _matching_log_rows(group: Sequence[FoundRows]) -> pa.RecordBatch:
     """The matching log rows of several slices, in order, with the query's output columns."""
     started = perf_counter_ns()
     counts = [sum(batch.num_rows for batch in each.log_rows) for each in group]
@@ -178,8 +189,9 @@ def _joined(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> pa.Rec
     if not columns:  # as a table, they would have no rows
         rows = sum(batch.num_rows for batch in batches)
         return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
-    table = pa.Table.from_batches([batch.select(columns) for batch in batches])
-    return table.combine_chunks().to_batches()[0]
+    fields = [batches[0].schema.field(name) for name in columns]
+    arrays = [pa.concat_arrays([batch.column(name) for batch in batches]) for name in columns]
+    return pa.record_batch(arrays, schema=pa.schema(fields))
 
 
 def _matching(

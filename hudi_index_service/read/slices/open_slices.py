@@ -52,23 +52,24 @@ class OpenSlices:
     ) -> QueryPlan:
         """The plan without the slices in which no row makes the predicate TRUE, as far as open
         entries tell."""
-        predicate, left = plan.predicate, plan.left()
-        if predicate is None or not ask_open_entries(len(left), predicate):
+        predicate, slices, left, logs = plan.predicate, plan.slices, plan.left(), Access.LOGS
+        asked = [number for number in left if slices[number].access is not logs]
+        if predicate is None or not ask_open_entries(len(asked), predicate):
             return plan
         with pool.held() as held:
             entries = self._open_entries(folder, required, held)
             among = np.zeros(len(self._slices), dtype=bool)
-            among[left] = True
+            among[asked] = True
             in_paths = plan.partitions.table.schema.names if plan.partitions else ()
             is_empty = entries.without_rows(predicate, among, frozenset(in_paths))
         if not is_empty.any():
             return plan
-        slices = _objects(plan.slices)
+        objects = _objects(slices)
         for group in entries.groups:
             skipped = is_empty[group.numbers]
-            slices[group.numbers[skipped]] = group.skipped[skipped]
-        planned = tuple(slices.tolist())
-        return plan.with_slices(planned, left_of(planned, np.flatnonzero(among).tolist()))
+            objects[group.numbers[skipped]] = group.skipped[skipped]
+        planned = tuple(objects.tolist())
+        return plan.with_slices(planned, left_of(planned, left))
 
     def _open_entries(
         self, folder: IndexFolder, required: RequiredColumns, held: HeldEntries

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired, IndexServiceError, NeedsSpark, SnapshotChanged
+from hudi_index_service.errors import IndexRequired, IndexServiceError, NeedsSpark
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
@@ -27,7 +27,7 @@ from hudi_index_service.optimizer.decide import (
     cheapest_reading,
     lookups_are_weighed,
 )
-from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.plan import BY_ENTRY, Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
 from hudi_index_service.read.base_file.row_reader import (
@@ -47,9 +47,7 @@ from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import (
     FoundRows,
-    matching_log_rows,
     read_together,
-    with_log_rows,
 )
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -166,23 +164,23 @@ class SliceReader:
             plan.file_slice, roots, as_of=self.instant, schema=self.query.table
         )
 
-    def matching_log_rows(
-        self, plan: SlicePlan, statistics: SliceStatistics
-    ) -> Iterator[pa.RecordBatch]:
-        """The matching log rows of a slice whose other rows are known by `exact_rows`, with the
-        query's output columns."""
-        yield from map(matching_log_rows, with_log_rows([self.log_rows_of(plan, statistics)]))
-
-    def log_rows_of(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
-        """The log rows alone of a slice whose other rows are known by `exact_rows`."""
+    def log_rows_of(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
+        """The log rows of a slice alone, and the rows of its base file that they replace; None if
+        the slice has to be merged whole, for the reason in the statistics."""
         reader = self._in_partition(plan)
-        found = FoundRows(plan, statistics, reader.query, rows=BitMap())
         if not is_merged_in_part(plan):
-            return found
+            return FoundRows(plan, statistics, reader.query, rows=BitMap())
         log_rows = self.log_rows.of(reader, plan, statistics)
-        if log_rows is None:  # else there would be no exact rows
-            raise SnapshotChanged(f"{plan.file_slice.name}: {statistics.note}.")
-        return replace(found, log_rows=log_rows.batches)
+        if log_rows is None:
+            return None
+        return FoundRows(
+            plan,
+            statistics,
+            reader.query,
+            rows=BitMap(),
+            replaced=log_rows.replaced,
+            log_rows=log_rows.batches,
+        )
 
     def _with_log_rows(self, found: FoundRows) -> FoundRows:
         """A slice with its log rows; merged whole if these cannot be merged alone."""
@@ -193,10 +191,8 @@ class SliceReader:
             statistics.access = Access.MERGE
             return FoundRows(replace(plan, access=Access.MERGE), statistics, found.query)
         rows = BitMap() if plan.access is Access.LOGS else found.rows
-        replaced = log_rows.replaced
-        if rows is None:
-            return replace(found, replaced=replaced, log_rows=log_rows.batches)
-        return replace(found, rows=rows - replaced, log_rows=log_rows.batches)
+        merged = replace(found, replaced=log_rows.replaced, log_rows=log_rows.batches)
+        return merged if rows is None else merged.without_replaced(rows)
 
     def _in_partition(self, plan: SlicePlan) -> "SliceReader":
         """This reader with the partition values of the slice."""
@@ -206,10 +202,10 @@ class SliceReader:
         """Whether `exact_rows` is worth calling: not if the index gives only candidates, which
         would be looked up again for reading."""
         plan = plan.for_counting()
+        if plan.access is not Access.INDEX:
+            return plan.access in BY_ENTRY
         predicate = self._in_partition(plan).query.normal_form
-        if plan.access is not Access.INDEX or predicate is None:
-            return plan.access in (Access.SKIP, Access.LOGS)
-        return is_exact(
+        return predicate is not None and is_exact(
             predicate,
             lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries),
             plan.keys,
@@ -217,57 +213,31 @@ class SliceReader:
 
     def exact_rows(
         self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
-    ) -> BitMap | None:
-        """The matching row ids if the index alone determines them; None if rows must be read. If
-        the index failed, the reason is in the statistics. Log rows are not among them, see
-        `matching_log_rows`.
+    ) -> FoundRows | None:
+        """The matching row ids if the index alone determines them, and the log rows, which are yet
+        to be checked; None if rows must be read. If the index failed, the reason is in the
+        statistics.
 
         Args:
             if_cheaper: Whether to return None also if reading rows is cheaper than all look-ups.
         """
-        if plan.access is Access.SKIP:
-            return BitMap()
         plan = plan.for_counting()
-        if plan.access not in (Access.INDEX, Access.LOGS):
+        if plan.access not in BY_ENTRY:
             return None
-        replaced = self.replaced_rows(plan, statistics)
-        if replaced is None:
-            return None
-        statistics.access = plan.access
-        if plan.access is Access.LOGS:
-            return BitMap()
-        try:
-            with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                reader = self._in_partition(plan)
-                query = reader.query
-                assert query.normal_form is not None, "without predicate there is no index access"
-                if if_cheaper and prefer_scan_for_count(
-                    query.normal_form,
-                    EntryLookups(entries, superset_ok=False),
-                    len(query.needed),
-                    load_constants(self.settings),
-                ):
-                    return None
-                exact = reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
-                return exact if exact is None or not replaced else exact - replaced
-        except INDEX_FAILURES as error:
-            self._fall_back(plan, error, statistics)
-            return None
+        found = self.log_rows_of(plan, statistics)
+        return None if found is None else self._exact(found, if_cheaper=if_cheaper)
 
-    def replaced_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
-        """The rows of a slice's base file that count no longer, since log files have their record
-        keys; None if they are not known, for the reason in the statistics."""
-        if not plan.file_slice.log_files:
-            return BitMap()
-        log_rows = self.log_rows.of(self._in_partition(plan), plan, statistics)
-        return None if log_rows is None else log_rows.replaced
-
-    def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
-        """The row ids of the base file whose rows match, residual included; log files are
-        ignored."""
-        exact = self.exact_rows(plan, statistics) if self.is_index_only(plan) else None
-        if exact is not None:
-            return exact
+    def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
+        """The row ids of the base file whose rows match, residual included, and the log rows, which
+        are yet to be checked; None if the slice has to be merged whole, for the reason in the
+        statistics."""
+        found = self.log_rows_of(plan, statistics)
+        if found is None:
+            return None
+        if self.is_index_only(plan):
+            exact = self._exact(replace(found, plan=plan.for_counting()))
+            if exact is not None:
+                return exact
         reader = replace(self, query=self.query.where_known(plan.values).counting())
         row_ids = BitMap()
         for rows, batch in reader.candidates(plan, statistics):
@@ -276,8 +246,31 @@ class SliceReader:
             if reader.query.predicate is not None:
                 mask = as_truths(evaluate(reader.query.predicate, batch).fill_null(FALSE))
             row_ids |= BitMap(positions(rows)[mask].astype(np.uint32))
-        statistics.rows_returned = len(row_ids)
-        return row_ids
+        return found.without_replaced(row_ids)
+
+    def _exact(self, found: FoundRows, *, if_cheaper: bool = False) -> FoundRows | None:
+        """The rows that the index alone determines; see `exact_rows`."""
+        plan, statistics = found.plan, found.statistics
+        statistics.access = plan.access
+        if plan.access is not Access.INDEX:
+            return found
+        predicate = found.query.normal_form
+        assert predicate is not None, "without predicate there is no index access"
+        reader = replace(self, query=found.query)
+        try:
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                if if_cheaper and prefer_scan_for_count(
+                    predicate,
+                    EntryLookups(entries, superset_ok=False),
+                    len(found.query.needed),
+                    load_constants(self.settings),
+                ):
+                    return None
+                exact = reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
+        except INDEX_FAILURES as error:
+            self._fall_back(plan, error, statistics)
+            return None
+        return None if exact is None else found.without_replaced(exact)
 
     def _look_up(
         self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None

@@ -2,13 +2,11 @@
 
 from collections import Counter
 
-from pyroaring import BitMap
-
 from hudi_index_service.optimizer.cost.constants import COUNTED_VALUES
 from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
-from hudi_index_service.read.statistics import SliceStatistics
 
 
 def may_have_few_values(plan: SlicePlan, column: str) -> bool:
@@ -34,18 +32,15 @@ def _distinct(plan: SlicePlan, column: str) -> list[int]:
 
 
 def value_counts_of(
-    pool: ReaderPool,
-    plan: SlicePlan,
-    column: str,
-    rows: BitMap,
-    statistics: SliceStatistics,
+    pool: ReaderPool, column: str, found: FoundRows
 ) -> "Counter[str | None] | None":
-    """The number of rows per value of a text column; None if the column must be read."""
+    """The number of rows found in a base file per value of a text column; None if the column must
+    be read."""
+    plan, rows, statistics = found.plan.for_counting(), found.rows, found.statistics
     if not rows:
         return Counter()
     if column in plan.values:
         return Counter({plan.values[column].as_py(): len(rows)})
-    plan = plan.for_counting()
     try:
         with SliceEntries.leased(plan, pool, statistics) as entries:
             return entries.value_counts(column, rows, COUNTED_VALUES)

@@ -159,7 +159,8 @@ def _weight(reader: SliceReader, plan: SlicePlan, whole: float) -> Weight:
     exact: BitMap | None = None
     candidates: int | None = None
     if plan.access is Access.INDEX:
-        exact = reader.exact_rows(plan, statistics)
+        found = reader.exact_rows(plan, statistics)
+        exact = None if found is None else found.rows
         candidates = statistics.candidates
     if candidates == 0:
         return Weight(0, None, [_NOTHING])
