@@ -78,7 +78,7 @@ def _of_column(source: MergeSource, rows: int, column: StoredColumn, number: int
 
 def _leaf_places(source: MergeSource, column: int) -> Iterator[LeafPlace]:
     """The leaves of a column's values, fetched in batches."""
-    places = source.tree.leaves(column, Branch.VALUES)
+    places = iter(source.tree.leaves(column))
     while batch := list(islice(places, _AT_ONCE)):
         source.leaves.expect(batch)
         yield from batch

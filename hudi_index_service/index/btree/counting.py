@@ -62,8 +62,8 @@ class Counter:
         ]
 
     def _places(self, column: int, bounds: Sequence[bytes | None]) -> list[LeafPlace | None]:
-        keys = (_ABOVE_ALL if bound is None else bound for bound in bounds)
-        return self._tree.floors(column, keys)
+        floor = self._tree.leaves(column).floor
+        return [floor(_ABOVE_ALL if bound is None else bound) for bound in bounds]
 
 
 def _below(leaves: LeafStore, place: LeafPlace | None, bound: bytes | None) -> int:

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
-from hudi_index_parquet import Leaf, ParquetReadError
+from hudi_index_parquet import ParquetReadError, SomeLeaves
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.leaves import PackedLeaf, row_set
-from hudi_index_service.index.btree.tree import LeafPlace
+from hudi_index_service.index.btree.tree import LeafPlace, Leaves
 from hudi_index_service.index.contract import PackedIndex
 
 LEAVES = "leaves"
 TREE = "tree"
 
-Find: TypeAlias = Callable[[int | Sequence[bytes], Sequence[Leaf]], bytes | None]
+Find: TypeAlias = Callable[[int | Sequence[bytes], SomeLeaves], bytes | None]
 """A search in leaves of a file or in memory: `rows_between` or `rows_of_keys` of the row reader."""
 
 _CACHED_LEAVES = 16  # decoded leaves
@@ -41,8 +41,8 @@ class LeafStore(Protocol):
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; most efficient for adjacent leaves."""
 
-    def rows(self, places: list[LeafPlace], find: Find) -> bytes:
-        """The row ids that a search finds in packed leaves."""
+    def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
+        """The row ids that a search finds in packed leaves, which are some of a branch."""
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Announces the leaves read next; if each would cost a request, fetches them together."""
@@ -52,21 +52,23 @@ class LeafStore(Protocol):
 
 
 def found(
-    find: Find, source: int | Sequence[bytes], places: Sequence[LeafPlace], start: int = 0
+    find: Find,
+    source: int | Sequence[bytes],
+    leaves: Leaves,
+    numbers: list[int],
+    start: int = 0,
 ) -> bytes | None:
     """The row ids that a search finds; None if a leaf does not have its checksum.
 
     Args:
-        start: The offset of the first leaf in the source.
+        numbers: Of the leaves to search.
+        start: The offset of the first leaf of all branches in the source.
 
     Raises:
         EntryInvalid: a leaf contradicts itself, or the file cannot be read.
     """
-    leaves = [
-        (start + each.offset, each.length, each.crc32, each.rows, each.keys) for each in places
-    ]
     try:
-        return find(source, leaves)
+        return find(source, SomeLeaves(leaves.records, numbers, start))
     except ParquetReadError as error:
         raise EntryInvalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
     except OSError as error:
@@ -152,12 +154,13 @@ class LeafFile:
                 bodies.append(body if _is_sound(body, place) else self._read(place))
         return bodies
 
-    def rows(self, places: list[LeafPlace], find: Find) -> bytes:
-        """The row ids that a search finds in packed leaves."""
+    def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
+        """The row ids that a search finds in packed leaves, which are some of a branch."""
         self._refuse_closed()
-        rows = found(find, self._handle, places, self._start)
+        rows = found(find, self._handle, leaves, numbers, self._start)
         if rows is None:  # a block is missing, or damaged
-            rows = found(find, [self._read(place) for place in places], places)
+            bodies = [self._read(leaves.place(number)) for number in numbers]
+            rows = found(find, bodies, leaves, numbers)
         assert rows is not None, "each leaf has been checked"
         return rows
 

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval, Points
 from hudi_index_service.index.btree.keys import ByteKeys
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import known_lookup
-from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
+from hudi_index_service.index.btree.tree import Branch, Leaves, Tree
 from hudi_index_service.index.btree.tree_lookup import TreeLookup
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
@@ -122,7 +123,7 @@ class BTreeReader(IndexReader):
             return None
         if KEY not in stored_column.fields:
             return None
-        places = self._places(column, (EVERY_KEY,))[0]
+        places = list(self._tree.leaves(self._numbers[column]))
         if sum(place.keys for place in places) > most:
             return None
         self._leaves.expect(place for place in places if among is not None or not place.is_set)
@@ -192,55 +193,55 @@ class BTreeReader(IndexReader):
         if branch is Branch.NULLS and not self._columns[column].null_count:
             return BitMap()
         rows = BitMap()
-        for place in list(self._tree.leaves(self._numbers[column], branch)):
+        for place in self._tree.leaves(self._numbers[column], branch):
             rows |= self._leaves.set(place)
         return self._within(rows)
-
-    def _places(self, column: str, keys: Sequence[Interval]) -> list[list[LeafPlace]]:
-        """For each interval, the leaves that may hold its keys."""
-        ranges = [(each.low, each.high) for each in keys]
-        return self._tree.places(self._numbers[column], ranges)
 
     def _rows_of_keys(
         self, tree: str, keys: Sequence[Interval], most_leaves: int | None = None
     ) -> BitMap:
         """The rows of the keys, from at most `most_leaves` leaves, if given."""
+        leaves = self._tree.leaves(self._numbers[tree])
         keys = keys if most_leaves is None else _spread(keys, most_leaves)
-        places_of: Sequence[Sequence[LeafPlace]] = self._places(tree, keys)
+        numbers_of: list[Sequence[int]] = [leaves.between(each.low, each.high) for each in keys]
         if most_leaves is not None:
-            places_of = [_spread(places, most_leaves) for places in places_of]
-        searches = list(_searches(keys, places_of))
-        leaves = list({place.offset: place for place, _ in searches}.values())
-        numbers = {place.offset: number for number, place in enumerate(leaves)}
-        spans = [(numbers[place.offset], each.low, each.high) for place, each in searches]
+            numbers_of = [_spread(numbers, most_leaves) for numbers in numbers_of]
+        searches = list(_searches(leaves, keys, numbers_of))
+        packed = list(dict.fromkeys(number for number, _ in searches))
+        position = {number: at for at, number in enumerate(packed)}
+        spans = [(position[number], each.low, each.high) for number, each in searches]
         sets = [
-            place
-            for interval, places in zip(keys, places_of, strict=True)
-            for place in places
-            if place.is_set and interval.holds(place.key)
+            number
+            for interval, numbers in zip(keys, numbers_of, strict=True)
+            for number in numbers
+            if leaves.is_set(number) and interval.holds(leaves.first_keys[number])
         ]
-        return self._found(leaves, partial(rows_between, spans=spans), sets)
+        return self._found(leaves, packed, partial(rows_between, spans=spans), sets)
 
     def _rows_of_points(self, tree: str, points: Points) -> BitMap:
         """The rows of single keys."""
-        leaves: list[LeafPlace] = []
-        sets: list[LeafPlace] = []
+        leaves = self._tree.leaves(self._numbers[tree])
+        packed: list[int] = []
+        sets: list[int] = []
         parts: list[tuple[int, int]] = []
-        for place, start, end in self._tree.leaves_of(self._numbers[tree], points.keys):
-            if not place.is_set:
-                leaves.append(place)
+        for number, start, end in leaves.of_keys(points.keys):
+            if not leaves.is_set(number):
+                packed.append(number)
                 parts.append((start, end))
-            elif points.keys[start] == place.key:
-                sets.append(place)
+            elif points.keys[start] == leaves.first_keys[number]:
+                sets.append(number)
         find = partial(rows_of_keys, keys=points.joined, offsets=points.offsets, parts=parts)
-        return self._found(leaves, find, sets)
+        return self._found(leaves, packed, find, sets)
 
-    def _found(self, leaves: list[LeafPlace], find: Find, sets: list[LeafPlace]) -> BitMap:
-        """The rows that a search finds in packed leaves, and those of sets."""
-        self._leaves.expect([*leaves, *sets])
-        rows = BitMap.union(*map(self._leaves.set, sets)) if sets else BitMap()
-        if leaves:
-            rows |= BitMap(array("I", self._leaves.rows(leaves, find)))
+    def _found(self, leaves: Leaves, packed: list[int], find: Find, sets: list[int]) -> BitMap:
+        """The rows that a search finds in packed leaves, and those of sets; both by the numbers of
+        the leaves."""
+        self._leaves.expect(map(leaves.place, chain(packed, sets)))
+        rows = (
+            BitMap.union(*(self._leaves.set(leaves.place(n)) for n in sets)) if sets else BitMap()
+        )
+        if packed:
+            rows |= BitMap(array("I", self._leaves.rows(leaves, packed, find)))
         return self._within(rows)
 
     def _within(self, rows: BitMap) -> BitMap:
@@ -270,15 +271,15 @@ class BTreeReader(IndexReader):
 
 
 def _searches(
-    keys: Sequence[Interval], places_of: Sequence[Sequence[LeafPlace]]
-) -> Iterator[tuple[LeafPlace, Interval]]:
-    """The packed leaves to search, each with an interval, in the order of the leaves. Leaves
-    between the first and the last one of an interval have only keys of it."""
-    for interval, places in zip(keys, places_of, strict=True):
-        last = len(places) - 1
-        for number, place in enumerate(places):
-            if not place.is_set:
-                yield place, interval if number in (0, last) else EVERY_KEY
+    leaves: Leaves, keys: Sequence[Interval], numbers_of: Sequence[Sequence[int]]
+) -> Iterator[tuple[int, Interval]]:
+    """The numbers of the packed leaves to search, each with an interval, in the order of the
+    leaves. Leaves between the first and the last one of an interval have only keys of it."""
+    for interval, numbers in zip(keys, numbers_of, strict=True):
+        last = len(numbers) - 1
+        for at, number in enumerate(numbers):
+            if not leaves.is_set(number):
+                yield number, interval if at in (0, last) else EVERY_KEY
 
 
 def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:

@@ -10,7 +10,7 @@ reader holds the tree in memory and searches it there.
 import json
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -110,17 +110,60 @@ def branch_prefix(column: int, branch: Branch) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaves:
-    """The leaves of one branch.
+class Leaves:
+    """The leaves of one branch, in order; their places are unpacked where they are needed.
 
     Attributes:
-        first_keys: Of each leaf, in order.
-        start: The place of the first leaf in the tree.
+        prefix: See `LeafPlace`.
+        first_keys: Of each leaf.
+        records: What the tree says of each leaf: so many records of `LEAF`.
     """
 
     prefix: bytes
     first_keys: list[bytes]
-    start: int
+    records: bytes
+
+    def __len__(self) -> int:
+        return len(self.first_keys)
+
+    def __iter__(self) -> Iterator[LeafPlace]:
+        return map(self.place, range(len(self)))
+
+    def place(self, number: int) -> LeafPlace:
+        """The place of a leaf."""
+        is_set, *others = LEAF.unpack_from(self.records, number * LEAF.size)
+        return LeafPlace._make((self.first_keys[number], bool(is_set), *others, self.prefix))
+
+    def is_set(self, number: int) -> bool:
+        """Whether a leaf is a set of rows, else a packed leaf."""
+        return self.records[number * LEAF.size] != 0
+
+    def between(self, low: bytes, high: bytes | None) -> range:
+        """The numbers of the leaves that may hold keys from `low` on and below `high`."""
+        start = max(0, bisect_right(self.first_keys, low) - 1)
+        return range(start, len(self) if high is None else bisect_left(self.first_keys, high))
+
+    def of_keys(self, keys: Sequence[bytes]) -> Iterator[tuple[int, int, int]]:
+        """The numbers of the leaves that may hold some of several keys, each with these keys:
+        [start, end).
+
+        Args:
+            keys: In order.
+        """
+        first_keys = self.first_keys
+        start = bisect_left(keys, first_keys[0]) if first_keys else len(keys)
+        number = 0
+        while start < len(keys):
+            number = bisect_right(first_keys, keys[start], number) - 1
+            is_last = number + 1 == len(first_keys)
+            end = len(keys) if is_last else bisect_left(keys, first_keys[number + 1], start)
+            yield number, start, end
+            start = end
+
+    def floor(self, key: bytes) -> LeafPlace | None:
+        """The last leaf whose first key is not above a key."""
+        number = bisect_right(self.first_keys, key) - 1
+        return None if number < 0 else self.place(number)
 
 
 class Tree:
@@ -132,47 +175,18 @@ class Tree:
 
     def __init__(self, load: Callable[[], bytes]) -> None:
         self._load = load
-        self._branches: dict[bytes, _Leaves] = {}
+        self._branches: dict[bytes, Leaves] = {}
 
-    def leaves(self, column: int, branch: Branch) -> Iterator[LeafPlace]:
-        """The leaves of a branch, in order."""
-        leaves = self._of_branch(branch_prefix(column, branch))
-        return (self._place(leaves, number) for number in range(len(leaves.first_keys)))
-
-    def places(
-        self, column: int, ranges: Sequence[tuple[bytes, bytes | None]]
-    ) -> list[list[LeafPlace]]:
-        """The leaves of values for each of several ranges."""
-        leaves = self._of_branch(branch_prefix(column, Branch.VALUES))
-        numbers = [_between(leaves.first_keys, low, high) for low, high in ranges]
-        known = {
-            number: self._place(leaves, number) for number in {n for each in numbers for n in each}
-        }
-        return [[known[number] for number in each] for each in numbers]
-
-    def leaves_of(self, column: int, keys: Sequence[bytes]) -> Iterator[tuple[LeafPlace, int, int]]:
-        """The leaves of values that may hold some of several keys, in order, and which of the keys:
-        [start, end).
-
-        Args:
-            keys: In order.
-        """
-        leaves = self._of_branch(branch_prefix(column, Branch.VALUES))
-        first_keys = leaves.first_keys
-        start = bisect_left(keys, first_keys[0]) if first_keys else len(keys)
-        number = 0
-        while start < len(keys):
-            number = bisect_right(first_keys, keys[start], number) - 1
-            is_last = number + 1 == len(first_keys)
-            end = len(keys) if is_last else bisect_left(keys, first_keys[number + 1], start)
-            yield self._place(leaves, number), start, end
-            start = end
-
-    def floors(self, column: int, keys: Iterable[bytes]) -> list[LeafPlace | None]:
-        """For each key, the last leaf of values whose first key is not above it."""
-        leaves = self._of_branch(branch_prefix(column, Branch.VALUES))
-        floors = (bisect_right(leaves.first_keys, key) - 1 for key in keys)
-        return [None if number < 0 else self._place(leaves, number) for number in floors]
+    def leaves(self, column: int, branch: Branch = Branch.VALUES) -> Leaves:
+        """The leaves of a branch."""
+        prefix = branch_prefix(column, branch)
+        leaves = self._branches.get(prefix)
+        if leaves is None:
+            start, end = bisect_left(self._keys, prefix), bisect_left(self._keys, _after(prefix))
+            first_keys = [key[_PREFIX.size :] for key in self._keys.slice(start, end)]
+            records = bytes(self._records[start * LEAF.size : end * LEAF.size])
+            leaves = self._branches[prefix] = Leaves(prefix, first_keys, records)
+        return leaves
 
     def description(self) -> Description:
         """What the tree holds.
@@ -206,32 +220,11 @@ class Tree:
         return ByteKeys.of(self._batch.column(0))
 
     @cached_property
-    def _leaf_bytes(self) -> memoryview:
+    def _records(self) -> memoryview:
         return memoryview(self._batch.column(1).buffers()[1] or b"")
-
-    def _of_branch(self, prefix: bytes) -> _Leaves:
-        leaves = self._branches.get(prefix)
-        if leaves is None:
-            start, end = bisect_left(self._keys, prefix), bisect_left(self._keys, _after(prefix))
-            first_keys = [key[_PREFIX.size :] for key in self._keys.slice(start, end)]
-            leaves = self._branches[prefix] = _Leaves(prefix, first_keys, start)
-        return leaves
-
-    def _place(self, leaves: _Leaves, number: int) -> LeafPlace:
-        offset = (leaves.start + number) * LEAF.size
-        is_set, *others = LEAF.unpack_from(self._leaf_bytes, offset)
-        return LeafPlace._make((leaves.first_keys[number], bool(is_set), *others, leaves.prefix))
 
 
 def _after(prefix: bytes) -> bytes:
     """The least byte string above all that begin with the prefix of a branch."""
     column, branch = _PREFIX.unpack(prefix)
     return _PREFIX.pack(column, branch + 1)
-
-
-def _between(first_keys: Sequence[bytes], low: bytes, high: bytes | None) -> range:
-    """The numbers of the leaves that may hold keys from `low` on and below `high`."""
-    start = max(0, bisect_right(first_keys, low) - 1)
-    if high is None:
-        return range(start, len(first_keys))
-    return range(start, bisect_left(first_keys, high))

@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.leaf_file import Find, checked, checked_set, found
 from hudi_index_service.index.btree.leaves import PackedLeaf
-from hudi_index_service.index.btree.tree import LeafPlace
+from hudi_index_service.index.btree.tree import LeafPlace, Leaves
 from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.hbase.row_keys import EntryKeys, joined
 from hudi_index_service.index.hbase.server import HBaseServer
@@ -77,9 +77,9 @@ class HBaseLeaves:
         bodies = self._fetch(missing) if missing else {}
         return [ahead[key] if key in ahead else bodies[key] for key in keys]
 
-    def rows(self, places: list[LeafPlace], find: Find) -> bytes:
-        """The row ids that a search finds in packed leaves."""
-        rows = found(find, self.neighbors(places), places)
+    def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
+        """The row ids that a search finds in packed leaves, which are some of a branch."""
+        rows = found(find, self.neighbors([*map(leaves.place, numbers)]), leaves, numbers)
         assert rows is not None, "each leaf has been checked"
         return rows
 

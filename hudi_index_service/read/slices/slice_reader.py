@@ -270,7 +270,16 @@ class SliceReader:
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
-        return None if exact is None else found.without_replaced(exact)
+        if exact is None:
+            return None
+        return FoundRows(  # field by field, as in `SlicePlan`
+            plan,
+            statistics,
+            found.query,
+            rows=exact - found.replaced if found.replaced else exact,
+            replaced=found.replaced,
+            log_rows=found.log_rows,
+        )
 
     def _look_up(
         self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None

@@ -1,6 +1,5 @@
 //! Searches leaves of a B+ tree index, many by one call. docs/format.md describes their bytes.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::mem::ManuallyDrop;
@@ -10,18 +9,35 @@ use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, Result};
 
+const RECORD: usize = 37;
 const HEADER: usize = 24;
 const NUMBER: usize = 8;
 const WORD: usize = u64::BITS as usize;
 const LZ4: u8 = 1;
 const ZSTD: u8 = 2;
 
-/// A leaf, and what the tree says of it.
-pub struct Leaf<'a> {
-    pub body: Cow<'a, [u8]>,
-    pub crc32: u32,
-    pub rows: usize,
-    pub keys: usize,
+/// What the tree says of a leaf.
+pub struct LeafRecord {
+    offset: u64,
+    pub length: usize,
+    crc32: u32,
+    rows: usize,
+    keys: usize,
+}
+
+impl LeafRecord {
+    /// One of many records, with its offset from the beginning of the file; None if there are not
+    /// so many.
+    pub fn of(records: &[u8], leaf: usize, start: u64) -> Option<Self> {
+        let record = records.chunks_exact(RECORD).nth(leaf)?;
+        Some(LeafRecord {
+            offset: start.checked_add(number(&record[1..9]))?,
+            length: number(&record[9..13]) as usize,
+            crc32: number(&record[13..17]) as u32,
+            rows: number(&record[17..25]) as usize,
+            keys: number(&record[25..29]) as usize,
+        })
+    }
 }
 
 /// The keys to find in one leaf.
@@ -58,7 +74,8 @@ impl<'a> KeyList<'a> {
 }
 
 /// The bytes of a leaf in an open file; fewer if the file ends before.
-pub fn read(file: RawFd, offset: u64, length: usize) -> Result<Vec<u8>> {
+pub fn read(file: RawFd, leaf: &LeafRecord) -> Result<Vec<u8>> {
+    let (offset, length) = (leaf.offset, leaf.length);
     // SAFETY: the caller keeps the file open during the call, and `ManuallyDrop` does not close it.
     let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
     let mut body = vec![0; length];
@@ -76,18 +93,19 @@ pub fn read(file: RawFd, offset: u64, length: usize) -> Result<Vec<u8>> {
 }
 
 /// The rows that searches find in a leaf; None if it does not have its checksum.
-pub fn rows_in(leaf: &Leaf, searches: &[Search]) -> Result<Option<Vec<u32>>> {
-    if crc32fast::hash(&leaf.body) != leaf.crc32 {
+pub fn rows_in(body: &[u8], leaf: &LeafRecord, searches: &[Search]) -> Result<Option<Vec<u32>>> {
+    if crc32fast::hash(body) != leaf.crc32 {
         return Ok(None);
     }
-    let open = Open::new(leaf)?;
+    let open = Open::new(body, leaf)?;
     let mut rows = Vec::new();
     for search in searches {
         match search {
             Search::Between(low, high) => open.rows_between(low, *high, &mut rows),
             Search::Each(keys, of_leaf) => {
-                for at in of_leaf.clone() {
-                    open.rows_of(keys.key(at), &mut rows);
+                let mut at = 0;
+                for key in of_leaf.clone() {
+                    at = open.rows_of(keys.key(key), at, &mut rows);
                 }
             }
         }
@@ -97,7 +115,10 @@ pub fn rows_in(leaf: &Leaf, searches: &[Search]) -> Result<Option<Vec<u32>>> {
 
 /// The rows in order, each once.
 pub fn in_order(mut rows: Vec<u32>) -> Vec<u32> {
-    let words = rows.iter().max().map_or(0, |most| *most as usize / WORD + 1);
+    let words = rows
+        .iter()
+        .max()
+        .map_or(0, |most| *most as usize / WORD + 1);
     if words > rows.len() {
         rows.sort_unstable();
         rows.dedup();
@@ -136,14 +157,16 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    fn new(leaf: &'a Leaf) -> Result<Self> {
-        let body = leaf.body.as_ref();
+    fn new(body: &'a [u8], leaf: &LeafRecord) -> Result<Self> {
         if body.len() < HEADER {
             return Err(broken("header"));
         }
         let [key_width, count_width, row_width, codec] = [body[0], body[1], body[2], body[3]];
         let (base_row, base_key) = (number(&body[4..8]) as u32, number(&body[8..16]));
-        let (stored, raw) = (number(&body[16..20]) as usize, number(&body[20..24]) as usize);
+        let (stored, raw) = (
+            number(&body[16..20]) as usize,
+            number(&body[20..24]) as usize,
+        );
         let (key_width, row_width) = (key_width as usize, row_width as usize);
         let counts_at = HEADER + row_width * leaf.rows;
         let keys_at = counts_at + count_width as usize * leaf.keys;
@@ -179,18 +202,18 @@ impl<'a> Open<'a> {
     }
 
     fn rows_between(&self, low: &[u8], high: Option<&[u8]>, rows: &mut Vec<u32>) {
-        let first = self.position(low);
-        let last = high
-            .map_or(self.key_count, |high| self.position(high))
-            .max(first);
+        let first = self.position(low, 0);
+        let last = high.map_or(self.key_count, |high| self.position(high, first));
         self.rows_of_keys(first, last, rows);
     }
 
-    fn rows_of(&self, key: &[u8], rows: &mut Vec<u32>) {
-        let at = self.position(key);
+    /// Adds the rows of a key, which is not below that before a position; returns its position.
+    fn rows_of(&self, key: &[u8], from: usize, rows: &mut Vec<u32>) -> usize {
+        let at = self.position(key, from);
         if at < self.key_count && self.is_at(at, key) {
             self.rows_of_keys(at, at + 1, rows);
         }
+        at
     }
 
     /// Whether a key, which is not above that at a position, is that one.
@@ -218,18 +241,22 @@ impl<'a> Open<'a> {
         });
     }
 
-    /// The number of keys below a bound.
-    fn position(&self, bound: &[u8]) -> usize {
+    /// The number of keys below a bound, but at least `from`.
+    fn position(&self, bound: &[u8], from: usize) -> usize {
         match &self.keys {
             Keys::Numbers(numbers) => match u64::try_from(lowest_number(bound)) {
-                Ok(lowest) => numbers.partition_point(|key| *key < lowest),
+                Ok(lowest) => self.first_where(from, |at| numbers[at] >= lowest),
                 Err(_) => self.key_count,
             },
             Keys::Bytes(prefix, ends, suffixes) => {
                 let Some(rest) = bound.strip_prefix(prefix.as_slice()) else {
-                    return if bound < prefix.as_slice() { 0 } else { self.key_count };
+                    return if bound < prefix.as_slice() {
+                        from
+                    } else {
+                        self.key_count
+                    };
                 };
-                self.first_where(|at| {
+                self.first_where(from, |at| {
                     let start = if at > 0 { ends[at - 1] as usize } else { 0 };
                     &suffixes[start..ends[at] as usize] >= rest
                 })
@@ -237,11 +264,19 @@ impl<'a> Open<'a> {
         }
     }
 
-    fn first_where(&self, is_from: impl Fn(usize) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.key_count);
+    /// The first position from one on where a condition is true, which it is at all later ones. Of
+    /// many keys, each is found near the one before.
+    fn first_where(&self, from: usize, is_true: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high, mut step) = (from, from, 1);
+        while high < self.key_count && !is_true(high) {
+            low = high + 1;
+            high += step;
+            step *= 2;
+        }
+        high = high.min(self.key_count);
         while low < high {
             let middle = (low + high) / 2;
-            if is_from(middle) {
+            if is_true(middle) {
                 high = middle;
             } else {
                 low = middle + 1;
@@ -258,7 +293,11 @@ fn unpacked(codec: u8, content: &[u8], raw: usize) -> Result<Vec<u8>> {
         ZSTD => zstd::bulk::decompress(content, raw).map_err(|_| broken("compression"))?,
         _ => return Err(broken("compression")),
     };
-    if bytes.len() == raw { Ok(bytes) } else { Err(broken("keys")) }
+    if bytes.len() == raw {
+        Ok(bytes)
+    } else {
+        Err(broken("keys"))
+    }
 }
 
 fn byte_keys(content: Vec<u8>, keys: usize) -> Result<Keys> {
@@ -292,7 +331,11 @@ fn starts(width: u8, counts: &[u8], rows: usize) -> Result<Option<Vec<u32>>> {
         start += count;
         starts.push(start as u32);
     });
-    if start == rows as u64 { Ok(Some(starts)) } else { Err(broken("counts")) }
+    if start == rows as u64 {
+        Ok(Some(starts))
+    } else {
+        Err(broken("counts"))
+    }
 }
 
 /// A little-endian integer of up to eight bytes.
@@ -332,5 +375,7 @@ fn lowest_number(bound: &[u8]) -> u128 {
 }
 
 fn broken(part: &str) -> Error {
-    Error::Malformed(format!("a leaf of a btree index contradicts itself: {part}"))
+    Error::Malformed(format!(
+        "a leaf of a btree index contradicts itself: {part}"
+    ))
 }

@@ -37,7 +37,7 @@ use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
-use crate::leaves::{KeyList, Leaf, Search};
+use crate::leaves::{KeyList, LeafRecord, Search};
 use crate::metadata::Footer;
 use crate::parallel::{Work, in_parallel};
 use crate::plan::RowPlan;
@@ -170,7 +170,11 @@ impl KnownFile {
             Some(values) => Some(values.to_data().to_pyarrow(py)?),
         };
         let rows = Int64Array::from(chosen.rows).to_data().to_pyarrow(py)?;
-        Ok(Some((rows, values, stats_fields(source.traffic, found.pages))))
+        Ok(Some((
+            rows,
+            values,
+            stats_fields(source.traffic, found.pages),
+        )))
     }
 
     /// None if no bounds of the column are reliable.
@@ -303,10 +307,7 @@ fn row_count(metadata: &Bound<'_, PyAny>) -> PyResult<i64> {
 
 /// One little-endian 64-bit number for each value.
 #[pyfunction]
-fn polynomials<'py>(
-    py: Python<'py>,
-    values: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyBytes>> {
+fn polynomials<'py>(py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let values = make_array(FromPyArrow::from_pyarrow_bound(values)?);
     let sums = py.detach(|| guard(|| hash::polynomials(&values)))?;
     let bytes: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -437,9 +438,9 @@ fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
     Ok(Positions::List(buffer.to_vec(rows.py())?))
 }
 
-/// (offset, length, CRC-32, rows, keys)
-type LeafFields = (u64, usize, u32, usize, usize);
-/// (number of the leaf, lower bound, upper bound)
+/// (records of leaves, numbers of those to be searched, the offset in the file of the first leaf)
+type SomeLeaves = (PyBackedBytes, Vec<usize>, u64);
+/// (position among the leaves to be searched, lower bound, upper bound)
 type SpanFields = (usize, PyBackedBytes, Option<PyBackedBytes>);
 /// The rows that searches find, in order; None if a leaf does not have its checksum.
 type FoundRows = Option<Py<PyBytes>>;
@@ -456,34 +457,42 @@ enum LeafSource {
 
 /// A leaf to be searched.
 struct LeafSearch<'a> {
-    number: usize,
-    fields: LeafFields,
+    position: usize,
+    record: LeafRecord,
     searches: Vec<Search<'a>>,
 }
 
 impl Work for LeafSearch<'_> {
     fn weight(&self) -> u64 {
-        self.fields.1 as u64
+        self.record.length as u64
     }
+}
+
+/// The leaves to be searched, as yet for nothing.
+fn leaf_searches<'a>((records, numbers, start): SomeLeaves) -> PyResult<Vec<LeafSearch<'a>>> {
+    let mut work = Vec::with_capacity(numbers.len());
+    for (position, number) in numbers.into_iter().enumerate() {
+        let record = LeafRecord::of(&records, number, start)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no leaf {number}")))?;
+        work.push(LeafSearch {
+            position,
+            record,
+            searches: Vec::new(),
+        });
+    }
+    Ok(work)
 }
 
 fn search(py: Python<'_>, source: &LeafSource, work: Vec<LeafSearch>) -> PyResult<FoundRows> {
     let one = |leaf: LeafSearch| {
-        let (offset, length, crc32, rows, keys) = leaf.fields;
         let body: Cow<[u8]> = match source {
-            LeafSource::File(file) => leaves::read(*file, offset, length)?.into(),
+            LeafSource::File(file) => leaves::read(*file, &leaf.record)?.into(),
             LeafSource::Bodies(bodies) => {
-                let body = bodies.get(leaf.number);
+                let body = bodies.get(leaf.position);
                 body.map_or(&[] as &[u8], |body| &body[..]).into()
             }
         };
-        let known = Leaf {
-            body,
-            crc32,
-            rows,
-            keys,
-        };
-        leaves::rows_in(&known, &leaf.searches)
+        leaves::rows_in(&body, &leaf.record, &leaf.searches)
     };
     let found = py.detach(|| {
         guard(|| {
@@ -508,21 +517,13 @@ fn search(py: Python<'_>, source: &LeafSource, work: Vec<LeafSearch>) -> PyResul
 fn rows_between(
     py: Python<'_>,
     source: LeafSource,
-    leaves: Vec<LeafFields>,
+    leaves: SomeLeaves,
     spans: Vec<SpanFields>,
 ) -> PyResult<FoundRows> {
-    let mut work: Vec<LeafSearch> = leaves
-        .into_iter()
-        .enumerate()
-        .map(|(number, fields)| LeafSearch {
-            number,
-            fields,
-            searches: Vec::new(),
-        })
-        .collect();
-    for (number, low, high) in &spans {
-        work.get_mut(*number)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no leaf {number}")))?
+    let mut work = leaf_searches(leaves)?;
+    for (position, low, high) in &spans {
+        work.get_mut(*position)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no leaf at {position}")))?
             .searches
             .push(Search::Between(low, high.as_deref()));
     }
@@ -533,23 +534,19 @@ fn rows_between(
 fn rows_of_keys(
     py: Python<'_>,
     source: LeafSource,
-    leaves: Vec<LeafFields>,
+    leaves: SomeLeaves,
     keys: PyBackedBytes,
     offsets: PyBuffer<i64>,
     parts: Vec<(usize, usize)>,
 ) -> PyResult<FoundRows> {
     let keys = KeyList::new(&keys, offsets.to_vec(py)?)
         .ok_or_else(|| PyValueError::new_err("offsets must be in order and among the bytes"))?;
-    let mut work = Vec::with_capacity(parts.len());
-    for (number, (fields, (start, end))) in leaves.into_iter().zip(parts).enumerate() {
+    let mut work = leaf_searches(leaves)?;
+    for (leaf, (start, end)) in work.iter_mut().zip(parts) {
         if end > keys.len() {
             return Err(PyValueError::new_err(format!("there is no key {end}")));
         }
-        work.push(LeafSearch {
-            number,
-            fields,
-            searches: vec![Search::Each(&keys, start..end)],
-        });
+        leaf.searches.push(Search::Each(&keys, start..end));
     }
     search(py, &source, work)
 }

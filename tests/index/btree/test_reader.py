@@ -154,6 +154,25 @@ def test_leaves_of_every_shape_are_exact(build: BuildIndex) -> None:
     assert indexed.columns[0].distinct == len({*values} - {None})
 
 
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.9])
+@pytest.mark.parametrize("type", [pa.string(), pa.int64()], ids=str)
+def test_long_lists_are_exact(build: BuildIndex, type: pa.DataType, share: float) -> None:
+    """Of keys that are there and of others: between them, below and above those of a leaf."""
+    choose = random.Random(11)
+    numbers = [choose.randrange(10**6) for _ in range(5 * LEAF_ROWS)]
+    wanted = [n + choose.randrange(-1, 2) for n in numbers if choose.random() < share]
+    wanted += [-1, 0, 10**6, 10**9, *numbers[:3], *numbers[:3]]
+
+    def typed(values: list[int]) -> pa.Array:
+        return pa.array([f"User{n}" if pa.types.is_string(type) else n for n in values], type)
+
+    column = BoundColumn("c", type)
+    indexed = build(pa.table({"c": typed(numbers)}))
+    others = ["", "A", "Use", "User", "Z"] if pa.types.is_string(type) else [-(2**63), 2**63 - 1]
+    values = pa.concat_arrays([typed(wanted), pa.array(others, type)])
+    assert indexed.check(In(column, values)) is Answer.EXACT
+
+
 def test_estimates_are_exact_for_a_range_and_close_for_long_lists(build: BuildIndex) -> None:
     data = pa.table({"n": pa.array([i // 3 for i in range(30_000)])})
     indexed = build(data, batch_rows=10_000)

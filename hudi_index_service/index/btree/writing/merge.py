@@ -62,7 +62,7 @@ class MergeSource:
 
     def groups(self, column: int, offset: int, *, has_number_keys: bool) -> Iterator[Groups]:
         """The column's values in order; `offset` is added to each row id."""
-        places = self.tree.leaves(column, Branch.VALUES)
+        places = iter(self.tree.leaves(column))
         while batch := list(islice(places, _LEAVES_AT_ONCE)):
             bodies = self.leaves.neighbors(batch)
             yield _groups(batch, bodies, offset, has_number_keys=has_number_keys)

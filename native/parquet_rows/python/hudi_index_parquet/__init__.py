@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hudi_index_parquet import _native
 from hudi_index_parquet._native import ParquetReadError
@@ -31,11 +31,11 @@ __all__ = [
     "FileRows",
     "FileStates",
     "Footer",
-    "Leaf",
     "ParquetReadError",
     "ReadStats",
     "RowPlan",
     "Rows",
+    "SomeLeaves",
     "plan_rows",
     "polynomials",
     "read_columns",
@@ -440,22 +440,31 @@ def row_count(metadata: Buffer) -> int:
     return _native.row_count(metadata)
 
 
-Leaf = tuple[int, int, int, int, int]
-"""What the tree of a B+ tree index says of a leaf (docs/format.md): its offset in the source, its
-length in bytes, its CRC-32, and the number of its rows and keys."""
+class SomeLeaves(NamedTuple):
+    """Some leaves of a B+ tree index.
+
+    Attributes:
+        records: What the tree says of leaves, one after the other: 37 bytes each (docs/format.md).
+        numbers: Those of the leaves to read, from 0.
+        start: The offset in the file to which the offsets in the records are relative.
+    """
+
+    records: bytes
+    numbers: list[int]
+    start: int = 0
 
 
 def rows_between(
     source: int | Sequence[bytes],
-    leaves: Sequence[Leaf],
+    leaves: SomeLeaves,
     spans: Sequence[tuple[int, bytes, bytes | None]],
 ) -> bytes | None:
     """Find the rows with keys in intervals, in many leaves of a B+ tree index by one call.
 
     Args:
-        source: The descriptor of an open file, or the bytes of each leaf.
+        source: The descriptor of an open file, or the bytes of each leaf to read.
         leaves: The leaves to read.
-        spans: For each interval, in the order of the leaves: the leaf's number, the least key, and
+        spans: For each interval: the position of its leaf in `leaves.numbers`, the least key, and
             the least key above the last one, or None for no bound.
 
     Returns:
@@ -464,16 +473,16 @@ def rows_between(
 
     Raises:
         ParquetReadError: a leaf contradicts itself.
-        ValueError: there is no leaf of a number.
+        ValueError: there is no such leaf.
         OSError: the file cannot be read.
     """
-    found: bytes | None = _native.rows_between(source, list(leaves), list(spans))
+    found: bytes | None = _native.rows_between(source, leaves, list(spans))
     return found
 
 
 def rows_of_keys(
     source: int | Sequence[bytes],
-    leaves: Sequence[Leaf],
+    leaves: SomeLeaves,
     keys: bytes,
     offsets: Buffer | np.ndarray[Any, np.dtype[np.int64]],
     parts: Sequence[tuple[int, int]],
@@ -483,9 +492,9 @@ def rows_of_keys(
     Args:
         keys: The keys in order, one after the other.
         offsets: Where each key starts, and the end of the last one, as 64-bit signed integers.
-        parts: The keys to find in each leaf, by their numbers: [start, end).
+        parts: The keys to find in each leaf to read, by their numbers: [start, end).
     """
     found: bytes | None = _native.rows_of_keys(
-        source, list(leaves), keys, memoryview(offsets), list(parts)
+        source, leaves, keys, memoryview(offsets), list(parts)
     )
     return found

@@ -71,12 +71,12 @@ class FileStates:
 
 def rows_between(
     source: int | Sequence[bytes],
-    leaves: list[tuple[int, int, int, int, int]],
+    leaves: tuple[bytes, list[int], int],
     spans: list[tuple[int, bytes, bytes | None]],
 ) -> bytes | None: ...
 def rows_of_keys(
     source: int | Sequence[bytes],
-    leaves: list[tuple[int, int, int, int, int]],
+    leaves: tuple[bytes, list[int], int],
     keys: bytes,
     offsets: Buffer,
     parts: list[tuple[int, int]],
