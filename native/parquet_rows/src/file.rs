@@ -62,8 +62,7 @@ impl ParquetFile {
         let mut fields = fields.to_vec();
         let dictionary =
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(value_type.clone()));
-        fields[position] =
-            Arc::new(Field::clone(&fields[position]).with_data_type(dictionary));
+        fields[position] = Arc::new(Field::clone(&fields[position]).with_data_type(dictionary));
         let schema = Schema::new_with_metadata(fields, self.schema().metadata().clone());
         let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
         let arrow = ArrowReaderMetadata::try_new(self.arrow.metadata().clone(), options)?;

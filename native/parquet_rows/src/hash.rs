@@ -35,7 +35,10 @@ fn sums(offsets: &[i32], data: &[u8]) -> Vec<u64> {
 }
 
 fn sum(value: &[u8], powers: &[u64]) -> u64 {
-    value.iter().zip(powers).fold(0, |sum: u64, (&byte, power)| {
-        sum.wrapping_add((u64::from(byte) + 1).wrapping_mul(*power))
-    })
+    value
+        .iter()
+        .zip(powers)
+        .fold(0, |sum: u64, (&byte, power)| {
+            sum.wrapping_add((u64::from(byte) + 1).wrapping_mul(*power))
+        })
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions,
-};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::{concat, concat_batches};
 use arrow_select::take::take;
@@ -193,7 +191,11 @@ fn common_schema(schemas: &[SchemaRef]) -> Result<Option<SchemaRef>> {
     let Some((first, others)) = schemas.split_first() else {
         return Err(Error::Argument("no file is given".into()));
     };
-    let mut fields = first.fields().iter().map(|each| Field::clone(each)).collect::<Vec<_>>();
+    let mut fields = first
+        .fields()
+        .iter()
+        .map(|each| Field::clone(each))
+        .collect::<Vec<_>>();
     for other in others {
         if other.fields().len() != fields.len() {
             return Ok(None);
@@ -358,7 +360,11 @@ pub fn read_dictionaries(
 }
 
 /// The cost of reading `rows`.
-pub fn plan_rows(file: &ParquetFile, rows: &Positions, columns: Option<&[String]>) -> Result<RowPlan> {
+pub fn plan_rows(
+    file: &ParquetFile,
+    rows: &Positions,
+    columns: Option<&[String]>,
+) -> Result<RowPlan> {
     Request::new(file.metadata(), rows, columns)?.plan(file)
 }
 
