@@ -228,7 +228,7 @@ class Constants(BaseModel):
     step_ms: Milliseconds = 0.00001
     btree_open_ms: Milliseconds = 0.25
     btree_lookup_ms: Milliseconds = 0.022
-    btree_listed_ms: Milliseconds = 0.045
+    btree_listed_ms: Milliseconds = 0.006
     btree_step_ms: Milliseconds = 0.000007
     hbase_lookup_ms: Milliseconds = 2.0
     hbase_listed_ms: Milliseconds = 0.225

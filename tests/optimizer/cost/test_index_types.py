@@ -20,15 +20,16 @@ def cost_ms(kind: str, where: str, rows: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("where", "rows"), [("a = 5", 1), ("a < 5", 300_000), ("NOT (a IN (1, 2, 3))", 900_000)]
+    ("where", "rows"),
+    [
+        ("a = 5", 1),
+        ("a < 5", 300_000),
+        (f"a IN ({', '.join(map(str, range(100)))})", 100),
+        ("NOT (a IN (1, 2, 3))", 900_000),
+    ],
 )
 def test_an_open_tree_answers_faster(where: str, rows: float) -> None:
     assert cost_ms("btree", where, rows) < cost_ms("lucene", where, rows)
-
-
-def test_lucene_answers_lists_of_values_faster() -> None:
-    where = f"a IN ({', '.join(map(str, range(100)))})"
-    assert cost_ms("lucene", where, 100) < cost_ms("btree", where, 100)
 
 
 @pytest.mark.parametrize("where", ["a = 5", "a < 5", "a IN (1, 2, 3)"])
