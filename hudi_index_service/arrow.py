@@ -32,17 +32,19 @@ def integers_array(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
 
 def texts_array(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
     """Texts as ``string`` or ``large_string``; NULL for None."""
-    encoded = [(text or "").encode() for text in texts]
+    encoded = [text.encode() if text else b"" for text in texts]
     wide = pa.types.is_large_string(kind)
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64 if wide else np.int32)
-    np.cumsum([len(each) for each in encoded], out=offsets[1:])
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
     validity = _validity(_is_none(texts))
     buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(kind, len(encoded), buffers)
 
 
-def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_]:
-    return np.fromiter((value is None for value in values), dtype=bool, count=len(values))
+def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_] | None:
+    if None not in values:  # a comparison of identities first
+        return None
+    return np.array([value is None for value in values], dtype=bool)
 
 
 def integer_scalar(value: int, kind: pa.DataType) -> pa.Scalar:

@@ -113,9 +113,9 @@ def in_plain_list(column: BoundColumn, literals: Sequence[str]) -> Predicate | N
         literals: Quoted strings without escapes, and whole numbers, as they are written.
     """
     kind = value_type(column)
-    quoted = sum(literal.startswith("'") for literal in literals)
+    quoted = [literal[0] for literal in literals].count("'")
     if is_string(kind) and quoted == len(literals):
-        texts = list(dict.fromkeys(literal[1:-1] for literal in literals))
+        texts = list(dict.fromkeys([literal[1:-1] for literal in literals]))
         return In(column, texts_array(texts, kind))
     if pa.types.is_signed_integer(kind) and not quoted and max(map(len, literals)) < _LONG_DIGITS:
         numbers = [number for number in dict.fromkeys(map(int, literals)) if fits(number, kind)]

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import CUT_BYTES, ByteKeys, Keys, lowest_number
 
-LEAF_ROWS = 1024
+LEAF_ROWS = 512
 """Rows in a packed leaf, at most."""
 
 LEAF_KEY_BYTES = 32 * 1024

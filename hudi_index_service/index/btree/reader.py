@@ -221,15 +221,17 @@ class BTreeReader(IndexReader):
     def _rows_of_points(self, tree: str, points: Points) -> BitMap:
         """The rows of single keys."""
         leaves = self._tree.leaves(self._numbers[tree])
-        packed: list[int] = []
+        packed, parts = leaves.of_keys(points.keys)
         sets: list[int] = []
-        parts: list[tuple[int, int]] = []
-        for number, start, end in leaves.of_keys(points.keys):
-            if not leaves.is_set(number):
-                packed.append(number)
-                parts.append((start, end))
-            elif points.keys[start] == leaves.first_keys[number]:
-                sets.append(number)
+        if leaves.have_sets:
+            each = list(zip(packed, parts, strict=True))
+            sets = [
+                number
+                for number, (start, _) in each
+                if leaves.is_set(number) and points.keys[start] == leaves.first_keys[number]
+            ]
+            packed = [number for number, _ in each if not leaves.is_set(number)]
+            parts = [part for number, part in each if not leaves.is_set(number)]
         find = partial(rows_of_keys, keys=points.joined, offsets=points.offsets, parts=parts)
         return self._found(leaves, packed, find, sets)
 

@@ -134,6 +134,11 @@ class Leaves:
         is_set, *others = LEAF.unpack_from(self.records, number * LEAF.size)
         return LeafPlace._make((self.first_keys[number], bool(is_set), *others, self.prefix))
 
+    @property
+    def have_sets(self) -> bool:
+        """Whether any leaf is a set."""
+        return 1 in self.records[:: LEAF.size]
+
     def is_set(self, number: int) -> bool:
         """Whether a leaf is a set of rows, else a packed leaf."""
         return self.records[number * LEAF.size] != 0
@@ -143,22 +148,26 @@ class Leaves:
         start = max(0, bisect_right(self.first_keys, low) - 1)
         return range(start, len(self) if high is None else bisect_left(self.first_keys, high))
 
-    def of_keys(self, keys: Sequence[bytes]) -> Iterator[tuple[int, int, int]]:
-        """The numbers of the leaves that may hold some of several keys, each with these keys:
-        [start, end).
+    def of_keys(self, keys: Sequence[bytes]) -> tuple[list[int], list[tuple[int, int]]]:
+        """The numbers of the leaves that may hold some of several keys, and which of the keys each
+        may hold: [start, end).
 
         Args:
             keys: In order.
         """
-        first_keys = self.first_keys
-        start = bisect_left(keys, first_keys[0]) if first_keys else len(keys)
+        first_keys, count = self.first_keys, len(keys)
+        last = len(first_keys) - 1
+        start = bisect_left(keys, first_keys[0]) if first_keys else count
         number = 0
-        while start < len(keys):
+        numbers: list[int] = []
+        parts: list[tuple[int, int]] = []
+        while start < count:
             number = bisect_right(first_keys, keys[start], number) - 1
-            is_last = number + 1 == len(first_keys)
-            end = len(keys) if is_last else bisect_left(keys, first_keys[number + 1], start)
-            yield number, start, end
+            end = count if number == last else bisect_left(keys, first_keys[number + 1], start)
+            numbers.append(number)
+            parts.append((start, end))
             start = end
+        return numbers, parts
 
     def floor(self, key: bytes) -> LeafPlace | None:
         """The last leaf whose first key is not above a key."""

@@ -256,7 +256,7 @@ class SliceReader:
             return found
         predicate = found.query.normal_form
         assert predicate is not None, "without predicate there is no index access"
-        reader = replace(self, query=found.query)
+        reader = self if found.query is self.query else replace(self, query=found.query)
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 if if_cheaper and prefer_scan_for_count(

@@ -1,5 +1,6 @@
 //! Searches leaves of a B+ tree index, many by one call. docs/format.md describes their bytes.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::mem::ManuallyDrop;
@@ -139,15 +140,55 @@ pub fn in_order(mut rows: Vec<u32>) -> Vec<u32> {
     rows
 }
 
-enum Keys {
+enum Keys<'a> {
     Numbers(Vec<u64>),
-    /// Their common prefix, the ends of the suffixes, and the suffixes.
-    Bytes(Vec<u8>, Vec<u32>, Vec<u8>),
+    Bytes(ByteKeys<'a>),
+}
+
+/// Byte strings in order, without their common prefix.
+struct ByteKeys<'a> {
+    content: Cow<'a, [u8]>,
+    prefix: Range<usize>,
+    /// Where the rest of each key begins in the content, and the end of the last one.
+    offsets: Vec<usize>,
+}
+
+impl<'a> ByteKeys<'a> {
+    fn new(content: Cow<'a, [u8]>, keys: usize) -> Result<Self> {
+        let lengths_at = 2 + content.get(..2).map_or(0, |length| number(length) as usize);
+        let rests_at = lengths_at + 2 * keys;
+        let lengths = content.get(lengths_at..rests_at);
+        let lengths = lengths.ok_or_else(|| broken("keys"))?;
+        let mut offsets = Vec::with_capacity(keys + 1);
+        let mut end = rests_at;
+        offsets.push(end);
+        for_each_number(lengths, 2, |length| {
+            end += length as usize;
+            offsets.push(end);
+        });
+        if end != content.len() {
+            return Err(broken("keys"));
+        }
+        Ok(ByteKeys {
+            content,
+            prefix: 2..lengths_at,
+            offsets,
+        })
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.content[self.prefix.clone()]
+    }
+
+    /// A key without the prefix.
+    fn rest(&self, at: usize) -> &[u8] {
+        &self.content[self.offsets[at]..self.offsets[at + 1]]
+    }
 }
 
 /// A leaf whose keys are unpacked.
 struct Open<'a> {
-    keys: Keys,
+    keys: Keys<'a>,
     key_count: usize,
     /// The start of the rows of each key, and the number of rows; None if each has one.
     starts: Option<Vec<u32>>,
@@ -189,7 +230,7 @@ impl<'a> Open<'a> {
             });
             Keys::Numbers(numbers)
         } else {
-            byte_keys(content, leaf.keys)?
+            Keys::Bytes(ByteKeys::new(content, leaf.keys)?)
         };
         Ok(Open {
             keys,
@@ -220,11 +261,7 @@ impl<'a> Open<'a> {
     fn is_at(&self, at: usize, key: &[u8]) -> bool {
         match &self.keys {
             Keys::Numbers(numbers) => key == numbers[at].to_be_bytes(),
-            Keys::Bytes(prefix, ends, suffixes) => {
-                let start = if at > 0 { ends[at - 1] as usize } else { 0 };
-                key.strip_prefix(prefix.as_slice())
-                    .is_some_and(|rest| rest == &suffixes[start..ends[at] as usize])
-            }
+            Keys::Bytes(keys) => key.strip_prefix(keys.prefix()) == Some(keys.rest(at)),
         }
     }
 
@@ -248,19 +285,11 @@ impl<'a> Open<'a> {
                 Ok(lowest) => self.first_where(from, |at| numbers[at] >= lowest),
                 Err(_) => self.key_count,
             },
-            Keys::Bytes(prefix, ends, suffixes) => {
-                let Some(rest) = bound.strip_prefix(prefix.as_slice()) else {
-                    return if bound < prefix.as_slice() {
-                        from
-                    } else {
-                        self.key_count
-                    };
-                };
-                self.first_where(from, |at| {
-                    let start = if at > 0 { ends[at - 1] as usize } else { 0 };
-                    &suffixes[start..ends[at] as usize] >= rest
-                })
-            }
+            Keys::Bytes(keys) => match bound.strip_prefix(keys.prefix()) {
+                Some(rest) => self.first_where(from, |at| keys.rest(at) >= rest),
+                None if bound < keys.prefix() => from,
+                None => self.key_count,
+            },
         }
     }
 
@@ -286,11 +315,15 @@ impl<'a> Open<'a> {
     }
 }
 
-fn unpacked(codec: u8, content: &[u8], raw: usize) -> Result<Vec<u8>> {
-    let bytes = match codec {
-        0 => content.to_vec(),
-        LZ4 => lz4_flex::block::decompress(content, raw).map_err(|_| broken("compression"))?,
-        ZSTD => zstd::bulk::decompress(content, raw).map_err(|_| broken("compression"))?,
+fn unpacked(codec: u8, content: &[u8], raw: usize) -> Result<Cow<'_, [u8]>> {
+    let bytes: Cow<[u8]> = match codec {
+        0 => content.into(),
+        LZ4 => lz4_flex::block::decompress(content, raw)
+            .map_err(|_| broken("compression"))?
+            .into(),
+        ZSTD => zstd::bulk::decompress(content, raw)
+            .map_err(|_| broken("compression"))?
+            .into(),
         _ => return Err(broken("compression")),
     };
     if bytes.len() == raw {
@@ -298,26 +331,6 @@ fn unpacked(codec: u8, content: &[u8], raw: usize) -> Result<Vec<u8>> {
     } else {
         Err(broken("keys"))
     }
-}
-
-fn byte_keys(content: Vec<u8>, keys: usize) -> Result<Keys> {
-    let length = |at: usize| number(&content[at..at + 2]) as usize;
-    if content.len() < 2 || content.len() < 2 + length(0) + 2 * keys {
-        return Err(broken("keys"));
-    }
-    let lengths_at = 2 + length(0);
-    let suffixes_at = lengths_at + 2 * keys;
-    let mut ends = Vec::with_capacity(keys);
-    let mut end = 0;
-    for_each_number(&content[lengths_at..suffixes_at], 2, |length| {
-        end += length;
-        ends.push(end as u32);
-    });
-    if end != (content.len() - suffixes_at) as u64 {
-        return Err(broken("keys"));
-    }
-    let prefix = content[2..lengths_at].to_vec();
-    Ok(Keys::Bytes(prefix, ends, content[suffixes_at..].to_vec()))
 }
 
 fn starts(width: u8, counts: &[u8], rows: usize) -> Result<Option<Vec<u32>>> {
