@@ -1,7 +1,6 @@
 """The tutorial works as it stands, from the first block to the last."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,6 @@ import pytest
 
 from tests.docs.markdown import ROOT
 from tests.docs.test_readme import SHOWN_PATH, run
-from tests.spark_session import PATIENT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,18 +15,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "tutorial.md"
-
-
-@pytest.fixture
-def reads_by_index(spark: "SparkSession") -> Iterator[None]:
-    """The session's queries may use the index, unlike in other tests."""
-    settings = PATIENT | {"spark.hudi.index.enabled": "true"}
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name, former in before.items():
-        spark.conf.unset(name) if former is None else spark.conf.set(name, former)
 
 
 @pytest.mark.usefixtures("reads_by_index")
