@@ -53,15 +53,12 @@ class DemoSpark:
             .save(str(table))
         )
 
-    def call(self, procedure: str, table: Path) -> None:
+    def call(self, procedure: str, table: Path, options: Mapping[str, str]) -> None:
         """Runs a table service: ``run_clustering`` or ``run_compaction``."""
-        extra = (
-            ", options => 'hoodie.compact.inline.max.delta.commits=1'"
-            if procedure == "run_compaction"
-            else ""
-        )
+        listed = ",".join(f"{name}={value}" for name, value in options.items())
         self.session.sql(
-            f"call {procedure}(path => {string_sql(str(table))}, op => 'scheduleAndExecute'{extra})"
+            f"call {procedure}(path => {string_sql(str(table))}, op => 'scheduleAndExecute', "
+            f"options => {string_sql(listed)})"
         ).collect()
 
     def archive(self, table: Path) -> None:
