@@ -142,7 +142,7 @@ def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Folder for the tables; by default a temporary one.")
     ] = None,
-    rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 300_000,
+    rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 200_000,
 ) -> None:
     """Write, cluster, compact, index, query and clean real Hudi tables. Needs the extra demo, by
     which it downloads Hudi once."""
