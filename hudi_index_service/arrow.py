@@ -42,7 +42,7 @@ def texts_array(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
 
 
 def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_] | None:
-    if None not in values:  # a comparison of identities first
+    if None not in values:
         return None
     return np.array([value is None for value in values], dtype=bool)
 

@@ -29,8 +29,8 @@ _NO_SERVICES = {
     "hoodie.clustering.inline": "false",
     "hoodie.write.commit.callback.on": "false",
 }
-_SMALL = {"hoodie.metadata.enable": "false"}
-"""Of the small tables: Hudi's own metadata table would take half of the time of each write."""
+_NO_METADATA_TABLE = {"hoodie.metadata.enable": "false"}
+"""For the small tables: Hudi's metadata table would take half of the time of each write."""
 _COMPACT_EACH = {"hoodie.compact.inline.max.delta.commits": "1"}
 _QUERY_REPEATS = 3
 _TREE_LINES = 14
@@ -69,13 +69,13 @@ class Story:
         ]
         rows = self.spark.session.createDataFrame(messages, "id string, msg string, sender string")
         with self._step("write the table"):
-            options = {**_table_options("rfc"), **_SMALL}
+            options = _table_options("rfc") | _NO_METADATA_TABLE
             options["hoodie.datasource.write.precombine.field"] = "id"
             self.spark.write(rows.coalesce(1), path, options, "bulk_insert")
         table = open_table(path, spark=self.spark.session)
         table.create_index("messages", ["msg", "sender"])
         with self._step("cluster it"):
-            self.spark.call("run_clustering", path, _SMALL)
+            self.spark.call("run_clustering", path, _NO_METADATA_TABLE)
         self._build(table)
         where = "msg LIKE 'Buying%' AND sender = 'UserA'"
         scan = table.scan(where, columns=["id", "msg", "sender"], use_index="require")
@@ -168,7 +168,8 @@ class Story:
     def _merge_on_read_table(self) -> None:
         self._title("3. A merge-on-read table with log files")
         path = self.folder / "updates"
-        options = _table_options("updates", "MERGE_ON_READ", partition_column="day") | _SMALL
+        options = _table_options("updates", "MERGE_ON_READ", partition_column="day")
+        options |= _NO_METADATA_TABLE
         rows = max(self.rows // 10, 1000)
         with self._step(f"insert {rows:,} rows, update some: log files"):
             self.spark.write(self._messages(0, rows).coalesce(1), path, options, "bulk_insert")
@@ -176,7 +177,7 @@ class Story:
         table = open_table(path, spark=self.spark.session)
         table.create_index("messages", ["sender", "amount"])
         with self._step("compact"):
-            self.spark.call("run_compaction", path, _SMALL | _COMPACT_EACH)
+            self.spark.call("run_compaction", path, _NO_METADATA_TABLE | _COMPACT_EACH)
         self._build(table)
         with self._step("update one partition again: log files above an indexed base file"):
             updates = self._messages(0, 100, bump=2).where("day = 'day0'")

@@ -29,6 +29,12 @@ def code_blocks(page: str, info: str) -> list[str]:
     return [dedent(match["code"]) for match in found]
 
 
+def only_block(page: str, info: str, containing: str) -> str:
+    """The only block of them that contains a text."""
+    (found,) = (each for each in code_blocks(page, info) if containing in each)
+    return found
+
+
 @dataclass(frozen=True)
 class FieldTable:
     """A table of fields: its section, the ``code`` at the start of the paragraph above it (or ""),

@@ -13,7 +13,7 @@ from dev.jars import bundle_path
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.read.scan import Scan
 from hudi_index_service.sql import IndexSession, last_queries
-from tests.docs.markdown import code_blocks
+from tests.docs.markdown import only_block
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
 if TYPE_CHECKING:
@@ -59,12 +59,6 @@ def by_name(spark: "SparkSession", messages_folder: Path) -> Iterator[str]:
     spark.sql("DROP TABLE messages")
 
 
-def block(page: str, language: str, containing: str) -> str:
-    """The only block of a page that contains the text."""
-    (found,) = (each for each in code_blocks(page, language) if containing in each)
-    return found
-
-
 def values(code: str, names: dict[str, Any]) -> list[Any]:
     """Runs a block of code; returns the values of its lines that are expressions."""
     results = []
@@ -87,7 +81,7 @@ def values(code: str, names: dict[str, Any]) -> list[Any]:
 def test_indexes_and_the_scans_they_serve(
     spark: "SparkSession", table: IndexedTable, page: str, containing: str, rows: int
 ) -> None:
-    code = block(page, "python", containing)
+    code = only_block(page, "python", containing)
     scans = [each for each in values(code, {"table": table}) if isinstance(each, Scan)]
     table.build(strategy="all").raise_for_failures()
     (scan,) = scans
@@ -102,26 +96,25 @@ def test_indexes_and_the_scans_they_serve(
 
 
 def test_several_types(table: IndexedTable) -> None:
-    code = block("docs/index_types.md", "python", "both_ways")
+    code = only_block("docs/index_types.md", "python", "both_ways")
     values(code, {"table": table, "Column": Column})
     table.build(strategy="all").raise_for_failures()
-    assert {
-        path.name for path in Path(table.uri.removeprefix("file://"), ".hoodie/.index").iterdir()
-    }
+    built = Path(table.uri.removeprefix("file://"), ".hoodie/.index").iterdir()
+    assert {"lucene", "btree"} <= {path.name for path in built}
     assert table.scan("amount BETWEEN 100 AND 120", use_index="require").count() == 3
     assert table.scan("match(msg, 'CAR')", use_index="require").count() == 14
 
 
 def test_ranked_search(table: IndexedTable) -> None:
     table.create_index("by_words", ["msg"])
-    *_, found = values(block("docs/columns.md", "python", "by_words"), {"table": table})
+    *_, found = values(only_block("docs/columns.md", "python", "by_words"), {"table": table})
     assert found.num_rows == 10
     assert set(found["msg"].to_pylist()) == {"Buying a new car"}
     assert min(map(int, found["id"].to_pylist())) > 10
 
 
 def test_composite_key(spark: "SparkSession", table: IndexedTable, by_name: str) -> None:
-    IndexSession(spark).sql(block("docs/columns.md", "sql", "key = 'composite'"))
+    IndexSession(spark).sql(only_block("docs/columns.md", "sql", "key = 'composite'"))
     table.build(strategy="all").raise_for_failures()
     for where, rows in (
         ("city = 'Berlin' AND sent >= TIMESTAMP'2026-11-21'", 10),
@@ -136,17 +129,17 @@ def test_statements_and_queries_of_a_session(
     spark: "SparkSession", capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, names = "docs/sql.md", {"spark": spark}
-    values(block(page, "python", "IndexSession(spark)"), names)
+    values(only_block(page, "python", "IndexSession(spark)"), names)
     assert capsys.readouterr().out.count("UserA|") == 5
 
     names["users"] = spark.createDataFrame([("UserA", "Ann")], "sender string, name string")
-    *_, last = values(block(page, "python", "join(users"), names)
+    *_, last = values(only_block(page, "python", "join(users"), names)
     assert [use.by_index for use in last] == [True]
     assert capsys.readouterr().out.count(" Ann|") == 5
 
     users = spark.createDataFrame([("UserD", "Dan")], "name string, first string")
     users.createOrReplaceTempView("users")
-    hinted = spark.sql(block(page, "sql", "NO_INDEX"))
+    hinted = spark.sql(only_block(page, "sql", "NO_INDEX"))
     assert [row.id for row in hinted.collect()] == ["7"]
     (left,) = last_queries(spark)[-1]
     assert (left.by_index, "NO_INDEX" in left.reason) == (False, True)
@@ -156,14 +149,14 @@ def test_statements_and_queries_of_a_session(
         "SET (msg OPTIONS(analyzer = 'standard', ranked = 'true'))"
     )
     names["session"].sql("REFRESH INDEX by_sender ON messages")
-    found = spark.sql(block(page, "sql", "score()")).collect()
+    found = spark.sql(only_block(page, "sql", "score()")).collect()
     assert sorted(row.id for row in found) == ["0", "12"]
     assert all(row.s > 0 for row in found)
 
 
 @pytest.mark.usefixtures("spark")
 def test_statements_in_plain_spark_sql(messages_folder: Path) -> None:
-    code = block("docs/sql.md", "python", "spark.sql.extensions")
+    code = only_block("docs/sql.md", "python", "spark.sql.extensions")
     start, end = code.split("enable(spark)\n")
     script = (
         "from pyspark.sql import SparkSession\n"

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.hudi.properties import parse_properties
-from tests.docs.markdown import ROOT, code_blocks
+from tests.docs.markdown import ROOT, only_block
 from tests.hudi_tables import hudi_options, read_rows
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ pytestmark = pytest.mark.slow
 SHOWN_PATH = "/data/messages"
 SCHEMA = "id string, msg string, sender string"
 BIN = Path(sys.executable).parent
-
-
-def python_block(containing: str) -> str:
-    """The only Python block of the README that contains the text."""
-    (block,) = (each for each in code_blocks("README.md", "python") if containing in each)
-    return block
 
 
 def run(command: str, table: Path) -> str:
@@ -51,7 +45,7 @@ def run(command: str, table: Path) -> str:
 
 
 def test_first_example_gives_the_shown_output(messages: Path) -> None:
-    text = python_block("open_table(").replace(SHOWN_PATH, str(messages))
+    text = only_block("README.md", "python", "open_table(").replace(SHOWN_PATH, str(messages))
     example = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
     report: list[str] = []
 
@@ -73,7 +67,7 @@ def test_hook_example_builds_clustered_files(spark: "SparkSession", messages: Pa
     with open_table(messages) as table:
         table.create_index("by_sender", ["sender", "msg"])
 
-        block = python_block("IndexHook").replace(SHOWN_PATH, str(messages))
+        block = only_block("README.md", "python", "IndexHook").replace(SHOWN_PATH, str(messages))
         exec(compile(block, "README.md", "exec"), names)
 
         (status,) = table.status()
@@ -86,7 +80,7 @@ def test_hook_example_builds_clustered_files(spark: "SparkSession", messages: Pa
 def test_sql_statements_run(
     spark: "SparkSession", messages: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    block = python_block("IndexSession").replace(SHOWN_PATH, str(messages))
+    block = only_block("README.md", "python", "IndexSession").replace(SHOWN_PATH, str(messages))
 
     exec(compile(block, "README.md", "exec"), {"spark": spark})
 
@@ -97,7 +91,7 @@ def test_sql_statements_run(
 
 
 def test_command_line_examples_run(messages: Path) -> None:
-    (block,) = (each for each in code_blocks("README.md", "sh") if "hudi-index query" in each)
+    block = only_block("README.md", "sh", "hudi-index query")
 
     printed = {line.split()[1]: run(line, messages) for line in block.splitlines()}
 
@@ -112,7 +106,7 @@ def test_command_line_examples_run(messages: Path) -> None:
 def test_spark_submit_example_builds(messages: Path) -> None:
     with open_table(messages) as table:
         table.create_index("by_sender", ["sender"])
-    (block,) = (each for each in code_blocks("README.md", "sh") if "spark-submit" in each)
+    block = only_block("README.md", "sh", "spark-submit")
 
     command = block.replace("--strategy incremental", "--strategy all")
     assert command != block

@@ -52,8 +52,8 @@ class OpenSlices:
     ) -> QueryPlan:
         """The plan without the slices in which no row makes the predicate TRUE, as far as open
         entries tell."""
-        predicate, slices, left, logs = plan.predicate, plan.slices, plan.left(), Access.LOGS
-        asked = [number for number in left if slices[number].access is not logs]
+        predicate, slices, left = plan.predicate, plan.slices, plan.left()
+        asked = [number for number in left if slices[number].access is not Access.LOGS]
         if predicate is None or not ask_open_entries(len(asked), predicate):
             return plan
         with pool.held() as held:

@@ -45,10 +45,7 @@ from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
-from hudi_index_service.read.slices.found_rows import (
-    FoundRows,
-    read_together,
-)
+from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
@@ -238,7 +235,7 @@ class SliceReader:
             exact = self._exact(replace(found, plan=plan.for_counting()))
             if exact is not None:
                 return exact
-        reader = replace(self, query=self.query.where_known(plan.values).counting())
+        reader = replace(self, query=found.query.counting())
         row_ids = BitMap()
         for rows, batch in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
@@ -270,16 +267,7 @@ class SliceReader:
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
-        if exact is None:
-            return None
-        return FoundRows(  # field by field, as in `SlicePlan`
-            plan,
-            statistics,
-            found.query,
-            rows=exact - found.replaced if found.replaced else exact,
-            replaced=found.replaced,
-            log_rows=found.log_rows,
-        )
+        return None if exact is None else found.without_replaced(exact)
 
     def _look_up(
         self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
