@@ -1,8 +1,9 @@
 """Makes a fresh checkout ready: `python -m dev.bootstrap demo` or `... test`.
 
 Prerequisites first; then, side by side, the dependencies (and Hudi's jar) and the three native
-wheels; then the checkout itself, editable. A run that finds everything as the last one left it
-ends at once. INSTALLER=pip does without uv; HUDI_INDEX_CACHE moves the cache.
+wheels, that of Spark as soon as PySpark is there; then the checkout itself, editable. A run that
+finds everything as the last one left it ends at once. INSTALLER=pip does without uv;
+HUDI_INDEX_CACHE moves the cache.
 """
 
 from __future__ import annotations
@@ -142,9 +143,16 @@ def set_up(profile: str, machine: Machine, cache: WheelCache, steps: Steps) -> N
             wheel = cache.build(project, environment, machine.jdk, machine.compiler)
             machine.wheels[project] = wheel
 
+    absent = machine.absent()
+
+    def install_and_compile_against() -> None:
+        install_dependencies()
+        if SPARK_RULE in absent:
+            build(SPARK_RULE)
+
     with ThreadPoolExecutor() as pool:
-        work: list[Future[None]] = [pool.submit(install_dependencies)]
-        work += [pool.submit(build, project) for project in machine.absent()]
+        work: list[Future[None]] = [pool.submit(install_and_compile_against)]
+        work += [pool.submit(build, project) for project in absent if project != SPARK_RULE]
         finish_or_stop(work, steps)
 
     with steps.step("native wheels and the checkout itself"):

@@ -35,6 +35,12 @@ class Environment:
         self._wanted = wanted
         self._changing = folder / ".changing"
 
+    @property
+    def packages(self) -> Path:
+        """The folder that packages are installed to."""
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        return self.folder / "lib" / version / "site-packages"
+
     def prepare(self) -> None:
         """Creates the environment if it is absent, broken or half-changed, and its installer."""
         if not self._usable():
@@ -113,6 +119,7 @@ class Environment:
         *,
         env: Mapping[str, str] | None = None,
         constrained: bool = True,
+        gives_way: bool = False,
     ) -> None:
         """Builds the wheel of a project folder in an isolated environment.
 
@@ -123,6 +130,7 @@ class Environment:
             env: variables of the build, over those of this process.
             constrained: hold build tools to constraints/build.txt; without, the project pins
                 them itself.
+            gives_way: as in `Steps.run`.
         """
         if self._installer == "uv":
             command = self._uv_build("--wheel", into)
@@ -130,7 +138,8 @@ class Environment:
             command = [*_pip(self.python), "wheel", "--no-deps", "--wheel-dir", into]
         if constrained:
             command += self._build_constraint()
-        self._steps.run(log, [*command, source], env={**_generous(), **(env or {})})
+        variables = {**_generous(), **(env or {})}
+        self._steps.run(log, [*command, source], env=variables, gives_way=gives_way)
 
     def build_sdist(self, source: Path, into: Path, log: str) -> None:
         """Builds the source distribution of a project folder.

@@ -39,13 +39,12 @@ class NativeProject:
     Attributes:
         distribution: the wheel's name.
         folder: the project's folder.
-        constrained: whether constraints/build.txt holds its build tools to their versions; a
-            project without pins all of them itself.
+        gives_way: whether its build leaves the processors to others that take longer.
     """
 
     distribution: str
     folder: Path
-    constrained: bool = False
+    gives_way: bool = True
 
     def inputs(self) -> list[Path]:
         """The files its wheel is made of, in a fixed order."""
@@ -62,9 +61,10 @@ class NativeProject:
 
 
 PYLUCENE = NativeProject("hudi-index-pylucene", ROOT / "native" / "pylucene")
-PARQUET_ROWS = NativeProject("hudi-index-parquet", ROOT / "native" / "parquet_rows")
-# Its build needs PySpark, which comes as source.
-SPARK_RULE = NativeProject("hudi-index-spark", ROOT / "native" / "spark_rule", constrained=True)
+PARQUET_ROWS = NativeProject(
+    "hudi-index-parquet", ROOT / "native" / "parquet_rows", gives_way=False
+)
+SPARK_RULE = NativeProject("hudi-index-spark", ROOT / "native" / "spark_rule")
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -152,13 +152,16 @@ class WheelCache:
                 "HUDI_INDEX_CACHE": str(self._folder),
                 # Crates compiled once serve again after a change of our own sources.
                 "CARGO_TARGET_DIR": str(self._folder / "cargo-target"),
+                "HUDI_INDEX_SPARK_JARS": str(environment.packages / "pyspark" / "jars"),
             }
             environment.build_wheel(
                 source.folder,
                 built,
                 log=project.distribution,
                 env=env,
-                constrained=project.constrained,
+                # Each pins its own build tools.
+                constrained=False,
+                gives_way=project.gives_way,
             )
             wheels = list(built.glob("*.whl"))
             if len(wheels) != 1:

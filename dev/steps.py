@@ -55,8 +55,16 @@ class Steps:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        gives_way: bool = False,
     ) -> None:
         """Runs a command with its output going to `<logs>/<name>.log`.
+
+        Args:
+            name: name of the log.
+            command: the program and its arguments.
+            env: all its environment variables; without, those of this process.
+            cwd: its working folder.
+            gives_way: leave the processors to steps that take longer, as long as these use them.
 
         Raises:
             StepFailed: it ended with another code than 0, or the run was stopped.
@@ -68,7 +76,7 @@ class Steps:
                 if self._stopped:
                     raise StepFailed(f"{name}: not started, another step has failed")
                 process = subprocess.Popen(
-                    [str(part) for part in command],
+                    [*(("nice",) if gives_way else ()), *map(str, command)],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,

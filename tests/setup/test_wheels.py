@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import tarfile
@@ -158,6 +159,11 @@ def test_sdist_builds_its_wheel(sdists: dict[str, Path], tmp_path: Path, name: s
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         assert {"LICENSE", "NOTICE"} <= {Path(each).name for each in archive.namelist()}
+
+
+def test_spark_rule_is_compiled_against_the_spark_that_is_installed() -> None:
+    hook = runpy.run_path(str(SPARK_RULE.folder / "hatch_build.py"))
+    assert set(hook["PYSPARK"]) < set((CONSTRAINTS / "demo.txt").read_text().splitlines())
 
 
 def test_list_of_crates_has_the_versions_that_are_compiled() -> None:
