@@ -93,6 +93,8 @@ class Story:
         options = {
             **_table_options("messages", partition_column="day"),
             **self.write_config,
+            # Nothing here reads Hudi's column statistics, which each write would update.
+            "hoodie.metadata.index.column.stats.enable": "false",
             # Keep no old file versions, since the cleaner's act follows immediately.
             "hoodie.clean.commits.retained": "1",
         }

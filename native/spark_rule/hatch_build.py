@@ -15,8 +15,6 @@ RELEASE = "17"
 
 JAR = "hudi_index_spark/hudi-index-spark.jar"
 
-PYSPARK = ["pyspark==3.5.9", "py4j==0.10.9.9"]
-
 JARS_VARIABLE = "HUDI_INDEX_SPARK_JARS"
 """Environment variable: a folder of Spark's jars to compile against. PySpark comes as source of
 300 MB, which takes 20 s to unpack and pack; a build that has it elsewhere does without."""
@@ -31,7 +29,8 @@ class JarHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def dependencies(self) -> list[str]:
         """What the build needs besides this file."""
-        return [] if os.environ.get(JARS_VARIABLE) else PYSPARK
+        pyspark: list[str] = self.config["pyspark"]
+        return [] if os.environ.get(JARS_VARIABLE) else pyspark
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compiles in a temporary folder, which `finalize` removes."""
