@@ -33,12 +33,22 @@ def integers_array(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
 def texts_array(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
     """Texts as ``string`` or ``large_string``; NULL for None."""
     encoded = [text.encode() if text else b"" for text in texts]
-    wide = pa.types.is_large_string(kind)
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64 if wide else np.int32)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
-    validity = _validity(_is_none(texts))
-    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(kind, len(encoded), buffers)
+    return _bytes_array(encoded, kind, _validity(_is_none(texts)))
+
+
+def binary_array(values: Sequence[bytes]) -> pa.BinaryArray:
+    """Bytes as ``binary``."""
+    return _bytes_array(values, pa.binary(), None)
+
+
+def _bytes_array(
+    values: Sequence[bytes], kind: pa.DataType, validity: pa.Buffer | None
+) -> pa.Array:
+    width = np.int64 if pa.types.is_large_string(kind) else np.int32
+    offsets = np.zeros(len(values) + 1, dtype=width)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+    return pa.Array.from_buffers(kind, len(values), buffers)
 
 
 def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_] | None:
@@ -59,8 +69,7 @@ def text_scalar(text: str, kind: pa.DataType | None = None) -> pa.Scalar:
 
 def binary_scalar(value: bytes) -> pa.Scalar:
     """A binary value."""
-    offsets = pa.py_buffer(np.array([0, len(value)], dtype=np.int32))
-    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(value)])[0]
+    return binary_array([value])[0]
 
 
 def float_scalar(value: float, kind: pa.DataType) -> pa.Scalar:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import numbers_array
+from hudi_index_service.arrow import binary_array, numbers_array
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY, LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
@@ -222,7 +222,7 @@ def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRo
 
 def _texts(keys: Sequence[bytes]) -> pa.StringArray:
     try:
-        return pa.array(keys, pa.binary()).cast(pa.string())
+        return binary_array(keys).cast(pa.string())
     except pa.ArrowInvalid as error:
         raise _MergedWhole("a record key in its log files is no text") from error
 
