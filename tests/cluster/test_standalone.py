@@ -20,6 +20,7 @@ from hudi_index_service.build.entry.memory import RESERVED_MB
 from hudi_index_service.config import Settings
 from hudi_index_service.submit.pack import needed_distributions
 from tests.cluster.standalone import SPARK_HOME, standalone_cluster
+from tests.docs.markdown import only_block
 from tests.versions.journey import COLUMNS, State, check_answers
 from tests.versions.written import NEWEST, written_by
 
@@ -147,6 +148,42 @@ def test_workers_without_python_and_without_the_package_build(
         assert worker["executable"].startswith(worker["folder"]), unpacked
         assert worker["lucene"].startswith(worker["folder"])
         assert str(moved_jdk / "lib" / "server" / "libjvm.so") in worker["files"]
+
+
+def test_commands_of_the_guide(moved_jdk: Path, state: State, tmp_path: Path) -> None:
+    path, conf = tmp_path / "table", tmp_path / "conf"
+    shutil.copytree(state.folder / "table", path)
+    open_table(path).create_index("all_columns", COLUMNS)
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        "spark.driver.host 127.0.0.1\nspark.driver.bindAddress 127.0.0.1\n"
+        "spark.executor.memory 512m\nspark.ui.enabled false\n"
+    )
+    commands = only_block("docs/guides/cluster.md", "text", "hudi-index pack")
+    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+
+    with standalone_cluster(tmp_path, moved_jdk, workers=1) as cluster:
+        for named, real in (
+            ("spark://…", cluster.master),
+            ("/usr/lib/jvm/java-17", str(moved_jdk)),
+            ("--table …", f"--table {path} --strategy all"),
+        ):
+            assert commands.count(named) == 1
+            commands = commands.replace(named, real)
+        done = subprocess.run(
+            ["bash", "-e", "-c", commands],
+            env={**environment, "SPARK_CONF_DIR": str(conf)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{path}: built 6 entries in " in done.stdout
+    check_answers(open_table(path), state, use_index="require")
 
 
 def test_archive_contains_what_workers_need(archive: Path) -> None:
