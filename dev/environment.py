@@ -120,6 +120,7 @@ class Environment:
         env: Mapping[str, str] | None = None,
         constrained: bool = True,
         gives_way: bool = False,
+        python: str | None = None,
     ) -> None:
         """Builds the wheel of a project folder in an isolated environment.
 
@@ -131,9 +132,16 @@ class Environment:
             constrained: hold build tools to constraints/build.txt; without, the project pins
                 them itself.
             gives_way: as in `Steps.run`.
+            python: an interpreter, or a version that uv fetches, to build with; by default that of
+                the environment.
+
+        Raises:
+            StepFailed: it failed, or another Python is wanted and there is no uv.
         """
         if self._installer == "uv":
-            command = self._uv_build("--wheel", into)
+            command = self._uv_build("--wheel", into, python)
+        elif python:
+            raise StepFailed(f"{log}: only uv, which is not installed here, builds with {python}")
         else:
             command = [*_pip(self.python), "wheel", "--no-deps", "--wheel-dir", into]
         if constrained:
@@ -151,8 +159,8 @@ class Environment:
             raise StepFailed(f"{log}: sdists are built by uv, which is not installed here")
         self._steps.run(log, [*self._uv_build("--sdist", into), source], env=_generous())
 
-    def _uv_build(self, kind: str, into: Path) -> list[str | Path]:
-        return [self._uv, "build", kind, "--python", self.python, "--out-dir", into]
+    def _uv_build(self, kind: str, into: Path, python: str | None = None) -> list[str | Path]:
+        return [self._uv, "build", kind, "--python", python or self.python, "--out-dir", into]
 
     def _packages(self, action: str) -> list[str | Path]:
         if self._installer == "uv":

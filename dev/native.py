@@ -23,7 +23,7 @@ from pathlib import Path
 from dev.checksums import sha256_of
 from dev.environment import Environment
 from dev.paths import ROOT, cache_folder
-from dev.prerequisites import Compiler, Jdk
+from dev.prerequisites import Compiler, Jdk, find_other_python
 
 CHECKSUM = "SHA256"
 ABANDONED_AFTER = 24 * 3600
@@ -79,11 +79,11 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def cache_key(project: NativeProject, toolchain: tuple[str, ...]) -> str:
+def cache_key(project: NativeProject, toolchain: tuple[str, ...], python: str | None = None) -> str:
     """Hash of all that decides about the wheel.
 
-    Its sources, which pin its build tools and libraries too, the Python it is for, the platform,
-    and `toolchain` (see `toolchain_of`).
+    Its sources, which pin its build tools and libraries too, the Python it is for (by default the
+    running one), the platform, and `toolchain` (see `toolchain_of`).
     """
     digest = hashlib.sha256()
 
@@ -93,9 +93,9 @@ def cache_key(project: NativeProject, toolchain: tuple[str, ...]) -> str:
 
     for path in project.inputs():
         add(path.relative_to(project.folder).as_posix(), path.read_bytes())
-    python = (f"{sys.version_info[:2]}", str(sysconfig.get_config_var("SOABI")))
+    own = (f"{sys.version_info[:2]}", str(sysconfig.get_config_var("SOABI")))
     machine = (sysconfig.get_platform(), *platform.libc_ver())
-    for fact in (*python, *machine, *toolchain):
+    for fact in (*((python,) if python else own), *machine, *toolchain):
         add("fact", fact.encode())
     return digest.hexdigest()[:32]
 
@@ -130,19 +130,33 @@ class WheelCache:
         return wheel
 
     def build(
-        self, project: NativeProject, environment: Environment, jdk: Jdk, compiler: Compiler
+        self,
+        project: NativeProject,
+        environment: Environment,
+        jdk: Jdk,
+        compiler: Compiler,
+        python: str | None = None,
     ) -> Path:
         """Builds the wheel and publishes it.
 
         It is built from a copy that holds its inputs alone, and published under the key of that
         copy: nothing else can slip in, and an edit during the build spoils nothing.
 
+        Args:
+            project: what to build.
+            environment: runs the build.
+            jdk: with which it is built.
+            compiler: by which it is built.
+            python: the version that the wheel is for, such as "3.12"; by default that of the
+                environment.
+
         Raises:
             StepFailed: the build failed.
         """
         with self._scratch() as scratch, self._one_at_a_time(project):
             source = project.copied_to(scratch / project.folder.name)
-            entry = self._entry(project, cache_key(source, toolchain_of(project, jdk, compiler)))
+            toolchain = toolchain_of(project, jdk, compiler)
+            entry = self._entry(project, cache_key(source, toolchain, python))
             built = scratch / "entry"
             built.mkdir()
             env = {
@@ -162,6 +176,7 @@ class WheelCache:
                 # Each pins its own build tools.
                 constrained=False,
                 gives_way=project.gives_way,
+                python=find_other_python(python) if python else None,
             )
             wheels = list(built.glob("*.whl"))
             if len(wheels) != 1:

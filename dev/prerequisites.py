@@ -44,6 +44,18 @@ class Compiler:
     major: str
 
 
+def find_other_python(version: str) -> str:
+    """The interpreter of another version, such as "3.12", on PATH or among pyenv's; the version
+    itself if there is none, which uv may fetch."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
+    for each in candidates:
+        # pyenv's stand-ins on PATH end with an error unless they are switched on.
+        if each and subprocess.run([each, "-c", ""], capture_output=True).returncode == 0:
+            return str(each)
+    return version
+
+
 def check_python() -> None:
     """This is the Python to set up with, on a platform that is supported.
 

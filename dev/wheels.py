@@ -1,8 +1,8 @@
 """Builds the four distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
 
-The native wheels come from the user's cache where a set-up has put them. Those that contain
-libraries get the manylinux tag of the oldest C library that they run with, which depends on the
-machine that has compiled them.
+The native wheels come from the user's cache where a set-up has put them. That of Lucene comes once
+for each Python; the others are for all of them. Those that contain libraries get the manylinux tag
+of the oldest C library that they run with, which depends on the machine that has compiled them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ from pathlib import Path
 
 from dev.bootstrap import VENV, survey
 from dev.environment import Environment, wanted_installer
-from dev.native import PARQUET_ROWS, PYLUCENE, SPARK_RULE, user_wheel_cache
+from dev.native import (
+    PARQUET_ROWS,
+    PYLUCENE,
+    SPARK_RULE,
+    cache_key,
+    toolchain_of,
+    user_wheel_cache,
+)
 from dev.paths import CONSTRAINTS, LOGS, ROOT
 from dev.steps import StepFailed, Steps
+
+OTHER_PYTHONS = ("3.12",)
+"""The Pythons that the wheels are for, besides that of the set-up. On 3.13, JCC's code crashes."""
 
 TOOLS = VENV / "release"
 # Not in any manylinux policy: it comes with the JDK, where it is found when it is needed.
@@ -50,21 +60,46 @@ def build_all(into: Path, steps: Steps) -> list[Path]:
     return [*tagged, pure, *into.glob("hudi_index_service-*.whl")]
 
 
+def build_lucene_for(python: str, into: Path, steps: Steps) -> Path:
+    """Puts the wheel of Lucene for another Python into a folder.
+
+    Args:
+        python: its version, such as "3.12".
+        into: the folder.
+        steps: runs the commands.
+
+    Raises:
+        StepFailed: the build failed, or this Python is not here and cannot be fetched.
+    """
+    cache = user_wheel_cache()
+    machine = survey(cache)
+    environment = Environment(VENV, steps, wanted_installer())
+    into.mkdir(parents=True, exist_ok=True)
+    toolchain = toolchain_of(PYLUCENE, machine.jdk, machine.compiler)
+    wheel = cache.find(PYLUCENE, cache_key(PYLUCENE, toolchain, python))
+    if wheel is None:
+        with steps.step(f"native wheel {PYLUCENE.distribution} for Python {python}"):
+            wheel = cache.build(PYLUCENE, environment, machine.jdk, machine.compiler, python)
+    environment.install_beside(CONSTRAINTS / "release.txt", TOOLS, log="release-tools")
+    return tag_for_manylinux(wheel, into, environment, steps)
+
+
 def tag_for_manylinux(wheel: Path, into: Path, environment: Environment, steps: Steps) -> Path:
     """Writes the wheel to a folder with its manylinux tag, and returns its path there.
 
     Raises:
         StepFailed: it needs a library that not every Linux has.
     """
-    name, version, *_ = wheel.stem.split("-")
-    for earlier in into.glob(f"{name}-{version}-*.whl"):
+    name, version, python, *_ = wheel.stem.split("-")
+    same = f"{name}-{version}-{python}-*.whl"
+    for earlier in into.glob(same):
         earlier.unlink()
     command: list[str | Path] = [environment.python, "-m", "auditwheel", "repair"]
     command += ["--exclude", LIBJVM, "--wheel-dir", into, wheel]
     path = f"{TOOLS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     env = {**os.environ, "PYTHONPATH": str(TOOLS), "PATH": path}
     steps.run(f"auditwheel-{name}", command, env=env)
-    (tagged,) = into.glob(f"{name}-{version}-*.whl")
+    (tagged,) = into.glob(same)
     return tagged
 
 
@@ -90,7 +125,8 @@ def main(into: Path) -> None:
     """Builds everything and prints the paths."""
     steps = Steps(LOGS)
     try:
-        for built in (*build_all(into, steps), *build_sdists(into, steps)):
+        others = (build_lucene_for(python, into, steps) for python in OTHER_PYTHONS)
+        for built in (*build_all(into, steps), *others, *build_sdists(into, steps)):
             print(built)
     except StepFailed as failure:
         raise SystemExit(f"failed: {failure}") from None

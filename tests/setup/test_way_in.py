@@ -1,5 +1,5 @@
 """From wheels alone to the first answers: every command of the first ten minutes, in an environment
-that holds nothing else and a folder that is empty."""
+that holds nothing else and a folder that is empty, on each Python that the wheels are for."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from dev.bootstrap import VENV
 from dev.paths import CONSTRAINTS
-from dev.prerequisites import find_jdk
+from dev.prerequisites import find_jdk, find_other_python
 from dev.steps import Steps
-from dev.wheels import build_all
+from dev.wheels import OTHER_PYTHONS, build_all, build_lucene_for
 
 # The demo takes half a minute, and installing Spark may take as long.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -28,8 +28,9 @@ WHERE = "city = 'city7' AND amount < 500000"
 class Newcomer:
     """Somebody with a Python, a JDK and the wheels."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python: str) -> None:
         self.times: dict[str, float] = {}
+        self._python = python
         self._bin = folder / "environment" / "bin"
         self._desk = folder / "empty folder"
         self._desk.mkdir()
@@ -46,15 +47,22 @@ class Newcomer:
     def install(self, *wheels: Path) -> None:
         """Installs the wheels, with what the demo needs, at the versions that are tested."""
         began = perf_counter()
-        uv, python = VENV / "bin" / "uv", VENV / "bin" / "python"
-        subprocess.run([uv, "venv", "--quiet", "--python", python, self._bin.parent], check=True)
+        uv = VENV / "bin" / "uv"
+        create: list[str | Path] = [uv, "venv", "--quiet", "--python", self._python]
+        subprocess.run([*create, self._bin.parent], check=True)
         requirements = [
             f"{wheel.name.split('-')[0]}{'[demo]' if 'service' in wheel.name else ''} @ "
             f"{wheel.as_uri()}"
             for wheel in wheels
         ]
-        command = [uv, "pip", "install", "--quiet", "--python", self._bin / "python"]
-        command += ["--constraint", CONSTRAINTS / "demo.txt", *requirements]
+        command: list[str | Path] = [uv, "pip", "install", "--quiet"]
+        command += [
+            "--python",
+            self._bin / "python",
+            "--constraint",
+            CONSTRAINTS / "demo.txt",
+            *requirements,
+        ]
         subprocess.run(command, check=True)
         self.times["install"] = perf_counter() - began
 
@@ -77,10 +85,18 @@ class Newcomer:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
-    newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"))
-    built = build_all(tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log")))
+@pytest.fixture(scope="module", params=[None, *OTHER_PYTHONS], ids=["own", *OTHER_PYTHONS])
+def newcomer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Newcomer]:
+    python: str | None = request.param
+    folder, steps = tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log"))
+    built = build_all(folder, steps)
+    if python:
+        without = [each for each in built if not each.name.startswith("hudi_index_pylucene")]
+        built = [*without, build_lucene_for(python, folder, steps)]
+    interpreter = find_other_python(python) if python else str(VENV / "bin" / "python")
+    newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"), interpreter)
     newcomer.install(*built)
     yield newcomer
     # Seen with `pytest -s`.
