@@ -27,7 +27,8 @@ from dev.paths import CONSTRAINTS, LOGS, ROOT
 from dev.steps import StepFailed, Steps
 
 OTHER_PYTHONS = ("3.12",)
-"""The Pythons that the wheels are for, besides that of the set-up. On 3.13, JCC's code crashes."""
+"""The Pythons that the wheels are for, besides that of the set-up. On 3.13, processes of
+the tests ended abruptly."""
 
 TOOLS = VENV / "release"
 # Not in any manylinux policy: it comes with the JDK, where it is found when it is needed.
