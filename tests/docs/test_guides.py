@@ -1,0 +1,81 @@
+"""The examples of pages that have no test of their own run as they stand on a real table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hudi_index_service import open_table
+from tests.docs.markdown import code_blocks, only_block
+from tests.docs.test_readme import run
+from tests.golden.table import Golden
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+
+
+def outputs(block: str, table: Path) -> list[str]:
+    """What each command of a block prints."""
+    return [run(line, table) for line in block.replace("\\\n", " ").splitlines()]
+
+
+def test_columns_are_proposed_and_chosen(golden: Golden, tmp_path: Path) -> None:
+    path = golden("version_9").put(tmp_path / "messages")
+    (block,) = code_blocks("docs/guides/choose_columns.md", "sh")
+    proposed, _ = outputs(block, path)
+    assert "amount" in proposed
+    with open_table(path) as table:
+        indexes = table.status()
+    indexed = {column.name for each in indexes for column in each.definition.columns}
+    assert "msg" in indexed
+    assert "amount" not in indexed
+    assert all(each.covered == each.base_files > 0 for each in indexes)
+
+
+def test_builds_are_sized_and_limited(golden: Golden, tmp_path: Path) -> None:
+    path = golden("regions_clustered_hive_style").put(tmp_path / "messages")
+    with open_table(path) as table:
+        table.create_index("by_msg", ["msg"])
+    (block,) = code_blocks("docs/guides/sizing.md", "sh")
+    assert "region=eu" in block
+    sized, some, _ = outputs(block.replace("region=eu", "region=New York"), path)
+    assert "due" in sized
+    assert "0 failed" in some
+    with open_table(path) as table:
+        (status,) = table.status()
+    assert status.covered == status.base_files > 0
+
+
+def test_operating_a_table(messages: Path) -> None:
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender"])
+        table.build(strategy="all").raise_for_failures()
+    blocks = code_blocks("docs/operating.md", "sh")
+    printed = [text for block in blocks for text in outputs(block, messages)]
+    assert len(printed) == 7
+    with open_table(messages) as table:
+        assert table.verify().problems == ()
+        assert table.scan("sender = 'UserA'", use_index="require").count() == 2
+
+
+def test_statements_of_the_command_line(messages: Path) -> None:
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender"])
+    (block,) = code_blocks("docs/sql.md", "console")
+    listed, explained = outputs(block, messages)
+    assert "by_sender" in listed
+    assert "UserA" in explained
+
+
+@pytest.mark.usefixtures("reads_by_index")
+def test_a_session_is_enabled(spark: "SparkSession", messages: Path) -> None:
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender"])
+        table.build(strategy="all").raise_for_failures()
+    names: dict[str, Any] = {"spark": spark}
+    exec(only_block("docs/guides/spark.md", "python", "enable(spark)"), names)
+    spark.read.format("hudi").load(str(messages)).where("sender = 'UserB'").collect()
+    (use,) = names["last_queries"](spark)[-1]
+    assert use.table.endswith(str(messages))
