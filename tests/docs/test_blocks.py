@@ -53,6 +53,12 @@ def test_command_lines_have_known_arguments(page: str) -> None:
 
 
 @pages
+def test_what_continues_a_list_is_indented_by_four(page: str) -> None:
+    """With fewer, the docs site ends the list before it."""
+    assert not re.findall(r"\n\n {1,3}[^ \n]", (ROOT / page).read_text())
+
+
+@pages
 def test_python_blocks_are_python(page: str) -> None:
     for block in code_blocks(page, "python"):
         if not block.startswith(">>>"):
