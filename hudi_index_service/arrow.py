@@ -31,24 +31,45 @@ def integers_array(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
 
 
 def texts_array(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
-    """Texts as ``string`` or ``large_string``; NULL for None."""
+    """Texts as ``string`` or ``large_string``; NULL for None.
+
+    Raises:
+        pa.ArrowInvalid: a ``string`` array would hold 2 GiB or more.
+    """
     encoded = [text.encode() if text else b"" for text in texts]
     return _bytes_array(encoded, kind, _validity(_is_none(texts)))
 
 
 def binary_array(values: Sequence[bytes]) -> pa.BinaryArray:
-    """Bytes as ``binary``."""
+    """Bytes as ``binary``.
+
+    Raises:
+        pa.ArrowInvalid: they are 2 GiB or more.
+    """
     return _bytes_array(values, pa.binary(), None)
 
 
 def _bytes_array(
     values: Sequence[bytes], kind: pa.DataType, validity: pa.Buffer | None
 ) -> pa.Array:
-    width = np.int64 if pa.types.is_large_string(kind) else np.int32
-    offsets = np.zeros(len(values) + 1, dtype=width)
+    offsets = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    if not pa.types.is_large_string(kind):
+        if offsets[-1] > np.iinfo(np.int32).max:
+            raise pa.ArrowInvalid(f"{offsets[-1]:,} bytes are too many for one array of {kind}")
+        offsets = offsets.astype(np.int32)
     buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
     return pa.Array.from_buffers(kind, len(values), buffers)
+
+
+def array_of_scalars(scalars: Sequence[pa.Scalar | None], kind: pa.DataType) -> pa.Array:
+    """Scalars of one type, ``string``, ``date32`` or a signed integer; NULL for None."""
+    if pa.types.is_string(kind):
+        return texts_array([None if each is None else each.as_py() for each in scalars], kind)
+    if pa.types.is_date32(kind):
+        days = [None if each is None else each.value for each in scalars]
+        return integers_array(days, pa.int32()).cast(kind)
+    return integers_array([None if each is None else each.as_py() for each in scalars], kind)
 
 
 def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_] | None:

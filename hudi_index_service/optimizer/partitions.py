@@ -1,7 +1,7 @@
 """Takes column values from the partitions' paths, and finds the partitions that a predicate rules
 out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Self, TypeAlias
@@ -9,7 +9,7 @@ from typing import Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.arrow import FALSE, as_truths, texts_array
+from hudi_index_service.arrow import FALSE, array_of_scalars, as_truths
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.protocol import Snapshot
 from hudi_index_service.predicate import evaluate
@@ -41,7 +41,9 @@ class PartitionValues:
         values = {each: paths.values(each, snapshot.schema) for each in partitions}
         columns = [name for name in paths.columns if any(name in each for each in values.values())]
         arrays = [
-            _array([each.get(name) for each in values.values()], snapshot.schema.field(name).type)
+            array_of_scalars(
+                [each.get(name) for each in values.values()], snapshot.schema.field(name).type
+            )
             for name in columns
         ]
         return cls(values, pa.record_batch(arrays, columns))
@@ -96,12 +98,6 @@ class PartitionValues:
                 return np.full(self.table.num_rows, value is True)
             case _:
                 return np.ones(self.table.num_rows, dtype=bool)
-
-
-def _array(values: Sequence[pa.Scalar | None], kind: pa.DataType) -> pa.Array:
-    """Values of paths as a column, by way of the texts that paths are made of."""
-    texts = [None if each is None else each.cast(pa.string()).as_py() for each in values]
-    return texts_array(texts, pa.string()).cast(kind)
 
 
 def _parts_on(predicate: Predicate, columns: frozenset[str]) -> Iterator[Predicate]:

@@ -10,8 +10,10 @@ import pytest
 from hudi_index_service.arrow import (
     FALSE,
     TRUE,
+    array_of_scalars,
     as_numbers,
     as_truths,
+    binary_array,
     integers_array,
     numbers_array,
     scalar,
@@ -104,6 +106,27 @@ def test_values_that_do_not_fit(value: object, kind: pa.DataType) -> None:
 def test_texts(texts: list[str | None]) -> None:
     assert texts_array(texts, pa.string()).equals(pa.array(texts, pa.string()))
     assert texts_array(texts, pa.large_string()).equals(pa.array(texts, pa.large_string()))
+
+
+def test_bytes_of_two_gibibytes_do_not_fit() -> None:
+    with pytest.raises(pa.ArrowInvalid, match="2,147,483,648 bytes are too many"):
+        binary_array([bytes(1 << 30)] * 2)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None, "é", ""]),
+        pa.array([1, None, -(2**63)], pa.int64()),
+        pa.array([7, None, -128], pa.int8()),
+        pa.array([0, None, -719162, 2932896], pa.date32()),
+        pa.array([None], pa.date32()),
+        pa.array([], pa.string()),
+    ],
+)
+def test_arrays_of_scalars(values: pa.Array) -> None:
+    scalars = [each if each.is_valid else None for each in values]
+    assert array_of_scalars(scalars, values.type).equals(values)
 
 
 @pytest.mark.parametrize("integers", [[1, None, -(2**63), 0], [None], []])

@@ -224,7 +224,7 @@ def _texts(keys: Sequence[bytes]) -> pa.StringArray:
     try:
         return binary_array(keys).cast(pa.string())
     except pa.ArrowInvalid as error:
-        raise _MergedWhole("a record key in its log files is no text") from error
+        raise _MergedWhole(f"the record keys in its log files are no texts: {error}") from error
 
 
 def _rows_of_keys(
