@@ -145,13 +145,13 @@ def set_up(profile: str, machine: Machine, cache: WheelCache, steps: Steps) -> N
 
     absent = machine.absent()
 
-    def install_and_compile_against() -> None:
+    def install_then_build_spark_rule() -> None:
         install_dependencies()
         if SPARK_RULE in absent:
             build(SPARK_RULE)
 
     with ThreadPoolExecutor() as pool:
-        work: list[Future[None]] = [pool.submit(install_and_compile_against)]
+        work: list[Future[None]] = [pool.submit(install_then_build_spark_rule)]
         work += [pool.submit(build, project) for project in absent if project != SPARK_RULE]
         finish_or_stop(work, steps)
 

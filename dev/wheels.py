@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from dev.bootstrap import VENV, survey
@@ -19,12 +20,16 @@ from dev.native import (
     PARQUET_ROWS,
     PYLUCENE,
     SPARK_RULE,
+    NativeProject,
     cache_key,
     toolchain_of,
     user_wheel_cache,
 )
 from dev.paths import CONSTRAINTS, LOGS, ROOT
 from dev.steps import StepFailed, Steps
+
+OWN_PYTHON = None
+"""The Python of the set-up."""
 
 OTHER_PYTHONS = ("3.12",)
 """The Pythons that the wheels are for, besides that of the set-up. On 3.13, processes of
@@ -35,54 +40,42 @@ TOOLS = VENV / "release"
 LIBJVM = "libjvm.so"
 
 
-def build_all(into: Path, steps: Steps) -> list[Path]:
+def build_all(
+    into: Path, steps: Steps, pythons: Sequence[str | None] = (OWN_PYTHON,)
+) -> list[Path]:
     """Puts the wheels of the service and of the native projects into a folder.
 
+    Args:
+        into: the folder.
+        steps: runs the commands.
+        pythons: the Pythons to have a wheel of Lucene for, such as "3.12".
+
     Raises:
-        StepFailed: a build failed.
+        StepFailed: a build failed, or a Python is not here and cannot be fetched.
     """
     cache = user_wheel_cache()
     machine = survey(cache)
     environment = Environment(VENV, steps, wanted_installer())
     into.mkdir(parents=True, exist_ok=True)
-    for project in machine.absent():
-        with steps.step(f"native wheel {project.distribution}"):
-            wheel = cache.build(project, environment, machine.jdk, machine.compiler)
-            machine.wheels[project] = wheel
+
+    def wheel_of(project: NativeProject, python: str | None = OWN_PYTHON) -> Path:
+        toolchain = toolchain_of(project, machine.jdk, machine.compiler)
+        wheel = cache.find(project, cache_key(project, toolchain, python))
+        if wheel is None:
+            with steps.step(f"native wheel {project.distribution}"):
+                wheel = cache.build(project, environment, machine.jdk, machine.compiler, python)
+        return wheel
+
+    rows = wheel_of(PARQUET_ROWS)
+    lucene = [wheel_of(PYLUCENE, python) for python in pythons]
+    rule = wheel_of(SPARK_RULE)
     with steps.step("manylinux tags"):
         environment.install_beside(CONSTRAINTS / "release.txt", TOOLS, log="release-tools")
-        tagged = [
-            tag_for_manylinux(machine.wheels[project], into, environment, steps)
-            for project in (PARQUET_ROWS, PYLUCENE)
-        ]
-    pure = Path(shutil.copy2(machine.wheels[SPARK_RULE], into))
+        tagged = [tag_for_manylinux(each, into, environment, steps) for each in (rows, *lucene)]
+    pure = Path(shutil.copy2(rule, into))
     with steps.step("wheel hudi-index-service"):
         environment.build_wheel(ROOT, into, log="hudi-index-service")
     return [*tagged, pure, *into.glob("hudi_index_service-*.whl")]
-
-
-def build_lucene_for(python: str, into: Path, steps: Steps) -> Path:
-    """Puts the wheel of Lucene for another Python into a folder.
-
-    Args:
-        python: its version, such as "3.12".
-        into: the folder.
-        steps: runs the commands.
-
-    Raises:
-        StepFailed: the build failed, or this Python is not here and cannot be fetched.
-    """
-    cache = user_wheel_cache()
-    machine = survey(cache)
-    environment = Environment(VENV, steps, wanted_installer())
-    into.mkdir(parents=True, exist_ok=True)
-    toolchain = toolchain_of(PYLUCENE, machine.jdk, machine.compiler)
-    wheel = cache.find(PYLUCENE, cache_key(PYLUCENE, toolchain, python))
-    if wheel is None:
-        with steps.step(f"native wheel {PYLUCENE.distribution} for Python {python}"):
-            wheel = cache.build(PYLUCENE, environment, machine.jdk, machine.compiler, python)
-    environment.install_beside(CONSTRAINTS / "release.txt", TOOLS, log="release-tools")
-    return tag_for_manylinux(wheel, into, environment, steps)
 
 
 def tag_for_manylinux(wheel: Path, into: Path, environment: Environment, steps: Steps) -> Path:
@@ -126,8 +119,8 @@ def main(into: Path) -> None:
     """Builds everything and prints the paths."""
     steps = Steps(LOGS)
     try:
-        others = (build_lucene_for(python, into, steps) for python in OTHER_PYTHONS)
-        for built in (*build_all(into, steps), *others, *build_sdists(into, steps)):
+        wheels = build_all(into, steps, (OWN_PYTHON, *OTHER_PYTHONS))
+        for built in (*wheels, *build_sdists(into, steps)):
             print(built)
     except StepFailed as failure:
         raise SystemExit(f"failed: {failure}") from None

@@ -78,6 +78,12 @@ def state(tmp_path: Path) -> State:
     return State(written_by(NEWEST) / "two_partition_columns" / "clustered")
 
 
+def without_spark_and_python() -> dict[str, str]:
+    """The process's environment, which does not say which Spark and Python to take."""
+    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME")
+    return {name: value for name, value in os.environ.items() if name not in unset}
+
+
 def submit(master: str, archive: Path, jdk: Path, *arguments: str, **conf: str) -> Any:
     settings = {
         "spark.archives": f"{archive}#environment",
@@ -101,11 +107,7 @@ def submit(master: str, archive: Path, jdk: Path, *arguments: str, **conf: str) 
             Path(__file__).with_name("driver.py"),
             *arguments,
         ],
-        env={
-            key: value
-            for key, value in os.environ.items()
-            if key not in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME")
-        },
+        env=without_spark_and_python(),
         capture_output=True,
         text=True,
         timeout=300,
@@ -160,8 +162,6 @@ def test_commands_of_the_guide(moved_jdk: Path, state: State, tmp_path: Path) ->
         "spark.executor.memory 512m\nspark.ui.enabled false\n"
     )
     commands = only_block("docs/guides/cluster.md", "text", "hudi-index pack")
-    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
 
     with standalone_cluster(tmp_path, moved_jdk, workers=1) as cluster:
         for named, real in (
@@ -173,7 +173,7 @@ def test_commands_of_the_guide(moved_jdk: Path, state: State, tmp_path: Path) ->
             commands = commands.replace(named, real)
         done = subprocess.run(
             ["bash", "-e", "-c", commands],
-            env={**environment, "SPARK_CONF_DIR": str(conf)},
+            env={**without_spark_and_python(), "SPARK_CONF_DIR": str(conf)},
             cwd=tmp_path,
             capture_output=True,
             text=True,

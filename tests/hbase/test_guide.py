@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 GUIDE = "docs/guides/hbase.md"
 
 
+@pytest.mark.usefixtures("own_state")  # which forgets the settings afterwards
 def test_index_in_hbase(
     hbase: HBase, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,4 +52,3 @@ def test_index_in_hbase(
     cells = Cells(hbase, "indexes:hudi_index")
     assert cells.all()
     cells.drop()
-    settings_of_process.cache_clear()

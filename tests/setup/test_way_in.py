@@ -17,7 +17,7 @@ from dev.bootstrap import VENV
 from dev.paths import CONSTRAINTS
 from dev.prerequisites import find_jdk, find_other_python
 from dev.steps import Steps
-from dev.wheels import OTHER_PYTHONS, build_all, build_lucene_for
+from dev.wheels import OTHER_PYTHONS, OWN_PYTHON, build_all
 
 # The demo takes half a minute, and installing Spark may take as long.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -55,14 +55,8 @@ class Newcomer:
             f"{wheel.as_uri()}"
             for wheel in wheels
         ]
-        command: list[str | Path] = [uv, "pip", "install", "--quiet"]
-        command += [
-            "--python",
-            self._bin / "python",
-            "--constraint",
-            CONSTRAINTS / "demo.txt",
-            *requirements,
-        ]
+        into = ["--python", self._bin / "python", "--constraint", CONSTRAINTS / "demo.txt"]
+        command = [uv, "pip", "install", "--quiet", *into, *requirements]
         subprocess.run(command, check=True)
         self.times["install"] = perf_counter() - began
 
@@ -85,16 +79,13 @@ class Newcomer:
         return done.stdout
 
 
-@pytest.fixture(scope="module", params=[None, *OTHER_PYTHONS], ids=["own", *OTHER_PYTHONS])
+@pytest.fixture(scope="module", params=[OWN_PYTHON, *OTHER_PYTHONS], ids=["own", *OTHER_PYTHONS])
 def newcomer(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Newcomer]:
     python: str | None = request.param
-    folder, steps = tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log"))
-    built = build_all(folder, steps)
-    if python:
-        without = [each for each in built if not each.name.startswith("hudi_index_pylucene")]
-        built = [*without, build_lucene_for(python, folder, steps)]
+    steps = Steps(tmp_path_factory.mktemp("log"))
+    built = build_all(tmp_path_factory.mktemp("dist"), steps, [python])
     interpreter = find_other_python(python) if python else str(VENV / "bin" / "python")
     newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"), interpreter)
     newcomer.install(*built)
