@@ -5,8 +5,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -15,10 +14,10 @@ import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import FALSE, as_truths, truths_array
+from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired, IndexServiceError, NeedsSpark
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.errors import IndexRequired, IndexServiceError
+from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.decide import (
@@ -29,18 +28,22 @@ from hudi_index_service.optimizer.decide import (
 )
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
-from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
+from hudi_index_service.read.base_file.file_scan import FooterCheck
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
-    RowIds,
     RowReader,
-    numbered,
     positions,
     row_positions,
     unreadable_by_row,
 )
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
+from hudi_index_service.read.slices.base_rows import (
+    base_file_of,
+    rows_by_scan,
+    rows_of,
+    without_replaced,
+)
 from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
@@ -50,11 +53,6 @@ from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
-
-log = logging.getLogger(__name__)
-
-UNREADABLE_VALUES = (*INDEX_FAILURES, NeedsSpark, OSError, ParquetReadError)
-"""Errors of reading stored values. The base file is read instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ class SliceReader:
         if found.plan.access is Access.MERGE:
             rows = reader.merged(found.plan)
         else:
-            rows = chain(without_replaced(reader._rows_of(found), found.replaced), found.log_rows)
+            rows = chain(without_replaced(rows_of(reader, found), found.replaced), found.log_rows)
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
@@ -149,9 +147,9 @@ class SliceReader:
         """The rows of the base file that may match, with the columns that the query needs; log
         files are ignored. Raises what `batches` raises."""
         if plan.access is Access.INDEX:
-            yield from self._rows_of(self._look_up(plan, statistics))
+            yield from rows_of(self, self._look_up(plan, statistics))
         elif plan.access is Access.SCAN:
-            yield from self._by_scan(plan, statistics)
+            yield from rows_by_scan(self, plan, statistics)
 
     def merged(self, plan: SlicePlan) -> Iterator[pa.RecordBatch]:
         """The slice's rows after merging its log files, with the columns of the table that hold
@@ -310,7 +308,7 @@ class SliceReader:
     def _by_page_or_scan(self, found: FoundRows, rows: BitMap, footer: Footer) -> FoundRows:
         """How to read the rows: page by page, unless reading more of the file costs less."""
         plan, row_ids, storage = found.plan, row_positions(rows), self.table.storage
-        base_file = _base_file(plan)
+        base_file = base_file_of(plan)
         reader = RowReader(storage, base_file, footer, self.query.needed)
         first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
         try:
@@ -368,94 +366,6 @@ class SliceReader:
             return False
         return lookups_are_weighed(predicate, plan.expected, plan.total)
 
-    def _rows_of(self, found: FoundRows) -> Iterator[NumberedRows]:
-        """The rows that a look-up has found; all that may match if it has found none."""
-        plan, statistics = found.plan, found.statistics
-        row_ids = None if found.rows is None else row_positions(found.rows)
-        if found.by_page is None or row_ids is None:
-            if plan.access is not Access.SKIP and (row_ids is None or len(row_ids)):
-                yield from self._by_scan(
-                    plan,
-                    statistics,
-                    row_ids=row_ids,
-                    readable_by_row=found.readable_by_row,
-                    trusted=found.trusted,
-                    within=found.within,
-                )
-            return
-        rows_read = 0
-        if found.stored is not None:
-            statistics.stored = True
-            try:
-                for rows, batch in self._read(found.stored, row_ids, statistics):
-                    yield rows, batch
-                    rows_read += len(rows)
-                return
-            except UNREADABLE_VALUES as error:  # the base file has them, too
-                statistics.stored = False
-                path = found.stored.base_file.path
-                log.warning("The values stored in %s are not used: %s", path, error)
-        try:
-            for rows, batch in self._read(found.by_page, row_ids[rows_read:], statistics):
-                yield rows, batch
-                rows_read += len(rows)
-        except ParquetReadError as error:
-            statistics.note = unreadable_by_row(_base_file(plan), error)
-            remaining = row_ids[rows_read:]
-            yield from self._by_scan(plan, statistics, row_ids=remaining, readable_by_row=False)
-
-    def _read(
-        self, reader: RowReader, row_ids: RowIds, statistics: SliceStatistics
-    ) -> Iterator[NumberedRows]:
-        """The rows, in order."""
-        start = 0
-        for read in reader.batches(row_ids, limit=self.limit):
-            statistics.add_read(read.did)
-            yield from numbered(row_ids[start:], read.batches)
-            start += read.count
-
-    def _by_scan(
-        self,
-        plan: SlicePlan,
-        statistics: SliceStatistics,
-        *,
-        row_ids: RowIds | None = None,
-        readable_by_row: bool = True,
-        trusted: bool = True,
-        within: range | None = None,
-    ) -> Iterator[NumberedRows]:
-        """The base file's rows that may match; with `row_ids`, just these rows.
-
-        Args:
-            trusted: Whether the copy of the footer in an open entry may be used.
-            within: See `FileScan`.
-        """
-        footer = None
-        if trusted and self.table.storage.is_local:
-            footers = map(self.pool.open_footer, plan.entries or plan.rejected_entries)
-            footer = next((each for each in footers if each is not None), None)
-            if footer is None and plan.entries and self.query.normal_form is None:
-                # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
-                # reading a column of a small file. The build of the entry has checked the file.
-                footer = own_footer(self.table.storage, _base_file(plan))
-        statistics.access = Access.SCAN
-        scan = FileScan(
-            self.table.storage,
-            _base_file(plan),
-            self.query.needed,
-            self.settings,
-            statistics,
-            self.limit,
-            footer,
-            self.footer_check,
-            within,
-        )
-        if row_ids is None:
-            yield from scan.candidates(self.query.normal_form)
-        else:
-            rows = scan.rows(row_ids) if readable_by_row else scan.rows_by_arrow(row_ids)
-            yield from numbered(row_ids, rows)
-
     def _apply_residual(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
         """The residual: the rows where the predicate is TRUE, with the output columns."""
         statistics.rows_checked += batch.num_rows
@@ -485,24 +395,7 @@ class SliceReader:
             ) from cause
 
 
-def without_replaced(
-    rows: Iterable[NumberedRows], replaced: BitMap | None
-) -> Iterator[pa.RecordBatch]:
-    """The rows without those that are replaced."""
-    gone = None if replaced is None else row_positions(replaced)
-    for row_ids, batch in rows:
-        if gone is not None and len(gone):
-            batch = batch.filter(truths_array(~np.isin(positions(row_ids), gone)))
-        yield batch
-
-
 def is_merged_in_part(plan: SlicePlan) -> bool:
     """Whether only the log rows of a slice are merged."""
     whole_or_not_at_all = (Access.MERGE, Access.SKIP)
     return bool(plan.file_slice.log_files) and plan.access not in whole_or_not_at_all
-
-
-def _base_file(plan: SlicePlan) -> BaseFile:
-    base_file = plan.file_slice.base_file
-    assert base_file is not None, "only slices with log files lack a base file, and are merged"
-    return base_file

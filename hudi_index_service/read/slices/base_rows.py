@@ -1,0 +1,147 @@
+"""Reads rows of a slice's base file: those that a look-up has found, from stored values or page by
+page, or all that may match, by a scan."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.arrow import truths_array
+from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.base_file.file_scan import FileScan, own_footer
+from hudi_index_service.read.base_file.row_reader import (
+    NumberedRows,
+    RowIds,
+    RowReader,
+    numbered,
+    positions,
+    row_positions,
+    unreadable_by_row,
+)
+from hudi_index_service.read.slices.found_rows import FoundRows
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
+from hudi_index_service.read.statistics import SliceStatistics
+
+if TYPE_CHECKING:
+    from hudi_index_service.read.slices.slice_reader import SliceReader
+
+log = logging.getLogger(__name__)
+
+UNREADABLE_VALUES = (*INDEX_FAILURES, NeedsSpark, OSError, ParquetReadError)
+"""Errors of reading stored values. The base file is read instead."""
+
+
+def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
+    """The rows that a look-up has found; all that may match if it has found none."""
+    plan, statistics = found.plan, found.statistics
+    row_ids = None if found.rows is None else row_positions(found.rows)
+    if found.by_page is None or row_ids is None:
+        if plan.access is not Access.SKIP and (row_ids is None or len(row_ids)):
+            yield from rows_by_scan(
+                reader,
+                plan,
+                statistics,
+                row_ids=row_ids,
+                readable_by_row=found.readable_by_row,
+                trusted=found.trusted,
+                within=found.within,
+            )
+        return
+    rows_read = 0
+    if found.stored is not None:
+        statistics.stored = True
+        try:
+            for rows, batch in _by_page(found.stored, row_ids, reader.limit, statistics):
+                yield rows, batch
+                rows_read += len(rows)
+            return
+        except UNREADABLE_VALUES as error:  # the base file has them, too
+            statistics.stored = False
+            path = found.stored.base_file.path
+            log.warning("The values stored in %s are not used: %s", path, error)
+    try:
+        for rows, batch in _by_page(found.by_page, row_ids[rows_read:], reader.limit, statistics):
+            yield rows, batch
+            rows_read += len(rows)
+    except ParquetReadError as error:
+        statistics.note = unreadable_by_row(base_file_of(plan), error)
+        remaining = row_ids[rows_read:]
+        yield from rows_by_scan(reader, plan, statistics, row_ids=remaining, readable_by_row=False)
+
+
+def _by_page(
+    reader: RowReader, row_ids: RowIds, limit: int | None, statistics: SliceStatistics
+) -> Iterator[NumberedRows]:
+    """The rows with these ids, in order."""
+    start = 0
+    for read in reader.batches(row_ids, limit=limit):
+        statistics.add_read(read.did)
+        yield from numbered(row_ids[start:], read.batches)
+        start += read.count
+
+
+def rows_by_scan(
+    reader: "SliceReader",
+    plan: SlicePlan,
+    statistics: SliceStatistics,
+    *,
+    row_ids: RowIds | None = None,
+    readable_by_row: bool = True,
+    trusted: bool = True,
+    within: range | None = None,
+) -> Iterator[NumberedRows]:
+    """The base file's rows that may match; with `row_ids`, just these rows.
+
+    Args:
+        trusted: Whether the copy of the footer in an open entry may be used.
+        within: See `FileScan`.
+    """
+    footer = None
+    if trusted and reader.table.storage.is_local:
+        footers = map(reader.pool.open_footer, plan.entries or plan.rejected_entries)
+        footer = next((each for each in footers if each is not None), None)
+        if footer is None and plan.entries and reader.query.normal_form is None:
+            # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
+            # reading a column of a small file. The build of the entry has checked the file.
+            footer = own_footer(reader.table.storage, base_file_of(plan))
+    statistics.access = Access.SCAN
+    scan = FileScan(
+        reader.table.storage,
+        base_file_of(plan),
+        reader.query.needed,
+        reader.settings,
+        statistics,
+        reader.limit,
+        footer,
+        reader.footer_check,
+        within,
+    )
+    if row_ids is None:
+        yield from scan.candidates(reader.query.normal_form)
+    else:
+        rows = scan.rows(row_ids) if readable_by_row else scan.rows_by_arrow(row_ids)
+        yield from numbered(row_ids, rows)
+
+
+def without_replaced(
+    rows: Iterable[NumberedRows], replaced: BitMap | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows without those that are replaced."""
+    gone = None if replaced is None else row_positions(replaced)
+    for row_ids, batch in rows:
+        if gone is not None and len(gone):
+            batch = batch.filter(truths_array(~np.isin(positions(row_ids), gone)))
+        yield batch
+
+
+def base_file_of(plan: SlicePlan) -> BaseFile:
+    """The base file of a slice that has one."""
+    base_file = plan.file_slice.base_file
+    assert base_file is not None, "only slices with log files lack a base file, and are merged"
+    return base_file
