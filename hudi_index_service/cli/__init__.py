@@ -1,7 +1,8 @@
 """The command line: ``hudi-index``. Every command is one call of the façade.
 
 Errors are one line with code and remedy: exit status 1, or 2 for bad usage. An alert of `status` is
-status 3, Ctrl-C 130. `hudi_index_service.cli.output` describes the output.
+status 3, Ctrl-C 130, SIGTERM during a build 143. `hudi_index_service.cli.output` describes the
+output.
 """
 
 import logging
@@ -16,7 +17,7 @@ from hudi_index_service.cli.begin import doctor, init
 from hudi_index_service.cli.build import build, cancel, refresh, status
 from hudi_index_service.cli.console import complain, error_line, usage_error
 from hudi_index_service.cli.define import alter, create, drop, show
-from hudi_index_service.cli.interrupt import INTERRUPTED
+from hudi_index_service.cli.interrupt import INTERRUPTED, TERMINATED
 from hudi_index_service.cli.keep import clean, verify
 from hudi_index_service.cli.logs import configure_logging
 from hudi_index_service.cli.read import explain, locate, query, search
@@ -90,6 +91,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except BrokenPipeError:  # the reader of the output, such as head, has exited
         sys.exit(141)
-    if status == INTERRUPTED:
+    if status in (INTERRUPTED, TERMINATED):
         complain("Interrupted.")
     sys.exit(status or 0)

@@ -1,56 +1,65 @@
-"""Ctrl-C during a build: entries in progress are finished, and the record lists those built."""
+"""Ctrl-C or SIGTERM during a build: entries in progress are finished, and the record lists those
+built."""
 
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+
+import typer
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.run import Progress
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.reports import ended_line
 
-INTERRUPTED = 130  # the exit status of shells for SIGINT
+# The exit statuses of shells for SIGINT and SIGTERM.
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
 
 
 @contextmanager
 def ends_orderly(table: IndexedTable) -> Iterator[Progress]:
     """A progress callback for a build of the table.
 
-    The first Ctrl-C prints the remaining work at once, ends the build when the base files in
-    progress are finished, and prints the result. The second ends the process at once.
+    The first Ctrl-C or SIGTERM prints the remaining work at once, ends the build when the base
+    files in progress are finished, and prints the result. The second ends the process at once.
 
     Raises:
-        KeyboardInterrupt: the build was interrupted.
+        KeyboardInterrupt: the build was interrupted by Ctrl-C.
+        typer.Exit: it was terminated, with the status `TERMINATED`.
     """
     build = _Interruptible()
-    with _on_sigint(build.interrupt):
+    with _on_signals(build.interrupt):
         try:
             yield build.progress
         except KeyboardInterrupt:
             for record in table.builds(limit=1):
                 if record.started.get("pid") == os.getpid():
                     complain(ended_line(record))
+            if build.signal == signal.SIGTERM:
+                raise typer.Exit(TERMINATED) from None
             raise
 
 
 class _Interruptible:
     def __init__(self) -> None:
-        self._interrupted = False
+        self.signal: int | None = None  # the first that arrived
         self._done = self._total = 0
         self._has_begun = False
 
     def progress(self, done: int, total: int) -> None:
         self._has_begun, self._done, self._total = True, done, total
-        if self._interrupted:
+        if self.signal is not None:
             raise KeyboardInterrupt
 
-    def interrupt(self) -> None:
-        if self._interrupted:
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None:
             complain("Ended at once; `hudi-index clean` removes unfinished files.")
-            os._exit(INTERRUPTED)
-        self._interrupted = True
+            os._exit(128 + number)
+        self.signal = number
         if not self._has_begun:
             complain("Stopping.")
             raise KeyboardInterrupt
@@ -61,12 +70,14 @@ class _Interruptible:
 
 
 @contextmanager
-def _on_sigint(react: Callable[[], None]) -> Iterator[None]:
+def _on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # Python sets signal handlers only in the main thread
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: react())
+    before = {number: signal.signal(number, react) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+        for number, handler in before.items():
+            # None is a handler that was not set from Python.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -135,8 +135,9 @@ def test_a_build_names_base_files_that_stay_unindexed(table: str, run: Run) -> N
     assert "The table has no index: `hudi-index create" in run("build", table)
 
 
-def test_ctrl_c_cancels_a_build_in_good_order(
-    table: str, run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_cancel_a_build_in_good_order(
+    number: int, status: int, table: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pressed = []
 
@@ -145,14 +146,14 @@ def test_ctrl_c_cancels_a_build_in_good_order(
         def details(now: BuildProgress) -> None:
             if now.files_done and not pressed:
                 pressed.append(now)
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(number)
 
         yield details
 
     module = sys.modules["hudi_index_service.cli.build"]  # the package's attribute is the command
     monkeypatch.setattr(module, "progress_bar", press_once)
 
-    printed = run("build", table, "--strategy", "all", status=130)
+    printed = run("build", table, "--strategy", "all", status=status)
 
     assert "Stopping" in printed
     (record,) = open_table(table).builds()
