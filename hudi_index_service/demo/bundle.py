@@ -1,18 +1,22 @@
-"""Finds Hudi's bundle for Spark, which comes as a jar from a Maven repository, not as a package."""
+"""Finds Hudi's bundle for the demo, or downloads it."""
 
 import hashlib
-import os
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 
-from hudi_index_service.config import settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hudi.spark import BUNDLE_VARIABLE
+from hudi_index_service.hudi.bundle import (
+    ARTIFACT,
+    BUNDLE_VARIABLE,
+    GROUP,
+    VERSION,
+    bundle_of_spark,
+    downloaded_bundle,
+    named_bundle,
+)
 
-GROUP, ARTIFACT, VERSION = "org.apache.hudi", "hudi-spark3.5-bundle_2.12", "1.2.0"
 SHA256 = "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676"
-"""The release that the demo runs with, and the hash of its jar."""
+"""The hash of the release's jar."""
 
 _BY_HAND = (
     f"download {GROUP}:{ARTIFACT}:{VERSION} from a Maven repository and set {BUNDLE_VARIABLE} to "
@@ -28,27 +32,13 @@ def hudi_bundle() -> Path:
         ConfigInvalid: the variable names no file; the package jgo is missing; the jar cannot be
             downloaded, or is not the pinned one.
     """
-    if named := os.environ.get(BUNDLE_VARIABLE):
-        if not Path(named).is_file():
-            raise ConfigInvalid(
-                f"{BUNDLE_VARIABLE} is {named}, which is not a file.",
-                remedy="Set it to the path of Hudi's bundle, or unset it.",
-            )
-        return Path(named)
-    if among_sparks := sorted(_sparks_jars().glob("hudi-spark*-bundle_*.jar")):
-        return among_sparks[0]
-    jar = settings().cache_folder / "jars" / f"{ARTIFACT}-{VERSION}.jar"
+    if found := named_bundle() or bundle_of_spark():
+        return found
+    jar = downloaded_bundle()
     if not _is_pinned(jar):
         jar.parent.mkdir(parents=True, exist_ok=True)
         _download(jar)
     return jar
-
-
-def _sparks_jars() -> Path:
-    spec = find_spec("pyspark")
-    assert spec is not None, "the module of the demo's session has imported it"
-    assert spec.origin is not None, "it is a package"
-    return Path(spec.origin).with_name("jars")
 
 
 def _download(jar: Path) -> None:

@@ -334,7 +334,8 @@ def run_demo(console: Console, folder: Path | None, rows: int) -> bool:
         console.print(f"[red]DIFFERENT[/] {difference}", highlight=False)
     if not story.differences:
         console.print(
-            f"All answers equal plain Spark's. {perf_counter() - started:.0f} s in total.",
+            f"All answers equal plain Spark's. {perf_counter() - started:.0f} s in total.\n"
+            "Next, for a table of your own: hudi-index init <table>",
             highlight=False,
         )
     return not story.differences

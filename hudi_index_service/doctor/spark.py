@@ -4,11 +4,17 @@ Hudi's bundle."""
 import os
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 
 from hudi_index_service.doctor.check import Check, Status
 from hudi_index_service.doctor.packages import package_check
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hudi.bundle import (
+    BUNDLE_VARIABLE,
+    bundle_of_spark,
+    how_to_get_it,
+    named_bundle,
+)
 
 _HUDI = "hudi-spark{line}-bundle_{scala}"
 
@@ -62,31 +68,19 @@ def _bundle() -> Check:
     """Hudi's bundle for this Spark."""
     import hudi_index_spark
 
-    from hudi_index_service.hudi.spark import BUNDLE_VARIABLE
-
     bundle = _HUDI.format(line=hudi_index_spark.SPARK, scala=hudi_index_spark.SCALA)
-    remedy = (
-        f"Download org.apache.hudi:{bundle} and set {BUNDLE_VARIABLE} to its path, or pass it to "
-        "Spark as spark.jars.packages."
-    )
 
-    def check(status: Status, detail: str) -> Check:
-        repair = "" if status is Status.OK else remedy
-        return Check("Hudi's Spark bundle", status, detail, repair, required=False)
+    def check(status: Status, detail: str, remedy: str = "") -> Check:
+        return Check("Hudi's Spark bundle", status, detail, remedy, required=False)
 
-    if named := os.environ.get(BUNDLE_VARIABLE):
-        if not Path(named).is_file():
-            return check(Status.MISSING, f"{BUNDLE_VARIABLE} is {named}, which does not exist.")
-        jars = [Path(named)]
-    else:
-        pyspark = find_spec("pyspark")
-        assert pyspark is not None, "it is installed"
-        assert pyspark.origin is not None, "it is a package"
-        jars = sorted(Path(pyspark.origin).with_name("jars").glob("hudi-spark*-bundle_*.jar"))
-    if not jars:
-        return check(
-            Status.MISSING, f"{BUNDLE_VARIABLE} is not set, and Spark's own jars have none."
-        )
-    if not jars[0].name.startswith(bundle):
-        return check(Status.WRONG_VERSION, f"{jars[0]} is not for this Spark: not {bundle}.")
-    return check(Status.OK, f"{jars[0]}.")
+    try:
+        jar = named_bundle() or bundle_of_spark()
+    except ConfigInvalid as error:
+        return check(Status.MISSING, error.message, error.remedy)
+    if jar is None:
+        detail = f"{BUNDLE_VARIABLE} is not set, and Spark's own jars have none."
+        return check(Status.MISSING, detail, how_to_get_it())
+    if not jar.name.startswith(bundle):
+        detail = f"{jar} is not for this Spark: not {bundle}."
+        return check(Status.WRONG_VERSION, detail, how_to_get_it())
+    return check(Status.OK, f"{jar}.")

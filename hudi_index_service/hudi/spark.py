@@ -22,9 +22,6 @@ HUDI_SETTINGS = {
 }
 """Settings of a Spark session with Hudi's bundle, from Hudi's own guide."""
 
-BUNDLE_VARIABLE = "HUDI_INDEX_HUDI_JAR"
-"""The environment variable with the path of that bundle."""
-
 # Only on this machine, in UTC.
 _LOCAL_SETTINGS = {
     **HUDI_SETTINGS,

@@ -9,7 +9,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hudi.spark import BUNDLE_VARIABLE, HUDI_SETTINGS
+from hudi_index_service.hudi.bundle import how_to_get_it, named_bundle
+from hudi_index_service.hudi.spark import HUDI_SETTINGS
 
 # Quiet, and only on this machine.
 _CONF = {
@@ -34,12 +35,11 @@ def own_session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
             else it is one of Spark's own jars.
 
     Raises:
-        ConfigInvalid: the session has no Hudi.
+        ConfigInvalid: the variable names no file, or the session has no Hudi.
     """
     settings = {**_CONF, **conf}
-    bundle = os.environ.get(BUNDLE_VARIABLE)
-    if bundle and not {"spark.jars", "spark.jars.packages"} & conf.keys():
-        settings["spark.jars"] = bundle
+    if not {"spark.jars", "spark.jars.packages"} & conf.keys() and (bundle := named_bundle()):
+        settings["spark.jars"] = str(bundle)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
     for key, value in settings.items():
@@ -77,8 +77,4 @@ def _refuse_without_hudi(spark: SparkSession) -> None:
     try:
         loader.loadClass("org.apache.hudi.DefaultSource")
     except Py4JJavaError as error:
-        raise ConfigInvalid(
-            "The Spark session has no Hudi.",
-            remedy=f"Set {BUNDLE_VARIABLE} to the path of Hudi's Spark bundle, or pass --conf "
-            "spark.jars.packages=org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0.",
-        ) from error
+        raise ConfigInvalid("The Spark session has no Hudi.", remedy=how_to_get_it()) from error

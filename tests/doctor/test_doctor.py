@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hudi_index_service import config
 from hudi_index_service.cli import main
 from hudi_index_service.doctor import Check, diagnose, packages
 from hudi_index_service.doctor.check import Status
 from hudi_index_service.errors import PermissionDenied
+from hudi_index_service.hudi.bundle import bundle_of_spark, downloaded_bundle
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 
@@ -99,6 +101,30 @@ def test_hudis_bundle_has_to_exist_and_to_fit(
     missing = found("Hudi's Spark bundle")
     assert (missing.status, missing.required) == (Status.MISSING, False)
     assert "Download org.apache.hudi:hudi-spark3.5-bundle_2.12" in missing.remedy
+
+
+def test_the_bundle_is_sought_where_a_session_would_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HUDI_INDEX_HUDI_JAR", raising=False)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    jar = tmp_path / "jars" / "hudi-spark3.5-bundle_2.12-1.2.0.jar"
+    jar.parent.mkdir()
+    jar.touch()
+    assert bundle_of_spark() == jar
+
+
+def test_a_bundle_that_the_demo_has_downloaded_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HUDI_INDEX_HUDI_JAR", raising=False)
+    monkeypatch.setenv("HUDI_INDEX_CACHE_FOLDER", str(tmp_path))
+    config.settings.cache_clear()
+    downloaded_bundle().parent.mkdir(parents=True)
+    downloaded_bundle().touch()
+    remedy = found("Hudi's Spark bundle").remedy
+    assert remedy.endswith(f"export HUDI_INDEX_HUDI_JAR={downloaded_bundle()}.")
+    config.settings.cache_clear()
 
 
 def test_another_spark_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dev.jars import bundle_path
-from hudi_index_service.hudi.spark import BUNDLE_VARIABLE
+from hudi_index_service.hudi.bundle import BUNDLE_VARIABLE
 from tests.golden.table import Golden
 
 NOTEBOOK = Path(__file__).resolve().parent.parent.parent / "examples" / "first_look.ipynb"
