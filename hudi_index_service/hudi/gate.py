@@ -14,7 +14,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from hudi_index_service.columns import VARIANT, hudi_types
-from hudi_index_service.hudi.properties import is_true
+from hudi_index_service.hudi.properties import is_true, split_columns
 
 TABLE_VERSIONS = (6, 8, 9)
 
@@ -121,10 +121,8 @@ HARMLESS = frozenset(
         "hoodie.table.metadata.partitions",
         "hoodie.table.metadata.partitions.inflight",
         "hoodie.table.name",
-        "hoodie.table.ordering.fields",
         "hoodie.table.partition.fields",
         "hoodie.table.partition_extractor_class",
-        "hoodie.table.precombine.field",
         "hoodie.table.recordkey.fields",
         "hoodie.table.secondary.indexes.metadata",
         # Instants are only compared with instants of the same table.
@@ -175,6 +173,10 @@ KNOWN_MERGES: Mapping[str, Allowed] = MappingProxyType(
 """Properties of the merge of log files with base files. A COPY_ON_WRITE table may have any value,
 since it merges on write."""
 
+ORDERING = ("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
+"""Properties with the columns that decide which of two versions of a record is the newer one. At
+most one: hudi-rs merges by no more. A COPY_ON_WRITE table may have any number."""
+
 MERGE_PROPERTY = "hoodie.record.merge.property."
 """Prefix of a merger's settings, such as a delete marker's column and value; always refused."""
 
@@ -206,7 +208,8 @@ def unsupported_base_files(properties: Mapping[str, str]) -> str | None:
     if layout and (layout.strip() == "2") != (table_version(properties) >= 8):
         return _other_value("hoodie.timeline.layout.version", layout)
     for key, value in sorted(properties.items()):
-        if not key.startswith("hoodie.") or key in HARMLESS or _is_merge_property(key):
+        harmless = key in HARMLESS or key in ORDERING or _is_merge_property(key)
+        if harmless or not key.startswith("hoodie."):
             continue
         if key not in KNOWN_VALUES:
             return Refusal.UNKNOWN_PROPERTY.value.format(key=key, value=value)
@@ -225,6 +228,9 @@ def unsupported_merge(properties: Mapping[str, str]) -> str | None:
     for key, value in sorted(properties.items()):
         if _is_merge_property(key) and value not in KNOWN_MERGES.get(key, _NONE):
             return _other_value(key, value)
+    for key in ORDERING:
+        if len(split_columns(properties.get(key, ""))) > 1:
+            return _other_value(key, properties[key])
     if not is_true(properties, "hoodie.populate.meta.fields", default=True):
         keys = properties.get("hoodie.table.recordkey.fields", "")
         if not keys.strip():

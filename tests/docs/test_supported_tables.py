@@ -15,6 +15,7 @@ from hudi_index_service.hudi.gate import (
     KNOWN_MERGES,
     KNOWN_VALUES,
     MERGE_PROPERTY,
+    ORDERING,
     Allowed,
     Refusal,
     unsupported_base_files,
@@ -76,7 +77,8 @@ def generated() -> str:
             "These say how log files merge. Another value leaves snapshot queries of "
             "`MERGE_ON_READ` tables to\nSpark; `COPY_ON_WRITE` tables and `read_optimized` queries "
             "stay native:\n",
-            _values({**KNOWN_MERGES, MERGE_PROPERTY + "*": Allowed(())}),
+            _values({**KNOWN_MERGES, MERGE_PROPERTY + "*": Allowed(())})
+            + "".join(f"| `{key}` | at most one column |\n" for key in ORDERING),
             "These may have any value:\n" + _list(f"`{key}`" for key in sorted(HARMLESS)),
             "The gate says why it leaves a table to Spark in one of these sentences:\n",
             *(f"- {_shortened(each.value)}" for each in Refusal),

@@ -105,6 +105,32 @@ def test_open_table_reports_the_overwrite_and_scans(message_table, caplog):
     assert caplog.text.count("TABLE_OVERWRITTEN") == 1
 
 
+@pytest.mark.slow
+def test_truncating_the_table_is_reported_as_an_overwrite(spark, message_table, caplog):
+    table = message_table()
+    table.write()
+    opened = open_table(table.path)
+    opened.create_index("by_hand", ["sender"])
+    opened.build(strategy="all").raise_for_failures()
+    spark.sql(f"CREATE TABLE truncated USING hudi LOCATION '{table.path}'")
+    try:
+        with (
+            caplog.at_level(logging.WARNING, logger="hudi_index_service"),
+            TableUpkeep(table.path) as upkeep,
+        ):
+            upkeep.run()
+            spark.sql("INSERT OVERWRITE truncated SELECT * FROM truncated")
+            spark.sql("DELETE FROM truncated")
+            assert len(opened.indexes()) == 1
+            spark.sql("TRUNCATE TABLE truncated")
+            upkeep.run()
+            assert opened.indexes() == ()
+    finally:
+        spark.sql("DROP TABLE truncated")
+
+    assert f"hudi-index create '{table.path}' by_hand 'sender'" in caplog.text
+
+
 def test_dropped_or_deleted_definitions_are_not_reported_as_overwrite(message_table, caplog):
     table = message_table()
     opened = open_table(table.path)

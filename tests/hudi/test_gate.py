@@ -6,7 +6,11 @@ from pyspark.sql import functions as F
 from hudi_index_service import open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.hudi import open_hudi_table
-from hudi_index_service.hudi.gate import unsupported_base_files, unsupported_feature
+from hudi_index_service.hudi.gate import (
+    ORDERING,
+    unsupported_base_files,
+    unsupported_feature,
+)
 from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.same_rows import assert_same_rows
@@ -98,6 +102,8 @@ def test_unknown_feature_is_refused_by_name(key, value):
         ),
         ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS"),
         ("hoodie.record.merge.property.hoodie.payload.delete.field", "Op"),
+        ("hoodie.table.ordering.fields", "ts,id"),
+        ("hoodie.table.precombine.field", "ts,id"),
     ],
 )
 def test_merge_properties_matter_only_for_log_files(key, value):
@@ -106,6 +112,44 @@ def test_merge_properties_matter_only_for_log_files(key, value):
     assert f"{key}={value}" in reason
     assert unsupported_feature({**TABLE, **COPY_ON_WRITE, key: value}) is None
     assert unsupported_base_files({**TABLE, key: value}) is None
+
+
+@pytest.mark.parametrize("key", ORDERING)
+def test_several_ordering_columns_matter_only_for_log_files(golden, tmp_path, key):
+    written, merged = golden("sixty_rows"), golden("inserted_and_compacted")
+    on_write = order_by(written.put(tmp_path / "cow"), key, "ts,id")
+    table = open_table(on_write)
+    assert_same_rows(table.scan().to_arrow(), written.rows())
+    table.create_index("by_id", ["id"])
+    table.build(strategy="all").raise_for_failures()
+    (some,) = written.rows().slice(7, 1).to_pylist()
+    found = table.scan(f"id = '{some['id']}'", use_index="require").to_arrow().to_pylist()
+    assert found == [some]
+
+    on_read = open_table(order_by(merged.put(tmp_path / "mor"), key, "ts,id"))
+    with pytest.raises(TableFeatureUnsupported, match=f"{key}=ts,id"):
+        on_read.scan().to_arrow()
+    assert on_read.scan(query_type="read_optimized").to_arrow().num_rows > 0
+
+
+def order_by(table, key, columns):
+    """Gives the table these ordering columns, as a writer would have; its rows stay."""
+    file = table / ".hoodie" / "hoodie.properties"
+    lines = file.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith(ORDERING)]
+    file.write_text("\n".join([*kept, f"{key}={columns}\n"]))
+    return table
+
+
+@pytest.mark.slow
+def test_spark_reads_two_ordering_columns_alike(spark, tmp_path):
+    options = hudi_options("t", ordering_column="ts,amount", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, 20), tmp_path, options)
+    write(numbered_rows(spark, 15, 20, version=1), tmp_path, options)
+    columns = ["id", "amount", "ts"]
+    by_spark = SparkHudiReader(spark, tmp_path).read(columns)
+    assert "ts,amount" in (tmp_path / ".hoodie" / "hoodie.properties").read_text()
+    assert_same_rows(open_table(tmp_path).scan(columns=columns).to_arrow(), by_spark)
 
 
 def assert_refused_but_readable_by_spark(spark, path, reason, rows):

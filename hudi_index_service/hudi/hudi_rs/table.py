@@ -422,8 +422,10 @@ class HudiRsTable:
         # hudi-rs makes its slices from Hudi's metadata table if there is one (no option turns that
         # off); the proof has its own listing, so that the two have to agree.
         options = {}
-        if state.refusal is not None or state.merge_refusal is not None:
-            # The schema and the instants of a refused table are still needed.
+        merges = gate.is_merge_on_read(state.properties)
+        if not merges or state.refusal is not None or state.merge_refusal is not None:
+            # The gate has decided. hudi-rs would also refuse a table for how it merges log files
+            # if it has none; the schema and the instants of a refused table are still needed.
             options["hoodie.internal.skip.config.validation"] = "true"
         if self._reads_copy:
             state.copy = self._copy(state, options)
