@@ -1,6 +1,6 @@
 """Formats definitions, builds, status, cleaning, verification and history as lines of text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.progress import BuildProgress
@@ -66,10 +66,11 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
         f"{status.index_bytes:,} bytes{shared}."
     )
     if status.due:
-        yield (
-            f"  Due: {counted(status.due, 'base file')}, the oldest for "
-            f"{status.lag_seconds:,.0f} s or {counted(status.lag_instants, 'instant')}."
+        since = (
+            f", the oldest for {status.lag_seconds:,.0f} s or "
+            f"{counted(status.lag_instants, 'instant')}"
         )
+        yield f"  Due: {counted(status.due, 'base file')}{since if status.lag_instants else ''}."
     incomplete = [p for p in status.partitions if p.covered < p.base_files and p.partition]
     for partition in incomplete[:_PARTITIONS_SHOWN]:
         yield f"  {partition.partition}: {partition.covered} of {partition.base_files} covered."
@@ -84,19 +85,35 @@ def coverage_hints(status: TableStatus) -> list[str]:
             f"The table has no index: `hudi-index create {status.uri} NAME COLUMN...` defines one."
         ]
     hints = []
-    older = [(each, each.base_files - each.covered - each.due) for each in status]
-    older_files = ", ".join(
-        f"{number} of {each.base_files} base files for {each.definition.name} ({each.index_type})"
-        for each, number in older
-        if number
-    )
-    if older_files:
+    if older := _files_of(status, lambda each: each.left):
         hints.append(
-            f"Not indexed and not due: {older_files}. They were written before the index was "
+            f"Not indexed and not due: {older}. They were written before the index was "
             f"defined, or not by clustering or compaction: `hudi-index build {status.uri} "
             "--strategy all` indexes them."
         )
+    if outdated := _files_of(status, lambda each: each.outdated):
+        names = sorted({each.definition.name for each in status if each.outdated})
+        hints.append(
+            f"Not up to date: {outdated}. The index was changed since their entries were built, "
+            "which serve what still matches: "
+            + ", ".join(f"`hudi-index refresh {status.uri} {name}`" for name in names)
+            + " updates them."
+        )
+    if newer := _files_of(status, lambda each: each.newer):
+        hints.append(
+            f"Of a newer release: the entries of {newer}. Upgrade this installation to use them."
+        )
     return hints
+
+
+def _files_of(status: TableStatus, number: Callable[[IndexStatus], int]) -> str:
+    """The indexes with a number of base files other than 0, as text."""
+    return ", ".join(
+        f"{number(each)} of {each.base_files} base files for {each.definition.name} "
+        f"({each.index_type})"
+        for each in status
+        if number(each)
+    )
 
 
 def progress_counts(now: BuildProgress) -> str:

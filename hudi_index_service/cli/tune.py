@@ -42,12 +42,15 @@ def advise(table: TableArgument, output: OutputOption = None) -> None:
 
 
 def forget(
-    table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="Base path; by default all tables.")
-    ] = None,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="Base path.")] = None,
+    all_tables: Annotated[
+        bool, typer.Option("--all", help="Those on every table, of this user.")
+    ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Delete the recorded queries on a table, or on all tables."""
+    """Delete the recorded queries on a table, or with --all on all tables."""
+    if (table is None) != all_tables:
+        raise typer.BadParameter("Give a table, or --all for every table of this user.")
     uri = None if table is None else normalize_uri(table)
     count = stored_history(config.settings()).forget(uri)
     report = {"table": uri, "shapes": count}

@@ -46,16 +46,19 @@ class IndexStatus:
     Attributes:
         base_files: Number of base files in the snapshot.
         covered: Number of those with a valid entry that has all of the index's columns: queries
-            read them through the index.
+            read them through the index. A base file that was written without rows needs no entry.
         index_bytes: Bytes of their entries' data files, including other indexes' columns.
         shared_with: Names of other indexes that share any of these data files. The bytes count for
             them too; `TableStatus.index_bytes` counts each file once.
         partitions: The same by partition, sorted.
         due: Number of base files that INCREMENTAL would build now.
-        lag_instants: Completed instants on the active timeline since the oldest due base file was
-            written, including its own; 0 if nothing is due.
-        lag_seconds: Time since that base file was written, by the store's clock; 0 if nothing is
-            due.
+        lag_instants: Completed instants on the active timeline since the oldest due base file
+            without any entry was written, including its own; 0 if there is none.
+        lag_seconds: Time since that base file was written, by the store's clock; 0 if there is
+            none.
+        outdated: Number of base files whose entry is of an earlier form of the definition: it
+            serves what still matches. INCREMENTAL leaves them as they are, REFRESH builds them.
+        newer: Number of base files whose entry is of a newer release, which no build changes here.
     """
 
     definition: IndexDefinition
@@ -68,6 +71,8 @@ class IndexStatus:
     lag_instants: int = 0
     lag_seconds: float = 0.0
     shared_with: tuple[str, ...] = ()
+    outdated: int = 0
+    newer: int = 0
 
     def __repr__(self) -> str:
         name = f"{self.definition.name} ({self.index_type})"
@@ -77,6 +82,11 @@ class IndexStatus:
     def coverage(self) -> float:
         """The covered fraction of the base files, from 0 to 1; 1 for a table without any."""
         return self.covered / self.base_files if self.base_files else 1.0
+
+    @property
+    def left(self) -> int:
+        """The number of base files without an entry that INCREMENTAL does not build either."""
+        return self.base_files - self.covered - self.due - self.outdated - self.newer
 
     def to_dict(self) -> dict[str, Any]:
         """As `hudi-index status --output json` prints it."""
@@ -93,6 +103,8 @@ class IndexStatus:
             "lag_instants": self.lag_instants,
             "lag_seconds": round(self.lag_seconds, 1),
             "partitions": [asdict(each) for each in self.partitions],
+            "outdated": self.outdated,
+            "newer": self.newer,
         }
 
 
@@ -219,7 +231,7 @@ class TableStatus(Sequence[IndexStatus]):
             if coverage is not None and each.coverage < coverage:
                 alerts.append(
                     f"{name} covers {each.covered} of {each.base_files} base files, less than "
-                    f"{coverage * 100:g}%."
+                    f"{coverage * 100:g}%.{self._outdated(each)}"
                 )
         if thresholds.max_outliving is not None and self.outliving.entries > (
             thresholds.max_outliving
@@ -236,6 +248,15 @@ class TableStatus(Sequence[IndexStatus]):
             elif last.state is BuildState.FAILED:
                 alerts.append(f"Build {last.id} failed.")
         return alerts
+
+    def _outdated(self, status: IndexStatus) -> str:
+        if not status.outdated:
+            return ""
+        serve = "serves" if status.outdated == 1 else "serve"
+        return (
+            f" {counted(status.outdated, 'entry')} of an earlier form of the index still {serve}: "
+            f"`hudi-index refresh {self.uri} {status.definition.name}` updates them."
+        )
 
     def to_dict(self, alerts: Sequence[str] = ()) -> dict[str, Any]:
         """As `hudi-index status --output json` prints it, including `alerts`."""
@@ -300,6 +321,8 @@ class _Coverage:
         self._selects = selector(Strategy.INCREMENTAL, table, settings.build.on)
         self._retained = retained_instants(table, settings)
         self._now = time()
+        self._instants = {each.requested: each for each in table.completed_instants()}
+        self._rows: dict[str, Mapping[str, int]] = {}
         self.lacking: set[tuple[str, str]] = set()
         """Path and index type of the entries that do not meet a requirement checked so far."""
         self._data_files: dict[tuple[str, str], tuple[int, set[str]]] = {}
@@ -328,6 +351,8 @@ class _Coverage:
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         index_bytes = 0
         due: list[BaseFile] = []
+        missing: list[BaseFile] = []  # those of the due ones that have no entry at all
+        outdated = newer = 0
         for file_slice in self._slices:
             base_file = file_slice.base_file
             if base_file is None:
@@ -338,6 +363,7 @@ class _Coverage:
             try:
                 entry = listing.find(base_file)
             except NewerFormat:  # a newer release's entry, which is not rebuilt here either
+                newer += 1
                 continue
             except EntryInvalid:
                 entry = None
@@ -352,6 +378,12 @@ class _Coverage:
                 self.lacking.add((base_file.path, requirement.index_type))
                 if self._is_due(requirement, base_file):
                     due.append(base_file)
+                    if entry is None:
+                        missing.append(base_file)
+                elif entry is not None:
+                    outdated += 1
+                elif self._is_empty(base_file):
+                    count[1] += 1
         partitions = tuple(PartitionCoverage(name, *counts[name]) for name in sorted(counts))
         return IndexStatus(
             requirement.definition,
@@ -361,9 +393,20 @@ class _Coverage:
             index_bytes=index_bytes,
             partitions=partitions,
             due=len(due),
-            lag_instants=self._instants_since(due),
-            lag_seconds=self._seconds_since(due),
+            lag_instants=self._instants_since(missing),
+            lag_seconds=self._seconds_since(missing),
+            outdated=outdated,
+            newer=newer,
         )
+
+    def _is_empty(self, base_file: BaseFile) -> bool:
+        """Whether the commit says that the base file was written without rows."""
+        if base_file.instant not in self._rows:
+            instant = self._instants.get(base_file.instant)
+            self._rows[base_file.instant] = (
+                {} if instant is None else self._table.rows_written(instant)
+            )
+        return self._rows[base_file.instant].get(base_file.path) == 0
 
     def _is_due(self, requirement: Requirement, base_file: BaseFile) -> bool:
         is_retained = self._retained is None or base_file.instant in self._retained

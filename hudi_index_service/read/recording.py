@@ -117,13 +117,15 @@ def _answered_columns(
     predicate: Predicate, shape: str, slices: Sequence[SlicePlan]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The columns of leaves that the entries of the first slice with entries answer, and the
-    columns whose value is in the partitions' paths."""
+    columns whose value is in the partitions' paths. Where segments have excluded every slice that
+    has entries, no entry was asked: all columns then count as answered."""
     for each in slices:
         entries = each.entries or each.rejected_entries
         if entries:
             return _answered_by(entries, predicate, shape), frozenset(each.values)
     path_columns = (frozenset(each.values) for each in slices if each.values)
-    return frozenset(), next(path_columns, frozenset())
+    excluded = any(each.rule == EXCLUDED for each in slices)
+    return predicate.columns() if excluded else frozenset(), next(path_columns, frozenset())
 
 
 def _answered_by(

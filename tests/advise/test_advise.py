@@ -289,5 +289,10 @@ def test_advise_on_the_command_line(
     (shape,) = json.loads(run("history", str(path), "-o", "json"))["shapes"]
     assert (shape["shape"], shape["queries"], shape["unindexed"]) == ("city = ?", 4, ["city"])
     assert "no index on city" in run("history", str(path))
+    with pytest.raises(SystemExit) as ended:
+        main(["forget"])
+    assert ended.value.code == 2
+    assert "Give a table, or --all" in capsys.readouterr().err
     assert run("forget", str(path)) == "1 shape of queries forgotten.\n"
     assert run("history", str(path)) == "0 shapes.\n"
+    assert run("forget", "--all") == "0 shapes of queries forgotten.\n"

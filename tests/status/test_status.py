@@ -5,13 +5,21 @@ import os
 import shutil
 from pathlib import Path
 from time import time
+from typing import TYPE_CHECKING
 
-from hudi_index_service import IndexedTable
+import pyarrow.parquet as pq
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli.reports import coverage_hints, status_lines
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds
 from hudi_index_service.storage.store import Storage
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FIRST, SECOND = "2026-01-01", "2026-01-02"
 
@@ -146,6 +154,58 @@ def test_hints_name_base_files_that_a_build_does_not_cover(table: IndexedTable) 
     assert f"`hudi-index create {table.uri} NAME COLUMN...`" in none
 
 
+def test_entries_from_before_a_column_was_added_ask_for_a_refresh(table: IndexedTable) -> None:
+    table.build(strategy="all")
+    an_hour_ago = time() - 3600
+    for base_file in Path(table.uri).rglob("*.parquet"):
+        os.utime(base_file, (an_hour_ago, an_hour_ago))
+    table.alter_index("by_amount", add=["msg"])
+
+    changed = table.status()
+    # The next incremental build takes the compacted one; the other waits for a refresh.
+    assert (changed[0].covered, changed[0].due, changed[0].outdated) == (0, 1, 1)
+    assert (changed.lag_instants, changed.lag_seconds) == (0, 0)
+    (hint,) = coverage_hints(changed)
+    assert "Not up to date: 1 of 2 base files for by_amount (lucene)." in hint
+    assert f"`hudi-index refresh {table.uri} by_amount` updates them." in hint
+    (alert,) = changed.alerts(Thresholds(max_lag_seconds=60, max_lag_instants=0, min_coverage=0.9))
+    assert "less than 90%. 1 entry of an earlier form of the index still serves: `hudi-" in alert
+    assert "  Due: 1 base file." in list(status_lines(changed))
+
+    table.refresh("by_amount").raise_for_failures()
+    refreshed = table.status()
+    assert (refreshed[0].covered, refreshed[0].outdated) == (2, 0)
+    assert coverage_hints(refreshed) == []
+
+
+def test_entries_of_a_newer_release_are_not_to_be_built_again(table: IndexedTable) -> None:
+    table.build(strategy="all")
+    for manifest in Path(table.uri, ".hoodie/.index/lucene").rglob("manifest-*.json"):
+        document = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps({**document, "format": [99, 0]}))
+    found = table.status()
+    assert (found[0].covered, found[0].newer) == (0, 2)
+    (hint,) = coverage_hints(found)
+    assert hint.startswith("Of a newer release: the entries of 2 of 2 base files for by_amount")
+
+
+@pytest.mark.slow
+def test_a_base_file_without_rows_needs_no_entry(spark: "SparkSession", tmp_path: Path) -> None:
+    options = hudi_options("emptied", partition_column="dt", **NO_METADATA_TABLE)
+    rows = numbered_rows(spark, 0, 20)
+    write(rows, tmp_path, options)
+    table = open_table(tmp_path)
+    table.create_index("by_amount", ["amount"])
+    table.build(strategy="all").raise_for_failures()
+    write(rows.where(f"dt = '{FIRST}'"), tmp_path, options, "delete")
+
+    found = table.status()
+    files = [pq.read_metadata(path).num_rows for path in (tmp_path / FIRST).glob("*.parquet")]
+    assert sorted(files) == [0, 10]
+    assert found[0].covered == found[0].base_files == 2
+    assert coverage_hints(found) == []
+
+
 def test_a_build_reports_its_progress(table: IndexedTable) -> None:
     reported: list[BuildProgress] = []
     table.build(strategy="all", details=reported.append)
@@ -178,6 +238,7 @@ def test_as_json(table: IndexedTable) -> None:
     assert list(index) == [
         *("index", "index_type", "columns", "base_files", "covered", "coverage"),
         *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
+        *("outdated", "newer"),
     ]
     assert index["partitions"][0] == {
         "partition": FIRST,
