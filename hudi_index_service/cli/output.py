@@ -18,12 +18,11 @@ import json
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from itertools import islice
-from math import isfinite, isnan
 from typing import Any
 
 from rich.console import Console
@@ -31,6 +30,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hudi_index_service.csv_line import csv_line
+from hudi_index_service.spark_json import json_text, plain
 from hudi_index_service.wording import counted
 
 _LEAST_COLUMN = 8
@@ -136,7 +136,7 @@ class JsonOutput(Output):
     ) -> None:
         """See `Output.rows`."""
         for row in rows:
-            print(_json(dict(zip(names, row, strict=True))))
+            print(json_text(dict(zip(names, row, strict=True))))
 
     def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
         """See `Output.report`."""
@@ -197,29 +197,17 @@ def _cell(value: object) -> str:
 
 def _text(value: object) -> str:
     """A value in a cell: text unchanged, a list or a struct as JSON."""
-    plain = _plain(value)
-    return plain if isinstance(plain, str) else _json(plain)
-
-
-def _json(value: object) -> str:
-    return json.dumps(_plain(value), ensure_ascii=False)
+    if isinstance(value, datetime):
+        return str(value)
+    is_nested = isinstance(value, Mapping | list | tuple)
+    text = None if is_nested else plain(value)
+    return text if isinstance(text, str) else json_text(value)
 
 
 def _plain(value: object) -> object:
-    """A value for JSON: bytes in base64 and NaN as text, as in Spark's to_json; other types that
-    JSON lacks as text."""
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return value if isfinite(value) else _special(value)
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
+    """A value of a report for JSON."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    return str(value)
-
-
-def _special(value: float) -> str:
-    return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return plain(value)

@@ -1,9 +1,7 @@
 """Reading: query, explain, search, locate."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 from hudi_index_service import open_table
@@ -24,6 +22,7 @@ from hudi_index_service.cli.output import (
     output_of_rows,
 )
 from hudi_index_service.read.explained import ExplainedSlice
+from hudi_index_service.spark_json import python_rows
 
 _MOST_ROWS = 1_000
 """Rows that text shows without a limit, since the layout of a table needs all its rows."""
@@ -57,7 +56,7 @@ def query(
             lines = [str(number["count"])]
             output_of_report(output).report(number, lines, Items(("count",), [number]))
         else:
-            printer.rows(scan.columns, _values(scan.to_batches()), most=most)
+            printer.rows(scan.columns, python_rows(scan.to_batches()), most=most)
 
 
 def explain(
@@ -104,17 +103,11 @@ def search(
             as_of=as_of,
             query_type=query_type.value,
         )
-    output_of_rows(output).rows(matches.column_names, _values(matches.to_batches()))
+    output_of_rows(output).rows(matches.column_names, python_rows(matches.to_batches()))
 
 
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
-
-
-def _values(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """The rows of the batches, one batch at a time."""
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def locate(
@@ -129,4 +122,4 @@ def locate(
     with open_table(table) as opened:
         lookup_keys = keys if partition is None else [(partition, key) for key in keys]
         locations = opened.tag_location(lookup_keys)
-    output_of_rows(output).rows(locations.column_names, _values(locations.to_batches()))
+    output_of_rows(output).rows(locations.column_names, python_rows(locations.to_batches()))

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from hudi_index_service.csv_line import csv_line
 from hudi_index_service.errors import StatementFailed
+from hudi_index_service.spark_json import SPARK_OPTIONS
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.spark_errors import first_line
 from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex
@@ -24,9 +25,9 @@ def table_lines(frame: DataFrame) -> Iterator[str]:
 
 
 def json_lines(frame: DataFrame) -> Iterator[str]:
-    """An object for each row."""
+    """An object for each row, as `hudi-index query` prints it."""
     if frame.columns:
-        row = F.to_json(F.struct(*_unambiguous(frame)), {"ignoreNullFields": "false"})
+        row = F.to_json(F.struct(*_unambiguous(frame)), SPARK_OPTIONS)
         for each in _with_unique_names(frame).select(row).toLocalIterator():
             yield each[0]
 

@@ -3,8 +3,10 @@
 import csv
 import json
 from collections.abc import Iterator
+from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 import typer.main
 from typer.testing import CliRunner
@@ -20,6 +22,7 @@ from hudi_index_service.cli.output import (
     output_of_report,
     output_of_rows,
 )
+from hudi_index_service.spark_json import python_rows
 
 NAMES = ("id", "text", "list")
 ROWS = [(1, "a" * 200, [1, None]), (2, "", {"b": b"\x00"}), (3, None, float("nan"))]
@@ -67,6 +70,29 @@ def test_rows_as_json_are_one_object_per_line(capsys: Captured) -> None:
     assert first == {"id": 1, "text": "a" * 200, "list": [1, None]}
     assert second == {"id": 2, "text": "", "list": {"b": "AA=="}}
     assert third == {"id": 3, "text": None, "list": "NaN"}
+
+
+def test_values_are_those_of_sparks_to_json(capsys: Captured) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678901)
+    batch = pa.record_batch(
+        {
+            "price": pa.array([Decimal("1.50"), Decimal("1E-18")], pa.decimal128(38, 18)),
+            "pairs": pa.array([[("a", 0.1)], []], pa.map_(pa.string(), pa.float32())),
+            "at": pa.array([moment, None], pa.timestamp("us", tz="UTC")),
+            "wall": pa.array([moment, None], pa.timestamp("us")),
+            "inner": pa.array(
+                [{"days": [date(2026, 1, 2)], "m": [("k", None)]}, None],
+                pa.struct({"days": pa.list_(pa.date32()), "m": pa.map_(pa.string(), pa.int32())}),
+            ),
+        }
+    )
+    JsonOutput().rows(batch.schema.names, python_rows([batch]))
+    assert capsys.readouterr().out.splitlines() == [
+        '{"price": 1.500000000000000000, "pairs": {"a": 0.1}, '
+        '"at": "2026-01-02T03:04:05.678901Z", "wall": "2026-01-02T03:04:05.678901", '
+        '"inner": {"days": ["2026-01-02"], "m": {"k": null}}}',
+        '{"price": 1E-18, "pairs": {}, "at": null, "wall": null, "inner": null}',
+    ]
 
 
 def test_rows_as_csv_distinguish_null_from_empty_text(capsys: Captured) -> None:

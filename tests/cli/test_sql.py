@@ -4,14 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dev.jars import bundle_path
+from hudi_index_service import open_table
 from hudi_index_service.cli import main
+from hudi_index_service.cli.output import JsonOutput
 from hudi_index_service.errors import StatementFailed
+from hudi_index_service.spark_json import python_rows
 from hudi_index_service.sql.text import (
     csv_lines,
     has_failed_builds,
@@ -123,3 +127,31 @@ def test_sparks_errors_become_one_line(spark: SparkSession, query: str, message:
         list(table_lines(spark.sql(query)))
     assert message in raised.value.message
     assert "\n" not in raised.value.message
+
+
+@pytest.mark.parametrize("name", ["awkward_clustered", "nested_types", "wall_clock_times"])
+def test_query_prints_the_json_of_sql(
+    spark: SparkSession,
+    golden: Golden,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    path = golden(name).put(tmp_path / name)
+    with open_table(path) as table:
+        scan = table.scan()
+        JsonOutput().rows(scan.columns, python_rows(scan.to_batches()))
+    printed = capsys.readouterr().out.splitlines()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        by_spark = list(json_lines(spark.read.format("hudi").load(str(path))))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+    def parsed(lines: list[str]) -> list[dict[str, object]]:
+        rows = [json.loads(line, parse_float=Decimal) for line in lines]
+        return sorted(rows, key=lambda row: str(row["_hoodie_record_key"]))
+
+    assert len(printed) > 10
+    assert parsed(printed) == parsed(by_spark)
