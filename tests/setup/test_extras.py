@@ -1,6 +1,8 @@
 """The extras of the package fit together: each alone and every pair. Nothing is installed: the
 metadata of what is installed here says what each distribution requires."""
 
+import subprocess
+import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -34,6 +36,16 @@ def test_an_extra_alone_or_with_another_brings_nothing_that_is_refused(
         installed = version_of(name)
         if installed is not None:
             assert ranges.contains(installed, prereleases=True), f"{extras}: {name}{ranges}"
+
+
+def test_pandas_on_spark_imports_as_the_guide_to_spark_says() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", "import pyspark.pandas"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (version("pandas") < "3"), done.stderr
 
 
 def required_by(extras: tuple[str, ...]) -> dict[str, SpecifierSet]:

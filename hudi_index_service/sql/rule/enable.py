@@ -63,8 +63,9 @@ def enable(
     settings: Settings | None = None,
 ) -> None:
     """Lets all queries of a session read Hudi tables through the index where that is cheaper:
-    ``spark.sql``, DataFrames, views, pandas on Spark. Sessions of ``spark.newSession()`` take part.
-    Answers equal Spark's own. After ``spark.stop()``, enable the next session again.
+    ``spark.sql``, DataFrames, views, and pandas on Spark, which Spark 3.5 imports only with pandas
+    below 3. Sessions of ``spark.newSession()`` take part. Answers equal Spark's own. After
+    ``spark.stop()``, enable the next session again.
 
     If the session was started with the extension (docs/sql.md), its ``sql`` also takes index
     statements, as `IndexSession.sql` does.
