@@ -85,10 +85,20 @@ def command_line() -> str:
 
     from hudi_index_service.cli import app
 
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     context = typer.Context(command, info_name="hudi-index")
     text = get_docs_for_click(obj=command, ctx=context, name="hudi-index", title="Command line")
+    for name, each in command.commands.items():  # Typer cuts the summaries for a terminal
+        cut = f"* `{name}`: {each.get_short_help_str()}\n"
+        assert cut in text, name
+        text = text.replace(cut, f"* `{name}`: {_summary(each.help or '')}\n", 1)
     return re.sub(r"\n{3,}", "\n\n", text)  # Typer writes more empty lines than needed
+
+
+def _summary(text: str) -> str:
+    """The first sentence of a command's help."""
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return re.split(r"(?<=\.) |; ", paragraph)[0].rstrip(".") + "."
 
 
 def settings() -> str:

@@ -27,8 +27,8 @@ def doctor(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Check this installation, and how to mend what is wrong; exit status 1 if something is missing
-    that is not optional."""
+    """Check this installation, and tell how to fix each problem; exit status 1 if something is
+    missing that is not optional."""
     from hudi_index_service.doctor import diagnose
 
     diagnosis = diagnose(table)

@@ -138,7 +138,8 @@ def cancel(table: TableArgument, output: OutputOption = None) -> None:
 def status(
     table: TableArgument,
     max_lag: Annotated[
-        float | None, typer.Option(min=0, help="Alert if an index is more seconds behind.")
+        float | None,
+        typer.Option(min=0, help="Alert if an index lags by more than this many seconds."),
     ] = None,
     max_lag_instants: Annotated[
         int | None, typer.Option(min=0, help="Alert if an index is more instants behind.")

@@ -210,7 +210,7 @@ def clean_lines(cleaning: Cleaning, dry_run: bool) -> Iterator[str]:
 def verify_lines(verification: Verification) -> Iterator[str]:
     """What `hudi-index verify` prints."""
     for problem in verification.problems:
-        fate = "repaired" if problem.repaired else "wrong"
+        fate = "repaired" if problem.repaired else "damaged"
         yield f"{fate}: {problem.path}: {problem.reason}"
     for base_file in verification.skipped:
         yield f"skipped: {base_file}: a newer release wrote its entry"

@@ -1,4 +1,4 @@
-"""The result of a check: what was found, and how to mend what is wrong."""
+"""The result of a check: what was found, and how to fix what is wrong."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ class Check:
         name: What was checked.
         status: What was found.
         detail: The version and place of what is there, or what is wrong, in one sentence.
-        remedy: How to mend it; "" if there is nothing to mend.
+        remedy: How to fix it; "" if there is nothing to fix.
         required: Whether the service needs it; otherwise only an optional part does.
     """
 

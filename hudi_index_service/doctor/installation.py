@@ -22,7 +22,7 @@ _SPARKS_JAVA = 17
 
 
 def installation_checks() -> Iterator[Check]:
-    """The checks, in the order in which a reader would mend what is wrong."""
+    """The checks, in the order in which a reader would fix what is wrong."""
     yield _python()
     yield package_check("packages", "The service needs them")
     yield _java()
@@ -54,7 +54,7 @@ def _java() -> Check:
         return Check("Java", Status.MISSING, f"{home} has no bin/java.", remedy)
     found = _java_version(home)
     if found is None:
-        return Check("Java", Status.OK, f"a version that it does not state in {home}.")
+        return Check("Java", Status.OK, f"found in {home} (version unknown).")
     major = int(found.split(".")[0])
     if supported is not None and major not in supported:
         return Check("Java", Status.WRONG_VERSION, f"{found} in {home}, not{needed}.", remedy)

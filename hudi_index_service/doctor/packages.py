@@ -34,7 +34,7 @@ def package_check(name: str, purpose: str, extra: str = "") -> Check:
     remedy = f"pip install {package}"
     if wrong:
         detail = f"{'; '.join(wrong)}."
-        return Check(name, Status.WRONG_VERSION, detail, f"Mend it: {remedy}.", required)
+        return Check(name, Status.WRONG_VERSION, detail, f"Fix: {remedy}.", required)
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         detail = f"{', '.join(missing)} {verb} not installed."

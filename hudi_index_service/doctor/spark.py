@@ -40,7 +40,7 @@ def _overwritten() -> Iterator[Check]:
         "PySpark",
         Status.FAILED,
         "pyspark-client is installed, too, and overwrites PySpark's files.",
-        "Mend it: pip uninstall pyspark-client; pip install --force-reinstall --no-deps "
+        "Fix: pip uninstall pyspark-client; pip install --force-reinstall --no-deps "
         f"pyspark=={version('pyspark')}. Version 6 of apache-airflow-providers-apache-spark brings "
         "it.",
         required=False,

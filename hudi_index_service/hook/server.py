@@ -154,7 +154,7 @@ class SecretServer:
 
     async def _http_error(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        refusal = self._refused(f"There is no answer to this {request.method}: {error.detail}.")
+        refusal = self._refused(f"{request.method} is not supported here: {error.detail}.")
         return self.refuse_any_client(
             HTTPStatus(error.status_code), refusal, log_text=f"{error.detail}."
         )

@@ -72,11 +72,24 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
         assert name in ("404.html", "index.html") or f'href="{name}"' in home, name
 
 
+def test_titles_of_the_navigation_are_short(site: Path) -> None:
+    home = (site / "index.html").read_text()
+    labels = re.findall(r'<span class="md-ellipsis">\s*(.*?)\s*</span>', home, re.DOTALL)
+    navigation = {re.sub("<.*?>", "", each).strip() for each in labels}
+    assert {"Install", "Production", "Disk format"} <= navigation
+    in_file = re.findall(r"^ +- (.+): \S+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(in_file) == len(list((ROOT / "docs").rglob("*.md"))) + 7  # and those that are made
+    assert all(len(each) <= 20 for each in in_file)
+
+
 def test_reference_of_the_command_line_has_every_command() -> None:
     text = docs_site.command_line()
     for command in app.registered_commands:
         assert command.callback is not None
         assert f"## `hudi-index {command.callback.__name__}`" in text
+    summaries = re.findall(r"^\* `[a-z]+`: (.*)$", text, re.MULTILINE)
+    assert len(summaries) == len(app.registered_commands)
+    assert not [each for each in summaries if each.endswith("...")]
 
 
 def test_every_setting_is_described() -> None:

@@ -86,7 +86,7 @@ def test_a_wrong_version_of_a_needed_package_fails(
     monkeypatch.setattr(packages, "requires", lambda name: ["pyarrow<1"])
     printed = doctor(status=1)
     assert "wrong version  packages: pyarrow is " in printed
-    assert "not <1. Mend it: pip install hudi-index-service." in printed
+    assert "not <1. Fix: pip install hudi-index-service." in printed
 
 
 def test_hudis_bundle_has_to_exist_and_to_fit(

@@ -199,7 +199,10 @@ def test_daemon_that_hangs(session, spark, tables):
     [
         (b"", "cannot be reached"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{", "cannot be reached"),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nNone", "is no index service"),
+        (
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nNone",
+            "it is not a hudi-index daemon",
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nNone", "no JSON"),
         (b"SSH-2.0-OpenSSH\r\n", "cannot be reached"),
     ],

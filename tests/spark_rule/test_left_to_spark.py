@@ -61,7 +61,7 @@ def test_incremental_queries_and_table_changes(agreed, tables):
         return frame.load(path).where("id = '2'")
 
     [use] = agreed(changed)
-    assert (use.by_index, use.reason) == (False, "it is no query on a snapshot")
+    assert (use.by_index, use.reason) == (False, "not a snapshot query")
     since = f"hudi_table_changes('rule_merged', 'latest_state', '{tables.first_instant}')"
     assert by_index(agreed(f"SELECT id FROM {since} WHERE id = '2'")) == [False]
 

@@ -115,7 +115,7 @@ def test_time_travel_and_read_optimized(agreed, tables):
 def test_table_changes_are_left_to_spark(agreed, tables, index_session):
     query = "SELECT id FROM hudi_table_changes('merged', 'latest_state', '{since}') WHERE id = '2'"
     assert agreed(query.format(since=tables.first_instant)) == [False]
-    assert index_session.relations[0].reason == "it is no query on a snapshot"
+    assert index_session.relations[0].reason == "not a snapshot query"
 
 
 def test_incremental_query_is_left_to_spark(spark, agreed, index_session, tables):
@@ -124,7 +124,7 @@ def test_incremental_query_is_left_to_spark(spark, agreed, index_session, tables
     frame.load(str(tables.folder / "merged")).createOrReplaceTempView("changed")
     assert agreed("SELECT id FROM changed WHERE id = '2'") == [False]
     assert agreed("SELECT count(*) FROM changed WHERE id = '2'") == [False]
-    assert index_session.relations[0].reason == "it is no query on a snapshot"
+    assert index_session.relations[0].reason == "not a snapshot query"
     spark.catalog.dropTempView("changed")
 
 

@@ -269,7 +269,7 @@ def test_verify_on_the_command_line(table: IndexedTable, entry: Entry) -> None:
 
     found = run(app, ["verify", table.uri])
     assert found.exit_code == 1
-    assert f"wrong: {entry.folder}/manifest-0001.json: {entry.data_path} is missing.\n" in (
+    assert f"damaged: {entry.folder}/manifest-0001.json: {entry.data_path} is missing.\n" in (
         found.stdout
     )
     as_json = run(app, ["verify", table.uri, "--output", "json"])

@@ -42,7 +42,7 @@ class FoundRows:
         readable_by_row: Whether the row reader can read the file.
         replaced: Rows of the base file that count no longer, since log files have their record
             keys; none of `rows`.
-        log_rows: Rows to be returned besides, as far as they match.
+        log_rows: Log rows to return as well, after the residual check.
         trusted: Whether a scan may use the copy of the footer in an open entry.
         within: The rows of the base file that a scan reads at most; None for all.
     """

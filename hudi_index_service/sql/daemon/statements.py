@@ -196,7 +196,7 @@ def _read(kind: type[M], body: str) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise RequestRefused(f"The body is no such question: {where}: {first['msg']}.") from error
+        raise RequestRefused(f"Invalid request body: {where}: {first['msg']}.") from error
 
 
 def _answered(answer: Callable[[], dict[str, Any]]) -> str:

@@ -49,7 +49,7 @@ def snapshot_query(options: Mapping[str, str]) -> SnapshotQuery | str:
     values = {name.lower(): value for name, value in options.items()}
     query_type = _QUERY_TYPES.get(values.get(_QUERY_TYPE, "snapshot"))
     if query_type is None:
-        return "it is no query on a snapshot"
+        return "not a snapshot query"
     return SnapshotQuery(query_type, values.get(_AS_OF))
 
 

@@ -98,7 +98,7 @@ class FullTextCalls:
         if not isinstance(match, Match) or match.words.analyzer != call["analyzer"]:
             raise IndexChanged(
                 f"The words of {call['column']} are found by another analyzer now.",
-                remedy="Make the query anew.",
+                remedy="Run the query again.",
             )
         return Matching(match)
 

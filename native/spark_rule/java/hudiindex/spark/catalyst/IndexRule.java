@@ -142,7 +142,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
       return Optional.of("the query's hint " + NoIndexHints.NAME + " leaves it to Spark");
     }
     if (!scan.files().isSnapshot()) {
-      return Optional.of("it is no query on a snapshot");
+      return Optional.of("not a snapshot query");
     }
     if (scan.relation().isStreaming()) {
       return Optional.of("it is a stream");

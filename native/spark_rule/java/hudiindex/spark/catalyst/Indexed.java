@@ -19,8 +19,8 @@ import scala.math.BigInt;
 /**
  * Rows that an index finds. Its child is Spark's own scan, which reads them if the index cannot.
  *
- * <p>It is no UnaryNode, which would hand on the constraints of the child: Spark would drop the
- * filter above, which has to stay, since the rows may be more than those planned for.
+ * <p>Not a UnaryNode: that would inherit the child's constraints, and Spark would drop the filter
+ * above, which has to stay, since the rows may be more than those planned for.
  */
 public final class Indexed extends LogicalPlan {
   private static final long serialVersionUID = 1L;

@@ -83,7 +83,7 @@ final class Refusals {
   static Exception noSnapshotToScore() {
     return refusal(
         NO_SCORE,
-        "score() needs a snapshot of the table: it is no query on a snapshot.",
+        "score() needs a snapshot query of the table.",
         "Query the table as it is now, or as of an instant.");
   }
 

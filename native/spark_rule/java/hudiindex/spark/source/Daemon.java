@@ -124,13 +124,13 @@ final class Daemon {
   }
 
   private SourceFailed refused(HttpResponse<byte[]> response) {
-    String what = address.getAuthority() + " says " + response.statusCode();
+    String what = address.getAuthority() + " answered " + response.statusCode();
     JsonNode error;
     try {
       error = Json.read(text(response));
     } catch (IllegalArgumentException notJson) {
       return SourceFailed.lasting(
-          what + ", and is no index service", "Correct spark.hudi.index.address.", notJson);
+          what + "; it is not a hudi-index daemon", "Correct spark.hudi.index.address.", notJson);
     }
     String message = what + ": " + error.path("message").asText();
     return response.statusCode() < 500

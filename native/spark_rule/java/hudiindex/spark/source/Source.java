@@ -3,7 +3,7 @@ package hudiindex.spark.source;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
-/** Who knows the index. PlannedRead in JSON, so that it may be another process. */
+/** Answers questions about the index. Messages are JSON, so the source may be another process. */
 public interface Source {
   /**
    * Decides who reads the rows of a {@link Request}, and reads none.
