@@ -63,13 +63,17 @@ def _bytes_array(
 
 
 def array_of_scalars(scalars: Sequence[pa.Scalar | None], kind: pa.DataType) -> pa.Array:
-    """Scalars of one type, ``string``, ``date32`` or a signed integer; NULL for None."""
+    """Scalars of one type; NULL for None."""
     if pa.types.is_string(kind):
         return texts_array([None if each is None else each.as_py() for each in scalars], kind)
     if pa.types.is_date32(kind):
         days = [None if each is None else each.value for each in scalars]
         return integers_array(days, pa.int32()).cast(kind)
-    return integers_array([None if each is None else each.as_py() for each in scalars], kind)
+    if pa.types.is_signed_integer(kind):
+        return integers_array([None if each is None else each.as_py() for each in scalars], kind)
+    null = pa.nulls(1, kind)
+    arrays = [null if each is None else pa.repeat(each, 1) for each in scalars]
+    return pa.concat_arrays(arrays) if arrays else pa.nulls(0, kind)
 
 
 def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_] | None:

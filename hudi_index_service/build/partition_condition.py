@@ -1,7 +1,6 @@
 """Selects partitions by a condition on the partition columns."""
 
-from collections.abc import Collection, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -29,8 +28,8 @@ def partitions_where(
 ) -> tuple[str, ...]:
     """The partitions with base files for which a condition holds, sorted; all without a condition.
 
-    The folder for rows without a partition value holds rows with NULL and with an empty string. It
-    is selected if the condition holds for either.
+    The folder for rows without a partition value holds rows with NULL and with an empty string; in
+    both, Spark reads NULL.
 
     Args:
         where: A Spark SQL predicate on the table's partition columns.
@@ -79,25 +78,11 @@ def _refuse_others(where: str, predicate: Predicate, columns: Sequence[str]) -> 
 def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionPaths) -> bool:
     """Whether the predicate is TRUE for some value that the columns may have in a partition."""
     values = paths.values(path, schema)
-    valueless = paths.without_value(path)
-    choices = [_values(field, path, values.get(field.name), valueless) for field in schema]
-    rows = list(product(*choices))
-    arrays = [
-        pa.array([row[number].as_py() for row in rows], field.type)
-        for number, field in enumerate(schema)
-    ]
-    table = pa.table([pa.nulls(len(rows)), *arrays], ["", *schema.names])
+    for name in schema.names:
+        if name not in values:
+            raise PredicateUnsupported(
+                f"The path {path!r} does not contain the value of column {name}.", remedy=_BY_PATH
+            )
+    arrays = [pa.repeat(values[name], 1) for name in schema.names]
+    table = pa.table([pa.nulls(1), *arrays], ["", *schema.names])
     return any(evaluate(predicate, table).to_pylist())
-
-
-def _values(
-    field: pa.Field, path: str, value: pa.Scalar | None, valueless: Collection[str]
-) -> list[pa.Scalar]:
-    if value is not None:
-        return [value]
-    if field.name not in valueless:
-        raise PredicateUnsupported(
-            f"The path {path!r} does not contain the value of column {field.name}.", remedy=_BY_PATH
-        )
-    null = pa.scalar(None, field.type)
-    return [null, pa.scalar("", field.type)] if pa.types.is_string(field.type) else [null]

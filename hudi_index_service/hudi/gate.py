@@ -29,6 +29,10 @@ class Refusal(Enum):
     NO_KEY = "The table has virtual keys (hoodie.populate.meta.fields=false) and no key."
     PARTITION_PATH = "Spark shows another value for partition {partition} than its files hold."
     PARTITION_FIELD = "The table is partitioned by {column}, which is not a top-level column."
+    PARTITION_VALUE = (
+        "Column {column} has its values from the partitions' paths, and only Spark reads that of "
+        "{partition!r}."
+    )
     COLUMN_TYPE = "Column {column} has or holds the type {type}, whose values only Spark reads."
 
 
@@ -259,6 +263,18 @@ def unsupported_partition_column(
     if nested is None or not columns:  # before the first commit there may be no schema
         return None
     return Refusal.PARTITION_FIELD.value.format(column=nested)
+
+
+def unsupported_partition_values(uncertain: Mapping[str, str]) -> dict[str, str]:
+    """The partition columns whose values only Spark reads, each with the reason in one sentence.
+
+    Args:
+        uncertain: Column → a partition whose path does not give its value with certainty.
+    """
+    return {
+        column: Refusal.PARTITION_VALUE.value.format(column=column, partition=partition)
+        for column, partition in uncertain.items()
+    }
 
 
 def unsupported_columns(schema: pa.Schema) -> dict[str, str]:

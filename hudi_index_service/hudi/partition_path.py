@@ -1,12 +1,13 @@
 """Values of the partition columns, derived from a partition's path.
 
-Spark reads them from the path, whatever the files hold. They differ if a record stays in its
-partition although a later version of it names another, as a global index does with
+Spark shows the value that it reads from the path, whatever the files hold. They differ if a record
+stays in its partition although a later version of it names another, as a global index does with
 ``hoodie.record.index.update.partition.path=false``, the default.
 
 Only key generators that write a column's value unchanged into the path (SIMPLE, COMPLEX) are
 supported. Timestamp and custom ones write another form, and Spark reads the files. NULL and ''
-share a folder. Uncertain values are left out.
+share a folder, whose value is NULL. A column with a path that is not known to give the same value
+here as in Spark (``HoodieSparkUtils.parsePartitionColumnValues``) is left to Spark.
 """
 
 import re
@@ -16,11 +17,13 @@ from typing import Self
 
 import pyarrow as pa
 
-from hudi_index_service.arrow import text_scalar
+from hudi_index_service.arrow import float_scalar, scalar, text_scalar, truth_scalar
 from hudi_index_service.hudi.properties import is_true, split_columns
 
 # Two characters that Java's Integer.parseInt accepts, including %+1.
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f]|-0)")
+# Of Java's Double.toString.
+_FLOATING = re.compile(r"-?([0-9]+\.[0-9]+(E-?[0-9]+)?|Infinity)|NaN")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = ("SIMPLE", "COMPLEX")
 _PLAIN_CLASSES = ("SimpleKeyGenerator", "ComplexKeyGenerator")
@@ -50,33 +53,40 @@ class PartitionPaths:
         )
 
     def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
-        """Column → its value in every row of the partition, if certain."""
+        """Column → its value in every row of the partition, if certain; NULL is such a value."""
         values = {}
         for column, part in self._parts(path).items():
-            if part in ("", _NO_VALUE) or column not in schema.names:
+            if column not in schema.names:
                 continue
-            value = _value(_decoded(part), schema.field(column).type)
-            if value is not None:
+            kind = schema.field(column).type
+            if part == _NO_VALUE:
+                values[column] = scalar(None, kind)
+            elif (value := self._value(part, kind)) is not None:
                 values[column] = value
         return values
 
-    def without_value(self, path: str) -> frozenset[str]:
-        """The columns that are NULL or an empty text in the rows of the partition: these share a
-        folder."""
-        parts = self._parts(path)
-        return frozenset(each for each, part in parts.items() if part in ("", _NO_VALUE))
+    def uncertain(self, path: str, schema: pa.Schema) -> frozenset[str]:
+        """The columns whose value Spark takes from the path in a way that is not known here."""
+        return frozenset(self._parts(path)) & set(schema.names) - self.values(path, schema).keys()
 
     def _parts(self, path: str) -> dict[str, str]:
-        """Column → its part of the path; empty if the parts cannot be assigned."""
+        """Column → its part of the path, or '' if it has none that can be assigned."""
         parts = path.split("/")
-        if len(parts) != len(self.columns):  # a value with a slash in it
-            return {}
+        if len(self.columns) == 1:
+            parts = [path]  # a value with slashes in it
+        if len(parts) != len(self.columns):
+            return dict.fromkeys(self.columns, "")
         by_column = {}
         for column, part in zip(self.columns, parts, strict=True):
-            if self.hive_style and not part.startswith(f"{column}="):
-                return {}
-            by_column[column] = part[len(column) + 1 :] if self.hive_style else part
+            name = f"{column}=" if self.hive_style else ""
+            by_column[column] = part[len(name) :] if part.startswith(name) else ""
         return by_column
+
+    def _value(self, part: str, kind: pa.DataType) -> pa.Scalar | None:
+        """The value of a part of a path; None if it is uncertain."""
+        if not part or ("/" in part and "%" in part):  # Spark decodes no value with slashes
+            return None
+        return _value(_decoded(part), kind)
 
 
 def _decoded(part: str) -> str:
@@ -94,11 +104,18 @@ def _is_plain(properties: Mapping[str, str]) -> bool:
 
 
 def _value(text: str, kind: pa.DataType) -> pa.Scalar | None:
-    """The text as a value of a type with one spelling per value; None for another spelling."""
-    has_one_spelling = (
-        pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind)
-    )
-    if not has_one_spelling:
+    """The text as a value of a type, if it is spelled as Hudi's writers spell it; else None."""
+    if pa.types.is_boolean(kind):
+        return truth_scalar(text == "true") if text in ("true", "false") else None
+    if pa.types.is_floating(kind):
+        # Spark reads a float as a double, then rounds.
+        return float_scalar(float(text), kind) if _FLOATING.fullmatch(text) else None
+    if not (
+        pa.types.is_string(kind)
+        or pa.types.is_signed_integer(kind)
+        or pa.types.is_date32(kind)
+        or pa.types.is_decimal(kind)
+    ):
         return None
     try:
         value = text_scalar(text).cast(kind)

@@ -28,17 +28,23 @@ class PartitionValues:
 
     Attributes:
         by_partition: Partition → the values from its path; empty if no path has values.
-        table: The same as a table, one row per partition; NULL if a path has no value.
+        table: The same as a table, one row per partition; NULL also if a path has no value.
+        uncertain: Column → the first partition whose path does not give its value with certainty.
     """
 
     by_partition: Mapping[str, Values]
     table: pa.RecordBatch
+    uncertain: Mapping[str, str]
 
     @classmethod
     def of(cls, paths: PartitionPaths, snapshot: Snapshot) -> Self:
         """The values of all partitions of a snapshot."""
         partitions = {each.partition for each in snapshot.slices} if paths.columns else set()
         values = {each: paths.values(each, snapshot.schema) for each in partitions}
+        uncertain: dict[str, str] = {}
+        for each in sorted(partitions):
+            for column in paths.uncertain(each, snapshot.schema):
+                uncertain.setdefault(column, each)
         columns = [name for name in paths.columns if any(name in each for each in values.values())]
         arrays = [
             array_of_scalars(
@@ -46,7 +52,7 @@ class PartitionValues:
             )
             for name in columns
         ]
-        return cls(values, pa.record_batch(arrays, columns))
+        return cls(values, pa.record_batch(arrays, columns), uncertain)
 
     def ruled_out(self, predicate: Predicate | None) -> frozenset[str]:
         """The partitions in which the predicate is TRUE for no row.
@@ -87,7 +93,7 @@ class PartitionValues:
         if columns and columns <= set(self.table.schema.names):
             flags = as_truths(evaluate(predicate, self.table).fill_null(FALSE))
             for name in columns:
-                flags |= as_truths(self.table.column(name).is_null())
+                flags |= [name not in each for each in self.by_partition.values()]
             return flags
         match predicate:
             case And(operands):

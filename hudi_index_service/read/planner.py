@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, TableFeatureUnsupported
 from hudi_index_service.hudi.as_of import instant_of
-from hudi_index_service.hudi.gate import unsupported_columns
+from hudi_index_service.hudi.gate import unsupported_columns, unsupported_partition_values
 from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.segment_file import SegmentFile
@@ -334,7 +334,8 @@ class QueryPlanner:
             slices = first_slices(snapshot, partitions)
             last = self._start = _Start(
                 snapshot,
-                unsupported_columns(snapshot.schema),
+                unsupported_columns(snapshot.schema)
+                | unsupported_partition_values(partitions.uncertain),
                 partitions,
                 slices,
                 SegmentSlices(snapshot),
@@ -373,7 +374,7 @@ class _Start:
     segments and open entries say of them.
 
     Attributes:
-        unreadable: See `unsupported_columns`.
+        unreadable: See `unsupported_columns` and `unsupported_partition_values`.
     """
 
     snapshot: Snapshot
