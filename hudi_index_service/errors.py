@@ -197,7 +197,8 @@ class TableOverwritten(IndexServiceError):
 
 
 class SnapshotChanged(IndexServiceError):
-    """A file of the planned snapshot was deleted while it was read, twice in a row."""
+    """A file of the planned snapshot was deleted while it was read, twice in a row; or completed
+    instants are missing from the timeline, as while Hudi upgrades or removes a table."""
 
     code = "SNAPSHOT_CHANGED"
     default_remedy = Remedy(

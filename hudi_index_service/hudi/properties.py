@@ -21,7 +21,14 @@ _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
 def read_properties(storage: Storage) -> dict[str, str]:
-    """Reads ``hoodie.properties`` of the table at the storage's root.
+    """Parses ``hoodie.properties`` of the table at the storage's root. Raises what
+    `read_properties_file` raises."""
+    return parse_properties(read_properties_file(storage))
+
+
+def read_properties_file(storage: Storage) -> bytes:
+    """Reads ``hoodie.properties`` of the table at the storage's root; a comment in it holds the
+    time at which it was written.
 
     Raises:
         TableNotFound: nothing is stored at the root.
@@ -31,7 +38,7 @@ def read_properties(storage: Storage) -> dict[str, str]:
         raise _no_folder(storage)
     for path in (PROPERTIES_FILE, PROPERTIES_BACKUP):
         try:
-            return parse_properties(storage.read(path))
+            return storage.read(path)
         except FileNotFoundError:
             continue
     if not storage.root_exists():

@@ -20,7 +20,8 @@ from hudi_index_service.storage.store import Storage
 
 TIMELINE_FOLDER = f"{HOODIE_FOLDER}/timeline"
 WRITE_ACTIONS = ("commit", "deltacommit", "replacecommit")
-_REMOVALS = ("clean", "rollback", "restore")
+_UNDOINGS = ("rollback", "restore")
+_REMOVALS = ("clean", *_UNDOINGS)
 
 # <requested>[_<completed>].<action>[.requested|.inflight]; a plain commit in flight is
 # <requested>.inflight.
@@ -41,6 +42,7 @@ class Timeline:
         savepoints: Requested times of the savepointed instants.
         removals: Requested times of cleans, rollbacks and restores, completed or not: these delete
             files of completed instants.
+        undoings: Those of rollbacks and restores alone: these take completed instants away.
         version: Digest of the listing's names; timelines with the same version are equal.
     """
 
@@ -48,6 +50,7 @@ class Timeline:
     pending: dict[str, str]
     savepoints: frozenset[str]
     removals: frozenset[str]
+    undoings: frozenset[str]
     version: str
 
     @cached_property
@@ -90,6 +93,35 @@ def timeline_folder(table_version: int) -> str:
 def list_timeline(storage: Storage, table_version: int) -> Timeline:
     """Lists the active timeline with one request, without reading a file."""
     return _parsed(tuple(storage.names_in(timeline_folder(table_version))))
+
+
+def may_lack_instants(
+    storage: Storage, table_version: int, now: Timeline, known: Timeline | None, *, is_new: bool
+) -> bool:
+    """Whether a listing may lack completed instants, because Hudi moves the timeline to the folder
+    of another table version, or because the table is being removed.
+
+    Instants that were known may be missing from a complete listing only if they were archived, or
+    undone by a rollback or a restore that is listed, or if the table was created anew.
+
+    Args:
+        now: The listing.
+        known: An earlier, complete listing of the table; None for the first one.
+        is_new: Whether the properties were written again since `known`.
+    """
+    gone = known.by_requested.keys() - now.by_requested.keys() if known is not None else set()
+    is_first_of_old = known is None and table_version < 8  # it may be upgraded at this moment
+    if now.instants and not gone and not is_first_of_old:
+        return False
+    # Listed after `now`: a moved instant has appeared in the one folder before it left the other.
+    moved = list_timeline(storage, 6 if table_version >= 8 else 8).by_requested.keys()
+    if gone & moved or (moved and (is_first_of_old or not now.instants)):
+        return True
+    if known is None or known.latest not in gone:
+        return False
+    is_archived = now.start is not None and known.latest < now.start
+    is_another = is_new and known.by_requested.keys().isdisjoint(now.by_requested)
+    return not (is_archived or is_another or now.undoings - known.undoings)
 
 
 @lru_cache(maxsize=32)
@@ -170,6 +202,9 @@ def parse_timeline(names: Iterable[str]) -> Timeline:
         savepoints=frozenset(savepoints),
         removals=frozenset(
             match["requested"] for match in matches.values() if match["action"] in _REMOVALS
+        ),
+        undoings=frozenset(
+            match["requested"] for match in matches.values() if match["action"] in _UNDOINGS
         ),
         version=hashlib.sha256("\n".join(sorted(matches)).encode()).hexdigest(),
     )

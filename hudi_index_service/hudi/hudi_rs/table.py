@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
+from time import sleep
 from typing import Any
 
 import hudi
@@ -38,7 +39,9 @@ from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.properties import (
     HOODIE_FOLDER,
     is_true,
+    parse_properties,
     read_properties,
+    read_properties_file,
     split_columns,
 )
 from hudi_index_service.hudi.protocol import (
@@ -56,12 +59,17 @@ from hudi_index_service.hudi.timeline import (
     archived_completion_times,
     is_archived,
     list_timeline,
+    may_lack_instants,
 )
+from hudi_index_service.storage.backoff import Backoff
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
+# Hudi moves a timeline to another folder within some 30 ms; all waits together take 2.3 s.
+_LISTINGS = 10
+_LISTED_AGAIN = Backoff(first=0.01, longest=0.5)
 _UNKNOWN_TO_HUDI_RS = "hdfs://"
 # Written by ALTER TABLE under hoodie.schema.on.read.enable.
 _SCHEMA_HISTORY = f"{HOODIE_FOLDER}/.schema"
@@ -101,6 +109,14 @@ class _State:
         return gate.table_version(self.properties)
 
 
+@dataclass(frozen=True)
+class _Complete:
+    """The last listing of the timeline that was found complete, and the properties' file then."""
+
+    timeline: Timeline
+    properties: bytes
+
+
 class _Listed(threading.local):
     """The completed instants that a thread's caller has seen; None outside of
     `listed_by_caller`."""
@@ -129,6 +145,7 @@ class HudiRsTable:
         self._storage = storage
         self._properties = read_properties(storage)
         self._state: _State | None = None
+        self._complete: _Complete | None = None
         self._listed = _Listed()
         self._merger = SliceMerger(storage)
 
@@ -345,33 +362,64 @@ class HudiRsTable:
         before, listed = self._state, self._listed.instants
         if before is not None and before.timeline.by_requested.keys() == listed:
             return before
-        timeline = list_timeline(self._storage, gate.table_version(self._properties))
-        if before is not None and before.timeline.version == timeline.version:
-            return before
-        # The properties change only together with the timeline: an upgrade commits.
+        for failures in range(_LISTINGS):
+            sleep(_LISTED_AGAIN.seconds(failures))
+            state = self._state_now(before)
+            if state is not None:
+                return state
+        raise SnapshotChanged(
+            f"{self._storage.uri}: completed instants are missing from its timeline, as while Hudi "
+            "upgrades or removes a table.",
+            remedy="Run the query again when that has ended. If the table was created anew, or "
+            "instants were removed by hand, open it again.",
+        )
+
+    def _state_now(self, before: _State | None) -> _State | None:
+        """The state at the current timeline, `before` if it is unchanged; None if the timeline may
+        be incomplete, or is in another folder than before."""
         version = gate.table_version(self._properties)
-        self._properties, has_schema_history = self._properties_and_schema_history()
+        timeline = list_timeline(self._storage, version)
+        is_same = before is not None and before.timeline.version == timeline.version
+        if is_same and timeline.instants:
+            return before
+        # The properties change only together with the timeline, unless that is empty: an upgrade
+        # commits.
+        content, has_schema_history = self._properties_and_schema_history()
+        self._properties = parse_properties(content)
         if gate.table_version(self._properties) != version:
-            # Upgraded, or overwritten by another release: its timeline is in another folder.
-            return self._look()
+            return None
+        last = self._complete
+        if may_lack_instants(
+            self._storage,
+            version,
+            timeline,
+            None if last is None else last.timeline,
+            is_new=last is not None and content != last.properties,
+        ):
+            return None
+        self._complete = _Complete(timeline, content)
+        if is_same and last is not None and content == last.properties:
+            return before
         refusal = gate.unsupported_base_files(self._properties)
         if refusal is None and has_schema_history:
             # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
             refusal = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
         merge_refusal = gate.unsupported_merge(self._properties)
-        self._state = _State(timeline, self._properties, refusal, merge_refusal)
+        state = _State(timeline, self._properties, refusal, merge_refusal)
         if before is not None:
-            self._state.metadata = before.metadata
-        return self._state
+            state.metadata = before.metadata
+        self._state = state
+        return state
 
-    def _properties_and_schema_history(self) -> tuple[dict[str, str], bool]:
-        """The properties, and whether the table's schema was changed on read. A remote store is
-        asked for both at once."""
+    def _properties_and_schema_history(self) -> tuple[bytes, bool]:
+        """The properties' file, and whether the table's schema was changed on read. A remote store
+        is asked for both at once."""
         if self._storage.is_local:
-            return read_properties(self._storage), bool(self._storage.files_in(_SCHEMA_HISTORY))
+            content = read_properties_file(self._storage)
+            return content, bool(self._storage.files_in(_SCHEMA_HISTORY))
         with ThreadPoolExecutor(1, "schema-history") as thread:
             history = thread.submit(self._storage.files_in, _SCHEMA_HISTORY)
-            return read_properties(self._storage), bool(history.result())
+            return read_properties_file(self._storage), bool(history.result())
 
     def _open(self, *, list_files: bool = False) -> _State:
         """The current state, with hudi-rs' table opened on exactly that timeline.
@@ -559,7 +607,8 @@ class HudiRsTable:
             return listed.result()  # the timeline was the same afterwards
         listing = self._data_files()
         now = list_timeline(self._storage, state.version)
-        return None if now.removals - state.timeline.removals else listing
+        was_moved = state.timeline.latest not in now.by_requested
+        return None if was_moved or now.removals - state.timeline.removals else listing
 
     def _data_files(self) -> Listing:
         return list_data_files(self._storage, partitioned=bool(self.partition_columns()))
