@@ -32,9 +32,15 @@ _BEFORE_PARENTHESIS = _words(
 _QUERIES = _words("FROM OVER SELECT TABLE VALUES WITH")
 
 
+def has_substitution(where: str) -> bool:
+    """Whether Spark would replace a part of a text, such as ``${env:HOME}``, by a setting or a
+    variable of the environment. It does so even within literals, whatever they mean here."""
+    return "${" in where
+
+
 def is_for_spark(where: str) -> bool:
     """Whether a condition that is not answered here may be passed to Spark."""
-    if "${" in where:  # Spark replaces it by a setting, even in literals
+    if has_substitution(where):
         return False
     try:
         tokens = tokenize(where)

@@ -21,7 +21,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Match
-from hudi_index_service.predicate.for_spark import is_for_spark
+from hudi_index_service.predicate.for_spark import has_substitution, is_for_spark
 from hudi_index_service.read.execution import Execution, RowIds
 from hudi_index_service.read.explanation import Explanation, explanation
 from hudi_index_service.read.query import Binding, Query
@@ -322,7 +322,15 @@ class Scan:
 
     def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:
         """Raises PredicateUnsupported for predicates that Spark's own reader must not or cannot
-        evaluate, such as full-text search, which Spark does not have."""
+        evaluate, such as full-text search, which Spark does not have. Every text that Spark gets
+        passes here, whatever the reason why Spark reads."""
+        if has_substitution(self._where or ""):
+            raise PredicateUnsupported(
+                f"Only Spark can read this, and it would replace ${{…}} in the condition by a "
+                f"setting. {error.message}",
+                remedy="Match the characters by LIKE: _ stands for any character, such as in "
+                "'$_name}'.",
+            ) from error
         if isinstance(error, PredicateUnsupported):
             if not is_for_spark(self._where or ""):
                 raise error

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.hudi.spark import SparkHudiReader
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -171,3 +171,25 @@ def test_spark_returns_batches(spark_only: IndexedTable) -> None:
     limited = spark_only.scan("colour = 'red'", limit=7)
     assert limited.to_arrow().num_rows == 7
     assert sum(batch.num_rows for batch in limited.to_batches()) == 7
+
+
+@pytest.mark.parametrize("text", ["${env:HOME}", "${spark.app.name}", "${system:user.dir}"])
+def test_spark_gets_no_text_in_which_it_would_replace_a_part(
+    table: IndexedTable, spark_only: IndexedTable, spark: SparkSession, text: str
+) -> None:
+    where = f"msg < '{text}'"
+    assert table.scan(where).count() == 0, "the characters themselves"
+    scan = spark_only.scan(where)
+    for read in (
+        scan.to_arrow,
+        scan.count,
+        scan.exists,
+        scan.explain,
+        lambda: list(scan.to_batches()),
+        lambda: scan.to_spark(spark),
+    ):
+        with pytest.raises(PredicateUnsupported, match="replace"):
+            read()
+    with pytest.raises(PredicateUnsupported):
+        spark_only.scan(f"upper(msg) < '{text}'").count()
+    assert spark_only.scan("msg < '$_env:HOME}' OR msg LIKE '$_env:HOME}'").count() == 0
