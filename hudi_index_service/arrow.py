@@ -49,6 +49,16 @@ def binary_array(values: Sequence[bytes]) -> pa.BinaryArray:
     return _bytes_array(values, pa.binary(), None)
 
 
+def utf8_array(texts: Sequence[bytes | None]) -> pa.StringArray:
+    """Texts as ``string`` from their bytes, which need not be UTF-8, as in Spark; NULL for None.
+
+    Raises:
+        pa.ArrowInvalid: they are 2 GiB or more.
+    """
+    validity = _validity(_is_none(texts))
+    return _bytes_array([text or b"" for text in texts], pa.string(), validity)
+
+
 def _bytes_array(
     values: Sequence[bytes], kind: pa.DataType, validity: pa.Buffer | None
 ) -> pa.Array:

@@ -150,13 +150,14 @@ class Execution:
         self._end(whole=True)
         return number
 
-    def value_counts(self, column: str) -> "Counter[str | None]":
+    def value_counts(self, column: str) -> "Counter[bytes | None]":
         """The number of matching rows per value of a text column, the query's only output column;
-        from the index alone where its answer is exact and it holds the values."""
+        from the index alone where its answer is exact and it holds the values. Texts are bytes,
+        since Spark also has texts that are not UTF-8."""
         self._begin()
-        counts: Counter[str | None] = Counter()
+        counts: Counter[bytes | None] = Counter()
 
-        def work(job: Job) -> "Counter[str | None]":
+        def work(job: Job) -> "Counter[bytes | None]":
             return self._value_counts(column, *job)
 
         for each in self._map_slices(work, self._jobs(), counting=True):
@@ -245,14 +246,15 @@ class Execution:
 
     def _value_counts(
         self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
-    ) -> "Counter[str | None]":
+    ) -> "Counter[bytes | None]":
         exact = self._exact(slice_plan, statistics)
         if exact is not None:
             with statistics.timed():
                 counts = value_counts_of(self.reader.pool, column, exact)
             if counts is not None:
                 _counted(exact)
-                return counts + _counts_of(column, matching_log_rows([exact]))
+                in_logs = _counts_of(column, matching_log_rows([exact]))
+                return in_logs + Counter({_utf8(each): number for each, number in counts.items()})
         return _counts_of(column, _batches(self.reader, slice_plan, statistics))
 
     def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
@@ -311,10 +313,14 @@ def _is_looked_up(plan: SlicePlan) -> bool:
     return plan.access is Access.INDEX or is_merged_in_part(plan)
 
 
-def _counts_of(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[str | None]":
-    totals: Counter[str | None] = Counter()
+def _utf8(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _counts_of(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[bytes | None]":
+    totals: Counter[bytes | None] = Counter()
     for batch in batches:
-        for each in pc.value_counts(batch.column(column)):
+        for each in pc.value_counts(batch.column(column).cast(pa.binary())):
             totals[each["values"].as_py()] += each["counts"].as_py()
     return totals
 

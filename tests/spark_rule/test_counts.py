@@ -460,3 +460,35 @@ def test_unindexed_tables_are_left_to_spark(spark, agreed, tmp_path):
     write(rows(spark, 0, 9), path, hudi_options("plain", **NO_METADATA_TABLE), "insert")
     [use] = agreed(lambda session: session.read.format("hudi").load(str(path)).groupBy().count())
     assert not use.by_index
+
+
+@pytest.fixture(scope="module")
+def not_utf8(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
+    """A table with texts that are not UTF-8; its second partition has no entry."""
+    path = tmp_path_factory.mktemp("counts") / "not_utf8"
+    word = F.expr("CASE WHEN amount % 2 = 0 THEN CAST(X'ff61' AS STRING) "
+                  "WHEN amount % 5 = 0 THEN CAST(X'fe61' AS STRING) ELSE 'plain' END")  # fmt: skip
+    worded = numbered_rows(spark, 0, 60).withColumn("word", word)
+    options = hudi_options("not_utf8", partition_column="dt", **NO_METADATA_TABLE)
+    write(worded.where("dt = '2026-01-01'"), path, options, "insert")
+    with open_table(path) as table:
+        table.create_index("i", ["word", "id"])
+        table.build(strategy="all").raise_for_failures()
+    write(worded.where("dt = '2026-01-02'"), path, options, "insert")
+    spark.sql(f"CREATE TABLE not_utf8 USING hudi LOCATION '{path}'")
+    yield
+    spark.sql("DROP TABLE not_utf8")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT hex(word), count(*) FROM not_utf8 GROUP BY word",
+        "SELECT hex(word), count(*) FROM not_utf8 WHERE dt = '2026-01-01' GROUP BY word",
+        "SELECT hex(word) FROM not_utf8 WHERE id < '3'",
+        "SELECT hex(word), id FROM not_utf8 WHERE word > 'plain'",
+    ],
+)
+def test_texts_that_are_not_utf8_are_their_bytes(agreed, not_utf8, query):
+    [use] = agreed(query)
+    assert "in Python" not in use.reason, use.reason

@@ -94,6 +94,19 @@ def test_errors_of_the_table_do_not_stop_asking(fresh, spark, monkeypatch):
     assert _agrees(fresh, spark, "id = '7'").by_index
 
 
+@pytest.mark.parametrize("method", ["decide", "rows"])
+def test_a_query_that_fails_in_python_does_not_stop_others(fresh, spark, monkeypatch, method):
+    def fail(self, *_):
+        b"\xff".decode()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RelationReader, method, fail)
+        for number in range(4):
+            use = _agrees(fresh, spark, f"id = '{number}'")
+            assert (use.by_index, use.reason) == (False, "UnicodeDecodeError in Python")
+    assert _agrees(fresh, spark, "id = '7'").by_index
+
+
 def test_rows_in_other_types_are_not_taken(fresh, spark, monkeypatch):
     """Spark would read strings with long offsets as rubbish."""
 

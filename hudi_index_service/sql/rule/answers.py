@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 _FAILURES = (IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError)
 """What a table or its index may cause; Spark's own reader answers, or reports the error."""
 
+_OF_VALUES = (ValueError, TypeError, ArithmeticError, LookupError)
+"""What values of this query or its table may cause where this program has a mistake."""
+
 _CANCELLED = re.compile(r"Job \d+ cancelled.*")
 
 
@@ -109,6 +112,9 @@ def _or_spark(answer: Callable[[], T]) -> T | str:
             return json.dumps({"cancelled": cancelled})
         log.info("Spark reads: %s", _without_literals(error))
         return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
+    except _OF_VALUES as error:  # other queries are still answered
+        log.exception("Spark reads: %s", type(error).__name__)
+        return json.dumps({"reader": "spark", "reason": f"{type(error).__name__} in Python"})
 
 
 def arrow_stream(rows: pa.Table) -> bytes:

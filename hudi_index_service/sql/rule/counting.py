@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import integers_array, utf8_array
 from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.value_counts import most_values
@@ -87,15 +88,15 @@ class Counted:
             rows = int(run.exists()) if most == 1 else run.count()
             if self.counts.all and rows > most:
                 return KeepSparkScan("the index only counts its rows, and they are many")
-            return self._table([pa.array(range(min(rows, most)), pa.int64())])
+            return self._table([integers_array(range(min(rows, most)), pa.int64())])
         if group is None:
             totals = {where: run.count() for where, run in runs.items()}
-            return self._table([pa.array([totals[each]], pa.int64()) for each in self.wheres])
+            return self._table([integers_array([totals[each]], pa.int64()) for each in self.wheres])
         by_value = {where: run.value_counts(group) for where, run in runs.items()}
         values = list(by_value[self.where])
         numbers = [[by_value[where][each] for each in values] for where in self.wheres]
         return self._table(
-            [pa.array(values, pa.string()), *(pa.array(each, pa.int64()) for each in numbers)]
+            [utf8_array(values), *(integers_array(each, pa.int64()) for each in numbers)]
         )
 
     def _table(self, columns: list[pa.Array]) -> pa.Table:

@@ -25,7 +25,8 @@ def term_counts(
         reader: Lucene's IndexReader.
         rows_of: A function that finds the rows of a term.
         among: The rows to count; None for all.
-        most: The maximum number of values; None is returned if there are more.
+        most: The maximum number of values; None is returned if there are more, or if a value is
+            not UTF-8.
     """
     from org.apache.lucene.index import MultiTerms
     from org.apache.lucene.util import BytesRefIterator
@@ -42,9 +43,14 @@ def term_counts(
         values_read += 1
         if values_read > most:
             return None
-        value = str(term.utf8ToString())
+        # Java would make other characters of bytes that are not UTF-8.
+        text = bytes.fromhex(str(term.toString())[1:-1])
+        try:
+            value = text.decode()
+        except UnicodeDecodeError:
+            return None
         if among is None:
             counts[value] = int(terms_enum.docFreq())
-        elif count := rows_of(Terms(field, (value.encode(),))).intersection_cardinality(among):
+        elif count := rows_of(Terms(field, (text,))).intersection_cardinality(among):
             counts[value] = count
     return counts
