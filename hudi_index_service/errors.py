@@ -396,7 +396,8 @@ class EntryInvalid(IndexServiceError):
 
 
 class NativeModuleMissing(IndexServiceError):
-    """A dependency of an index type, such as PyLucene, cannot be loaded or used."""
+    """A dependency of an index type, such as PyLucene, cannot be loaded or used; or this process
+    was forked from one that uses it, or hudi-rs."""
 
     code = "NATIVE_MODULE_MISSING"
     default_remedy = Remedy("Install the dependency named, wherever indexes are built or read.")

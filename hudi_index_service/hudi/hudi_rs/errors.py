@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from textwrap import shorten
 
 from hudi_index_service.errors import IndexServiceError, NeedsSpark, StorageFailed
+from hudi_index_service.hudi.hudi_rs.forked import require_own_runtime
 from hudi_index_service.wording import first_line
 
 _UNSUPPORTED = (
@@ -27,8 +28,10 @@ def hudi_rs_errors_named(what: str) -> Iterator[None]:
 
     hudi-rs raises one Python type for everything and does not export it, so only the text
     distinguishes an unsupported table from a failing store. A panic of its Rust code arrives as a
-    BaseException, whose type cannot be imported either; the read is then left to Spark.
+    BaseException, whose type cannot be imported either; the read is then left to Spark. Raises
+    NativeModuleMissing in a forked process that cannot use hudi-rs.
     """
+    require_own_runtime()
     try:
         yield
     except IndexServiceError:

@@ -8,9 +8,8 @@ cannot open is read by such a copy alone: a slice's files are put there while th
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock, get_ident
 from typing import Any
 
@@ -18,6 +17,7 @@ import hudi
 
 from hudi_index_service.hudi.completeness import Listing
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
+from hudi_index_service.hudi.hudi_rs.forked import OwnedFolder
 from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
@@ -36,7 +36,7 @@ class TimelineCopy:
         table: hudi-rs' table on it.
     """
 
-    def __init__(self, storage: Storage, folder: "TemporaryDirectory[str]", table: Any) -> None:
+    def __init__(self, storage: Storage, folder: OwnedFolder, table: Any) -> None:
         self._storage = storage
         self._folder = folder
         self.folder = Path(folder.name)
@@ -74,7 +74,7 @@ class TimelineCopy:
         Raises:
             FileNotFoundError: an instant was archived meanwhile.
         """
-        folder = TemporaryDirectory(prefix=_PREFIX)
+        folder = OwnedFolder(_PREFIX)
         instants = timeline_folder(table_version)
         names = storage.names_in(instants)
         if parse_timeline(names).version != timeline:
@@ -120,8 +120,8 @@ class TimelineCopy:
     def slices(self, listing: Listing, options: "hudi.HudiReadOptions") -> list[Any]:
         """hudi-rs' slices of listed files, which it takes for files of the local disk: without
         Hudi's metadata table it needs no more than their names."""
-        with TemporaryDirectory(prefix=_PREFIX) as name:
-            folder = Path(name)
+        with closing(OwnedFolder(_PREFIX)) as owned:
+            folder = Path(owned.name)
             Path(folder, HOODIE_FOLDER).symlink_to(self.folder / HOODIE_FOLDER)
             for partition in listing.partitions:
                 Path(folder, partition).mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ class TimelineCopy:
                 Path(folder, file.partition).mkdir(parents=True, exist_ok=True)
                 with Path(folder, file.path).open("wb") as sparse:
                     sparse.truncate(file.size)
-            return list(hudi.HudiTableBuilder(name).build().get_file_slices(options))
+            return list(hudi.HudiTableBuilder(owned.name).build().get_file_slices(options))
 
 
 def _place(storage: Storage, path: str, target: Path, content: bytes | None = None) -> None:

@@ -1,0 +1,65 @@
+"""A process that was forked after a Hudi table was opened uses neither hudi-rs nor its parent's
+folders."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import NativeModuleMissing
+from hudi_index_service.hudi.hudi_rs.forked import OwnedFolder
+from tests.golden.table import Golden
+
+pytestmark = pytest.mark.fast
+
+
+def status_of_child(work: Callable[[], object]) -> int:
+    """The status of a forked child: 0 if the work returns, 2 if it is refused with the remedy."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except NativeModuleMissing as error:
+            status = 2 if "spawn" in error.remedy else 1
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_child_forked_after_first_use_is_refused_at_once(golden: Golden, tmp_path: Path) -> None:
+    path = golden("colours_in_two_partitions").put(tmp_path)
+    with open_table(path) as table:
+        count = table.scan("size >= 500").count()
+        assert status_of_child(lambda: open_table(path).scan("size >= 500").count()) == 2
+        assert status_of_child(lambda: open_table(path).status()) == 2
+        assert table.scan("size >= 500").count() == count, "the parent goes on"
+
+
+def test_a_child_does_not_remove_its_parents_folder(tmp_path: Path) -> None:
+    folder = OwnedFolder("hudi-index-merge-")
+    assert status_of_child(folder.close) == 0
+    assert Path(folder.name).is_dir()
+    folder.close()
+    assert not Path(folder.name).exists()
+
+
+def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from hudi_index_service.hudi.hudi_rs.forked import OwnedFolder\n"
+        "folder = OwnedFolder('hudi-index-merge-')\n"
+        "child = os.fork()\n"
+        "if child == 0: sys.exit(0)\n"
+        "os.waitpid(child, 0)\n"
+        "sys.exit(0 if Path(folder.name).is_dir() else 3)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    status = os.spawnve(os.P_WAIT, sys.executable, [sys.executable, "-c", program], environment)
+    assert status == 0
+    assert list(tmp_path.iterdir()) == [], "the parent removes it"
