@@ -24,7 +24,12 @@ from hudi_index_service.index.entries.requirements import Requirement, requireme
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
 from hudi_index_service.maintain.overwritten import OverwriteWatch
-from hudi_index_service.metadata.definitions import Column, DefinitionStore, IndexDefinition
+from hudi_index_service.metadata.definitions import (
+    Column,
+    Definitions,
+    DefinitionStore,
+    IndexDefinition,
+)
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.queries import TableQueries
@@ -99,7 +104,7 @@ class IndexedTable:
         self._settings = self._given_settings
         self._definitions = DefinitionStore(table.storage, partial(latest_instant, table))
         self._overwrites = OverwriteWatch(table)
-        self._queries = TableQueries(table, self.indexes, self._settings, spark)
+        self._queries = TableQueries(table, self._read_definitions, self._settings, spark)
 
     def __repr__(self) -> str:
         return f"IndexedTable({self.uri!r})"
@@ -244,9 +249,26 @@ class IndexedTable:
 
     def indexes(self) -> tuple[IndexDefinition, ...]:
         """The live index definitions, by name."""
-        live = self._definitions.live()
-        self._overwrites.see(live)
-        return live
+        return self._read_definitions().live
+
+    def _read_definitions(self) -> Definitions:
+        definitions = self._definitions.read()
+        self._overwrites.see(definitions.live)
+        return definitions
+
+    def disable(self) -> None:
+        """Keeps every reader from the table's indexes until `enable`: their queries scan, from the
+        next one on. Entries are still built and cleaned. Raises PermissionDenied."""
+        self._definitions.disable(disabled=True)
+
+    def enable(self) -> None:
+        """Lets readers use the table's indexes again, after `disable`. Raises PermissionDenied."""
+        self._definitions.disable(disabled=False)
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether `disable` keeps readers from the table's indexes."""
+        return self._definitions.read().disabled
 
     def partitions(self, where: str | None = None) -> tuple[str, ...]:
         """The partitions with base files, sorted; with `where`, a predicate over the partition

@@ -16,7 +16,7 @@ from hudi_index_service import __version__, config
 from hudi_index_service.cli.begin import doctor, init
 from hudi_index_service.cli.build import build, cancel, refresh, status
 from hudi_index_service.cli.console import complain, error_line, usage_error
-from hudi_index_service.cli.define import alter, create, drop, show
+from hudi_index_service.cli.define import alter, create, disable, drop, enable, show
 from hudi_index_service.cli.interrupt import INTERRUPTED, TERMINATED
 from hudi_index_service.cli.keep import clean, verify
 from hudi_index_service.cli.logs import configure_logging
@@ -36,6 +36,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *(create, alter, refresh, drop, show, status, build, cancel),
     *(query, search, locate, explain, sql),
     *(history, forget, advise),
+    *(disable, enable),
     *(clean, verify, serve, answer, watch, pack, prepare, demo),
 )
 for _command in _COMMANDS:

@@ -1,5 +1,6 @@
 """Index definitions: create, alter, drop, show."""
 
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -118,8 +119,21 @@ def drop(
 
 def show(table: TableArgument, output: OutputOption = None) -> None:
     """List the indexes of a table."""
-    rows = [_fields(each) for each in open_table(table).indexes()]
+    opened = open_table(table)
+    rows = [_fields(each) for each in opened.indexes()]
     output_of_rows(output).rows(_FIELDS, [[row[name] for name in _FIELDS] for row in rows])
+    if opened.is_disabled:
+        complain(f"No query uses them: `hudi-index enable {quote(table)}` ends that.")
+
+
+def disable(table: TableArgument) -> None:
+    """Keep all readers from the indexes of a table; entries are still built."""
+    open_table(table).disable()
+
+
+def enable(table: TableArgument) -> None:
+    """Let readers use the indexes of a table again."""
+    open_table(table).enable()
 
 
 def _print_definition(definition: IndexDefinition, output: Format | None, *notes: str) -> None:

@@ -82,7 +82,7 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.
     """
-    live, complete = DefinitionStore(table.storage).read()
+    live, complete, _ = DefinitionStore(table.storage).read()
     live_requirements = requirements(live, table.schema())
     build, reason = _rebuild_shared_entries(table, live_requirements, executor, settings)
     failures = {each.path: each.error or "" for each in build.failed} if build is not None else {}

@@ -33,6 +33,7 @@ from hudi_index_service.metadata.documents import (
     document_name,
     numbers_of,
 )
+from hudi_index_service.metadata.reading_switch import is_disabled, next_state
 from hudi_index_service.storage.store import Storage, StoredFile
 from hudi_index_service.wording import did_you_mean
 
@@ -180,10 +181,12 @@ class Definitions(NamedTuple):
         live: The current ones, without the dropped ones, sorted by name.
         complete: Whether these are all: False if the highest version of one is damaged or of a
             newer format, so that its columns are unknown here.
+        disabled: Whether no query may use the table's indexes; see `DefinitionStore.disable`.
     """
 
     live: tuple[IndexDefinition, ...]
     complete: bool
+    disabled: bool = False
 
 
 _definitions = DocumentCache(IndexDefinition, capacity=1024)
@@ -210,7 +213,7 @@ class DefinitionStore:
         return self.read().live
 
     def read(self) -> Definitions:
-        """Reads the live definitions, and whether some cannot be read."""
+        """Reads the live definitions, whether some cannot be read, and the reading switch."""
         files, last = self._files(), self._last
         if last is not None and last[0] == files:
             return last[1]
@@ -218,10 +221,23 @@ class DefinitionStore:
         definitions = Definitions(
             tuple(each for each in current if each is not None and not each.dropped),
             complete=None not in current,
+            disabled=is_disabled(self._storage, files),
         )
         if definitions.complete:  # else it is logged each time
             self._last = (files, definitions)
         return definitions
+
+    def disable(self, *, disabled: bool) -> None:
+        """Forbids every query to use the table's indexes, or permits it again. Builds and cleans
+        go on. Calling it again changes nothing.
+
+        Raises:
+            PermissionDenied: no write access below ``.hoodie/.index``.
+        """
+        while is_disabled(self._storage, files := self._files()) != disabled:
+            name, content = next_state(files, disabled=disabled)
+            with suppress(FileExistsError):  # another user was first; the next pass sees it
+                self._storage.create(f"{DEFINITIONS_FOLDER}/{name}", content)
 
     def versions(self) -> list[StoredVersions]:
         """All stored definitions by name, including dropped ones."""

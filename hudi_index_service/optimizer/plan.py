@@ -152,7 +152,7 @@ class QueryPlan:
     Attributes:
         predicate: In negation normal form; None for a query without where.
         use_index: The caller's choice: ``auto``, ``never`` or ``require``.
-        switched_off: Whether the table's own kill switch forbids any index.
+        switched_off: Whether a kill switch of the table forbids any index.
         partitions: Values from the paths of partitions; None if not known.
         needed: The columns that are read; None if not known.
         surroundings: The context that costs depend on.

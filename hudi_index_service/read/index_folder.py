@@ -28,7 +28,7 @@ from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.metadata.definitions import Definitions, IndexDefinition
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
@@ -52,13 +52,14 @@ class IndexFolder:
     """The index folder at one moment.
 
     Attributes:
-        definitions: The live definitions.
+        definitions: The live definitions; none if the table's indexes are disabled.
         segments: Index type → the segments of its entries.
         listed: Index type → all its entries, as far as they were listed already.
         list_entries: Lists the entries of an index type: all, or those in some folders. The third
             argument states generations; see `EntryListing`.
         is_at_hand: Whether the manifest of a stated generation, in an entry's folder, needs no
             request to a remote store.
+        disabled: Whether the table's indexes are disabled; see `DefinitionStore.disable`.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
@@ -70,6 +71,7 @@ class IndexFolder:
     is_at_hand: Callable[[str, StatedGeneration], bool] = field(
         default=lambda folder, stated: False, repr=False
     )
+    disabled: bool = False
 
     @property
     def index_types(self) -> list[str]:
@@ -113,12 +115,10 @@ class IndexFolderReader:
     get correct answers, by a scan.
 
     Args:
-        definitions: Lists the live definitions.
+        definitions: Reads the definitions.
     """
 
-    def __init__(
-        self, storage: Storage, definitions: Callable[[], Sequence[IndexDefinition]]
-    ) -> None:
+    def __init__(self, storage: Storage, definitions: Callable[[], Definitions]) -> None:
         self._storage = storage
         self._definitions = definitions
         self._last_index_types: frozenset[str] = frozenset()
@@ -129,7 +129,9 @@ class IndexFolderReader:
         and the segments of the last known index types, are listed in parallel; entries too, if no
         segment states their generations."""
         if self._storage.is_local:
-            definitions = self._live()
+            definitions, _, disabled = self._read()
+            if disabled:
+                return IndexFolder(disabled=True)
             segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
             for name, each in segments.items():
                 hold_manifests(self._storage, name, sum(some.document.files for some in each))
@@ -137,11 +139,13 @@ class IndexFolderReader:
         last_types = sorted(self._last_index_types)
         at_once = [name for name in last_types if not self._segments[name].last]
         with ThreadPoolExecutor(1 + len(last_types) + len(at_once), "index-list") as threads:
-            live = threads.submit(self._live)
+            read = threads.submit(self._read)
             entries = {name: threads.submit(self._listing, name) for name in at_once}
             segments = dict(zip(last_types, threads.map(self._opened, last_types), strict=True))
-            definitions = live.result()
+            definitions, _, disabled = read.result()
             listed = {name: future.result() for name, future in entries.items()}
+        if disabled:
+            return IndexFolder(disabled=True)
         index_types = frozenset(_index_types(definitions))
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
@@ -149,12 +153,12 @@ class IndexFolderReader:
         is_at_hand = partial(is_manifest_cached, self._storage)
         return IndexFolder(definitions, segments, listed, self._listing, is_at_hand)
 
-    def _live(self) -> tuple[IndexDefinition, ...]:
+    def _read(self) -> Definitions:
         try:
-            return tuple(self._definitions())
+            return self._definitions()
         except (PermissionDenied, SnapshotChanged, StorageFailed) as error:
             log.warning("%s is read without index: %s", self._storage.uri, error)
-            return ()
+            return Definitions((), complete=False)
 
     def _listing(
         self,

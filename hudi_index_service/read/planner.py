@@ -175,7 +175,10 @@ class QueryPlanner:
             return self._without_excluded(plan, seen) if (seen := looked()) else plan
 
         def covered(plan: QueryPlan) -> QueryPlan:
-            return self._covered(plan, seen) if (seen := looked()) else plan
+            seen = looked()
+            if seen is not None and seen.disabled:
+                return replace(plan, switched_off=True)
+            return self._covered(plan, seen) if seen else plan
 
         start = self._start_of(snapshot)
         for name in query.needed_roots if start.unreadable else ():

@@ -22,7 +22,7 @@ from hudi_index_service.index.entries.requirements import (
     requirements,
     text_rankers,
 )
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.metadata.definitions import Definitions
 from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText
@@ -52,25 +52,25 @@ class TableQueries:
     """The queries of one table, which share the readers of entries.
 
     Args:
-        indexes: Lists the live definitions.
+        definitions: Reads the table's definitions.
         spark: The session that the table was opened with; None without one.
     """
 
     def __init__(
         self,
         table: HudiTable,
-        indexes: Callable[[], Sequence[IndexDefinition]],
+        definitions: Callable[[], Definitions],
         settings: Settings,
         spark: "SparkSession | None",
     ) -> None:
         self._table = table
-        self._indexes = indexes
+        self._definitions = definitions
         self._settings = settings
         self._spark = spark
         self._history = history_of(settings)
         self.pool = ReaderPool(table.storage, settings)
         self._log_rows = LogRowsCache(settings.read.log_rows_mb * 2**20)
-        folder = IndexFolderReader(table.storage, indexes)
+        folder = IndexFolderReader(table.storage, definitions)
         self.planner = QueryPlanner(table, folder, self.pool, settings)
 
     def close(self) -> None:
@@ -244,7 +244,7 @@ class TableQueries:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
     def _requirements(self, schema: pa.Schema) -> list[Requirement]:
-        return requirements(self._indexes(), schema)
+        return requirements(self._definitions().live, schema)
 
     def _binding(self, where: str | None, columns: Sequence[str] | None) -> Binding:
         return Binding(where, columns, self.time_zone, self.texts, self._settings.read)

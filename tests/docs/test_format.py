@@ -33,6 +33,7 @@ from hudi_index_service.index.files.packed_file import BLOCK_SIZE
 from hudi_index_service.index.segments.segment import Segment
 from hudi_index_service.metadata.definitions import IndexDefinition, SeenTimeline
 from hudi_index_service.metadata.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
+from hudi_index_service.metadata.reading_switch import ReadingSwitch
 from tests.docs.markdown import ROOT, code_blocks, field_tables
 
 pytestmark = pytest.mark.fast
@@ -45,6 +46,7 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
     ("Definition", ""): IndexDefinition,
     ("Definition", "columns[]"): Column,
     ("Definition", "seen"): SeenTimeline,
+    ("Reading switch", ""): ReadingSwitch,
     ("Manifest", ""): Manifest,
     ("Manifest", "base_file"): IndexedBaseFile,
     ("Manifest", "data"): DataFile,

@@ -137,6 +137,11 @@ def _alter_and_refresh(table: IndexedTable) -> None:
     table.refresh("early").raise_for_failures()
 
 
+def _disable_and_enable(table: IndexedTable) -> None:
+    table.disable()
+    table.enable()
+
+
 def _rename(table: IndexedTable) -> None:
     if "early" in {each.name for each in table.indexes()}:
         table.alter_index("early", rename_to="late")
@@ -187,6 +192,7 @@ OPERATIONS = (
     Operation("remote build in parts", "defined", build_in_parts, build_in_parts, remote=True),
     Operation("build of all", CLEANED, _ALL, _ALL),
     Operation("create", "defined", _create, _create),
+    Operation("disable and enable", "indexed", _disable_and_enable, _disable_and_enable),
     Operation(
         "alter and refresh",
         "indexed",

@@ -240,6 +240,46 @@ def test_a_table_property_switches_the_index_off(copy: Path, expected: list[str]
     assert keys(table) == expected
 
 
+def test_a_disabled_index_serves_no_reader_until_it_is_enabled(
+    copy: Path, expected: list[str]
+) -> None:
+    reader, owner = open_table(copy), open_table(copy)
+    used = reader.scan(WHERE).explain().plan
+    assert used is not None
+    assert used.uses_index
+
+    owner.disable()
+    owner.disable()  # changes nothing
+
+    assert reader.is_disabled
+    plan = reader.scan(WHERE).explain().plan
+    assert plan is not None
+    assert {(each.access, each.rule) for each in plan.slices} == {
+        (Access.SCAN, "index_switched_off")
+    }
+    assert "hudi-index disable" in plan.slices[0].reason
+    assert keys(reader) == expected
+    with pytest.raises(IndexRequired):
+        reader.scan(WHERE, use_index="require").count()
+
+    owner.enable()
+    assert reader.scan(WHERE, use_index="require").explain().plan is not None
+    assert keys(reader) == expected
+    names = sorted(each.name for each in copy.rglob("reading-switch-*"))
+    assert names == ["reading-switch-0001.json", "reading-switch-0002.json"]
+
+
+def test_a_damaged_switch_disables(copy: Path, expected: list[str]) -> None:
+    table = open_table(copy)
+    table.disable()
+    (switch,) = copy.rglob("reading-switch-0001.json")
+    switch.write_bytes(b"{")
+    assert table.is_disabled
+    assert keys(table) == expected
+    table.enable()
+    assert not table.is_disabled
+
+
 def test_literals_stay_out_of_the_log(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     where = "name = 'plain' AND amount < 98765432"

@@ -13,7 +13,12 @@ from hudi_index_service import open_table
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.entry import Entry, EntryListing
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
+from hudi_index_service.metadata.definitions import (
+    Column,
+    Definitions,
+    DefinitionStore,
+    SeenTimeline,
+)
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read import index_folder
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
@@ -39,7 +44,7 @@ def test_a_look_is_unaffected_by_a_later_one_in_between(tmp_path: Path) -> None:
     definition = store.create("i", ("lucene",), [Column(name="msg")], seen)
     definitions = [definition]
     storage = Interrupted(tmp_path)
-    folder = IndexFolderReader(storage, lambda: definitions)
+    folder = IndexFolderReader(storage, lambda: Definitions(tuple(definitions), complete=True))
 
     def drop_and_look() -> None:
         definitions.clear()

@@ -47,7 +47,7 @@ class DesiredEntry:
         Args:
             schema: The table's schema.
         """
-        live, complete = DefinitionStore(storage).read()
+        live, complete, _ = DefinitionStore(storage).read()
         matching = (each for each in requirements(live, schema) if each.index_type == index_type)
         return cls(index_type, tuple(matching), complete)
 

@@ -9,7 +9,10 @@ def index_switched_off(plan: QueryPlan, settings: Settings) -> QueryPlan:
     if plan.use_index == "never":
         return plan.decline_index('the query says use_index="never"', "index_switched_off")
     if plan.switched_off:
-        reason = "the table switches its indexes off (hoodie.index.read.enabled=false)"
+        reason = (
+            "the table switches its indexes off (hudi-index disable, "
+            "or hoodie.index.read.enabled=false)"
+        )
         return plan.decline_index(reason, "index_switched_off")
     if not settings.read.enabled:
         reason = "the settings switch indexes off (read.enabled=false)"
