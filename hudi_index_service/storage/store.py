@@ -5,6 +5,7 @@ One behavior for local folders (`storage.disk`), HDFS (`storage.hdfs`), object s
 remedy, counters, and a limit on the request rate.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -59,20 +60,28 @@ def normalize_uri(uri: str | Path) -> str:
     """The one spelling of a location: an absolute local path without scheme, or ``scheme://…``.
 
     ``file:/x``, ``file:///x`` and relative local paths become ``/…``; ``s3a://`` and ``s3n://``
-    become ``s3://``; trailing slashes are removed. As with Hadoop's ``Path``, which Hudi and Spark
-    use for tables, nothing is decoded: ``file:/a%20b`` is the folder ``a%20b``. ``hdfs:///x`` and
-    ``hdfs:/x`` are in the name service that Hadoop's configuration names as ``fs.defaultFS``.
+    become ``s3://``. ``.``, ``..``, doubled and trailing slashes are resolved: of a local path by
+    the operating system, with its links and ``~``; of a remote one as by Hadoop's ``Path``, which
+    Hudi and Spark use for tables. As there, nothing is decoded: ``file:/a%20b`` is the folder
+    ``a%20b``. ``hdfs:///x`` and ``hdfs:/x`` are in the name service that Hadoop's configuration
+    names as ``fs.defaultFS``.
 
     Raises:
-        StorageUnsupported: an unsupported scheme, such as ``oss://``.
+        StorageUnsupported: an unsupported scheme, such as ``oss://``; a ``..`` above the root of a
+            store; a NUL character.
     """
     text = str(uri)
+    if "\0" in text:
+        raise StorageUnsupported(f"{text!r} is not a path: it contains a NUL character.")
     scheme = urlsplit(text).scheme if ":" in text.split("/", 1)[0] else ""
     if scheme in ("", "file"):
         path = text[len("file:") :] if scheme else text
         if scheme == "file" and path.startswith("//"):
             path = "/" + path.lstrip("/")
-        return str(Path(path).absolute())
+        # Unlike Path.expanduser, this leaves ~x as it is if there is no user x.
+        at_home = path if scheme else os.path.expanduser(path)  # noqa: PTH111
+        resolved = os.path.realpath(at_home)
+        return "/" + resolved.lstrip("/")  # POSIX lets // at the start be something else
     if scheme == "memory":
         return text.rstrip("/")
     if scheme == "hdfs":
@@ -82,16 +91,30 @@ def normalize_uri(uri: str | Path) -> str:
     rest = text.split("://", 1)[1] if "://" in text else ""
     if not rest.strip("/"):
         raise StorageUnsupported(f"{text}: the location names no bucket or container.")
-    return f"{_REMOTE_SCHEMES[scheme]}://{rest.rstrip('/')}"
+    bucket, _, folder = rest.partition("/")
+    return "/".join([f"{_REMOTE_SCHEMES[scheme]}://{bucket}", *_folders(text, folder)])
 
 
 def _normal_hdfs(text: str) -> str:
     rest = text.removeprefix("hdfs:")
     service, _, folder = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
-    folders = [each for each in folder.split("/") if each]
+    folders = _folders(text, folder)
     if not folders:
         raise StorageUnsupported(f"{text}: the location names no folder.")
     return "/".join([f"{_HDFS}{service}", *folders])
+
+
+def _folders(text: str, path: str) -> list[str]:
+    """The folders on the path of a remote location `text`, as Hadoop's ``Path`` resolves it."""
+    folders: list[str] = []
+    for each in path.split("/"):
+        if each == ".." and not folders:
+            raise StorageUnsupported(f"{text}: .. leads above the root of the store.")
+        if each == "..":
+            folders.pop()
+        elif each not in ("", "."):
+            folders.append(each)
+    return folders
 
 
 class Storage:

@@ -212,6 +212,9 @@ def test_roots_are_taken_literally(tmp_path: Path, name: str) -> None:
         ("hdfs:///data/t", "hdfs:///data/t"),
         ("hdfs:/data/t", "hdfs:///data/t"),
         ("memory://x/", "memory://x"),
+        ("//data/./x/../t", "/data/t"),
+        ("s3://bucket//a/./x/..//t//", "s3://bucket/a/t"),
+        ("hdfs://nn:8020/a/../data/./t", "hdfs://nn:8020/data/t"),
     ],
 )
 def test_locations_have_one_normal_spelling(uri: str | Path, normal: str) -> None:
@@ -228,8 +231,29 @@ def test_relative_paths_start_at_the_working_directory(
     assert normalize_uri("a/b:c") == str(tmp_path / "a" / "b:c")
 
 
+def test_a_link_and_the_home_folder_name_the_folder_behind_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "link").symlink_to("t")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert normalize_uri(tmp_path / "link") == str(tmp_path / "t")
+    assert normalize_uri("~/link/") == str(tmp_path / "t")
+    assert Storage(tmp_path / "link").uri == Storage(f"file:{tmp_path}/t/../link").uri
+
+
 @pytest.mark.parametrize(
-    "uri", ["hdfs://nn:8020/", "hdfs:/", "http://x/t", "oss://b/t", "s3://", "s3:///"]
+    "uri",
+    [
+        "hdfs://nn:8020/",
+        "hdfs:/",
+        "http://x/t",
+        "oss://b/t",
+        "s3://",
+        "s3:///",
+        "s3://b/../c",
+        "a\0b",
+    ],
 )
 def test_unsupported_locations_are_refused(uri: str) -> None:
     with pytest.raises(StorageUnsupported, match="STORAGE_UNSUPPORTED"):
