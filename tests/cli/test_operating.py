@@ -95,6 +95,25 @@ def test_a_build_can_be_limited_to_partitions(table: str, run: Run) -> None:
     assert "'2026-01-01', '2026-01-02'" in printed
 
 
+def test_a_table_is_disabled_and_enabled(table: str, run: Run) -> None:
+    run("build", table, "--strategy", "all")
+    explain = ("explain", table, "amount = 3")
+    assert "switches its indexes off" not in run(*explain)
+
+    run("disable", table)
+
+    assert "the table switches its indexes off (hudi-index disable" in run(*explain)
+    assert f"No query uses them: `hudi-index enable {table}` ends that." in run("show", table)
+    with open_table(table) as opened:
+        planner = opened._queries.planner
+        entries = planner.base_file_entries(planner.base_files())  # as tag_location does
+        assert not any(each.entries for each in entries.slices)
+
+    run("enable", table)
+    assert "switches its indexes off" not in run(*explain)
+    assert "No query uses them" not in run("show", table)
+
+
 def test_status_alerts_set_the_exit_status(table: str, run: Run) -> None:
     run("build", table, "--strategy", "all", "--max-files", "1")
     report = json.loads(run("status", table, "-o", "json"))
