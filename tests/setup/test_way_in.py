@@ -102,6 +102,7 @@ def test_wheels_suffice_for_the_first_ten_minutes(newcomer: Newcomer, tmp_path: 
     assert "'msg': 'Buying a new car'" in told
     assert "its base file is gone" in told
     assert "All answers equal plain Spark's." in told
+    assert "hudi-index init <table>" in told
     table = str(tables / "messages")
     assert list(Path(table, ".hoodie", ".index", "lucene").rglob("manifest-*.json"))
 
