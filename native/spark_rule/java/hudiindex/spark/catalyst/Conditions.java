@@ -92,11 +92,11 @@ final class Conditions {
         .reduce(And::new);
   }
 
-  /** Those of the conjuncts that are known. */
+  /** Those of the conjuncts that are known, or conditions that they imply. */
   ArrayNode known(List<Expression> conjuncts) {
     ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
-      ObjectNode condition = each.deterministic() ? written(each) : unknown();
+      ObjectNode condition = each.deterministic() ? written(Implied.by(each)) : unknown();
       if (isKnown(condition)) {
         result.add(condition);
       }
