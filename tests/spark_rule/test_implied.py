@@ -5,9 +5,11 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
+from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.spark_rule.conftest import by_index
 
@@ -171,3 +173,46 @@ def test_counts_are_of_just_the_rows(agreed):
         for condition in ("YEAR(at) = 2024", "(a, b) IN ((1L, 7), (2L, 8))", "coalesce(a, 4) = 4")
     )
     assert by_index(agreed(" UNION ALL ".join(counts))) == [True] * 3
+
+
+@pytest.mark.parametrize(
+    "handed_on",
+    [
+        lambda few: few.mapInPandas(lambda parts: parts, few.schema),
+        lambda few: few.mapInArrow(lambda parts: parts, few.schema),
+        lambda few: few.groupBy("b").applyInPandas(lambda group: group, few.schema),
+        lambda few: few.observe(Observation("seen"), F.count(F.lit(1)).alias("n")),
+    ],
+    ids=["mapInPandas", "mapInArrow", "applyInPandas", "observe"],
+)
+def test_rows_are_handed_on(agreed, handed_on):
+    def query(session):
+        return handed_on(session.table("edges").where("a = 1").select("id", "b"))
+
+    assert by_index(agreed(query)) == [True]
+
+
+def test_rows_are_handed_to_a_program(agreed):
+    query = "SELECT TRANSFORM (id) USING 'cat' AS k FROM edges WHERE a = 1"
+    assert by_index(agreed(query)) == [True]
+
+
+def test_rows_are_made_json(spark, enabled):
+    def texts(session):
+        return sorted(session.table("edges").where("a = 1").select("id", "b").toJSON().collect())
+
+    assert texts(enabled) == texts(spark) == ['{"id":"a","b":7}', '{"id":"b","b":8}']
+    assert by_index(last_queries(enabled)[-1]) == [True]
+
+
+def test_metrics_are_those_of_all_rows(spark, enabled):
+    """Neither a condition above an observed table nor a join of it takes rows from the metrics."""
+
+    def seen(session):
+        observation = Observation("seen")
+        all_rows = session.table("edges").observe(observation, F.count(F.lit(1)).alias("n"))
+        keys = session.table("edges").where("a = 1").select("id")
+        all_rows.join(keys, "id").where("b = 7").collect()
+        return observation.get
+
+    assert seen(enabled) == seen(spark) == {"n": 211}

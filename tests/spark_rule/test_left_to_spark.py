@@ -15,10 +15,6 @@ from tests.spark_rule.conftest import by_index, rows, rows_of
     ("query", "reason"),
     [
         (
-            "SELECT TRANSFORM (id) USING 'cat' AS k FROM rule_cow WHERE id = '3'",
-            "ScriptTransformation stands above it in the plan",
-        ),
-        (
             "SELECT input_file_name() FROM rule_cow WHERE id = '3'",
             "the query asks for the names of files",
         ),
