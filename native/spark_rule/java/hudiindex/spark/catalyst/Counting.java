@@ -156,10 +156,11 @@ final class Counting {
   /** The numbers by the index; empty if it does not have them. */
   private Optional<LogicalPlan> indexed(HudiScan scan, Counts counts, LogicalPlan own)
       throws InterruptedException {
-    if (exact(scan, scan.conjuncts()).isEmpty() || IndexRule.needsSpark(scan).isPresent()) {
+    Optional<ArrayNode> where = exact(scan, scan.conjuncts());
+    if (where.isEmpty() || IndexRule.needsSpark(scan).isPresent()) {
       return Optional.empty();
     }
-    Request request = scan.request().counting(counts);
+    Request request = scan.request(where.get()).counting(counts);
     Decision decision = decisions.of(request, settings.decideMillis());
     if (!decision.isByIndex()) {
       return Optional.empty();
