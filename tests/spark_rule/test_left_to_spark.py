@@ -95,6 +95,28 @@ def test_tables_without_an_index(spark, agreed, tmp_path):
     assert (use.by_index, use.reason) == (False, "the table has no index")
 
 
+def test_a_disabled_table_is_left_to_spark_from_the_next_decision_on(
+    spark, agreed, costs, tmp_path
+):
+    path = tmp_path / "disabled"
+    write(rows(spark, 0, 9), path, hudi_options("disabled", **NO_METADATA_TABLE), "insert")
+
+    def where(condition):
+        return agreed(lambda session: session.read.format("hudi").load(str(path)).where(condition))
+
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        table.build(strategy="all").raise_for_failures()
+        costs(spark_scan_ms=1e12)
+        assert by_index(where("id = '2'")) == [True]
+        table.disable()
+        [use] = where("id = '3'")
+        assert not use.by_index
+        assert "switches its indexes off" in use.reason
+        table.enable()
+        assert by_index(where("id = '4'")) == [True]
+
+
 def test_stream_with_a_static_side(spark, enabled, tables, tmp_path):
     source = tmp_path / "keys"
     enabled.range(3, 6).selectExpr("cast(id AS string) AS id").write.parquet(str(source))
