@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _QUOTED = str.maketrans(
     {"\\": r"\\", "'": r"\'", "{": r"\{", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0"}
 )
+_DIGITS = 400  # before the point, or after it: more than any double has
 
 Argument = str | bool | int | float | Decimal
 
@@ -117,7 +118,7 @@ def _literal(key: str, value: Argument) -> str:
             return f"'{value.translate(_QUOTED)}'"
         case int():
             return str(value)
-        case Decimal() | float() if isfinite(value):
+        case Decimal() | float() if isfinite(value) and abs(Decimal(value).adjusted()) <= _DIGITS:
             return format(Decimal(str(value)), "f")
         case _:
             raise StatementInvalid(

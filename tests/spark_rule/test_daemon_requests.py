@@ -13,7 +13,7 @@ from hudi_index_service.hudi.timeline import list_timeline
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
 from hudi_index_service.sql.rule.request import VERSION
 from tests.golden.table import Golden
-from tests.spark_rule.daemons import code, daemon, post
+from tests.spark_rule.daemons import TOKEN, code, daemon, post
 
 
 @pytest.fixture
@@ -103,12 +103,31 @@ def test_another_release_is_named(orders: Path) -> None:
         ("decide?cores=0", "{}"),
         ("decide?cores=many", "{}"),
         ("decide?cores=99999999999", "{}"),
+        ("decide?cores=" + "9" * 4301, "{}"),
         ("drop_everything", "{}"),
     ],
 )
 def test_malformed_requests(orders: Path, question: str, body: str) -> None:
     with daemon(orders) as listener:
         assert code(post(listener.url, question, body)) == (400, "REQUEST_REFUSED")
+
+
+@pytest.mark.parametrize("version", ["9" * 4301, "1x", "-1"])
+def test_no_version_is_an_error_of_the_daemon(orders: Path, version: str) -> None:
+    with daemon(orders) as listener:
+        for token, status in (("", 401), (TOKEN, 400)):
+            answer = post(listener.url, "decide", "{}", token=token, version=version)  # type: ignore[arg-type]
+            assert code(answer) == (status, "REQUEST_REFUSED")
+
+
+@pytest.mark.parametrize("number", ["1e500000000", "1e-500000000", "x", "NaN", "1e39"])
+def test_no_decimal_becomes_a_long_text(orders: Path, number: str) -> None:
+    changed = json.loads(request(orders, 7))
+    changed["where"][0] |= {"type": "decimal(38,0)", "values": [number]}
+    with daemon(orders.parent) as listener:
+        status, answer = post(listener.url, "decide", json.dumps(changed))
+    assert (status, json.loads(answer)["reader"]) == (200, "spark")
+    assert len(answer) < 1000
 
 
 def test_tables_elsewhere_are_not_opened(orders: Path, tmp_path: Path) -> None:

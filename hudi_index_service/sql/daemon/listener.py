@@ -42,6 +42,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 COST = "Hudi-Index-Cost"
 
 _SHUTDOWN_SECONDS = 5.0
+_CORES_DIGITS = 9
 
 
 class SessionListener:
@@ -71,7 +72,7 @@ class SessionListener:
         self._reader = reader
         self._statements = statements
         self._server = SecretServer(
-            [Route("/v{version:int}/{question}", self._answered, methods=["POST"])],
+            [Route("/v{version}/{question}", self._answered, methods=["POST"])],
             HEADER,
             f"Bearer {token}",
             section="answer",
@@ -108,14 +109,15 @@ class SessionListener:
     def _question(self, request: Request) -> Callable[[str], Response]:
         """What answers a request's body. Raises RequestRefused if nothing does."""
         version, question = request.path_params["version"], request.path_params["question"]
-        if version != VERSION:
+        if version != str(VERSION):
             raise RequestRefused(
-                f"The session's jar asks in version {version}, and this daemon answers version "
-                f"{VERSION}.",
+                f"The session's jar asks in version {version[:20]}, and this daemon answers "
+                f"version {VERSION}.",
                 remedy="Install hudi-index-spark and hudi-index-service of one release.",
             )
         cores = request.query_params.get("cores", "1")
-        if not (cores.isascii() and cores.isdigit() and 0 < int(cores[:9]) == int(cores)):
+        is_number = cores.isascii() and cores.isdigit() and len(cores) <= _CORES_DIGITS
+        if not is_number or int(cores) == 0:
             raise RequestRefused("The number of cores is not a positive number.")
         readers = SessionReaders(int(cores), tasks=False)
         answers = Answers(self._reader, readers)

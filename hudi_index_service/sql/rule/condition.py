@@ -6,7 +6,7 @@ For rows, whatever is not translated is left out: Spark's own filter stays above
 
 import base64
 from collections.abc import Callable, Iterable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi_index_service.columns import column_name
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.predicate.comparison import MAX_PRECISION
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
 from hudi_index_service.sql.rule.full_text import can_search, condition_of
 from hudi_index_service.table import IndexedTable
@@ -193,7 +194,7 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
         return "NULL"
     kind = condition["type"]
     if kind.startswith("decimal("):
-        return f"{Decimal(value):f}BD"
+        return _decimal(value)
     arrow = _ARROW_TYPES.get(kind)
     if arrow is None:
         raise _Untranslatable
@@ -205,6 +206,17 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
         case "binary":
             value = base64.b64decode(value)
     return literal_sql(pa.scalar(value, arrow))
+
+
+def _decimal(value: Any) -> str:
+    """A decimal as a literal, which has a digit for each step of its exponent."""
+    try:
+        number = Decimal(value)
+    except InvalidOperation as error:
+        raise _Untranslatable from error
+    if not number.is_finite() or abs(int(number.as_tuple().exponent)) > MAX_PRECISION:
+        raise _Untranslatable  # Spark has no such number
+    return f"{number:f}BD"
 
 
 def _escaped(text: str) -> str:
