@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_index_service import open_table
+from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
@@ -126,14 +126,23 @@ def show(table: TableArgument, output: OutputOption = None) -> None:
         complain(f"No query uses them: `hudi-index enable {quote(table)}` ends that.")
 
 
-def disable(table: TableArgument) -> None:
+def disable(table: TableArgument, output: OutputOption = None) -> None:
     """Keep all readers from the indexes of a table; entries are still built."""
-    open_table(table).disable()
+    opened = open_table(table)
+    opened.disable()
+    _print_switch(opened, "No query uses the table's indexes from now on.", output)
 
 
-def enable(table: TableArgument) -> None:
+def enable(table: TableArgument, output: OutputOption = None) -> None:
     """Let readers use the indexes of a table again."""
-    open_table(table).enable()
+    opened = open_table(table)
+    opened.enable()
+    _print_switch(opened, "Queries use the table's indexes again.", output)
+
+
+def _print_switch(table: IndexedTable, line: str, output: Format | None) -> None:
+    report = {"disabled": table.is_disabled}
+    output_of_report(output).report(report, [line], Items(tuple(report), [report]))
 
 
 def _print_definition(definition: IndexDefinition, output: Format | None, *notes: str) -> None:

@@ -2,7 +2,7 @@
 out."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Self, TypeAlias
 
@@ -34,7 +34,7 @@ class PartitionValues:
 
     by_partition: Mapping[str, Values]
     table: pa.RecordBatch
-    uncertain: Mapping[str, str]
+    uncertain: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, paths: PartitionPaths, snapshot: Snapshot) -> Self:
