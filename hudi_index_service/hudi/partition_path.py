@@ -4,10 +4,10 @@ Spark shows the value that it reads from the path, whatever the files hold. They
 stays in its partition although a later version of it names another, as a global index does with
 ``hoodie.record.index.update.partition.path=false``, the default.
 
-Only key generators that write a column's value unchanged into the path (SIMPLE, COMPLEX) are
-supported. Timestamp and custom ones write another form, and Spark reads the files. NULL and ''
-share a folder, whose value is NULL. A column with a path that is not known to give the same value
-here as in Spark (``HoodieSparkUtils.parsePartitionColumnValues``) is left to Spark.
+It does so whatever key generator the properties name, unless that writes another form of the value
+(timestamp and custom ones, which the gate refuses). NULL and '' share a folder, whose value is
+NULL. A column with a path that is not known to give the same value here as in Spark
+(``HoodieSparkUtils.parsePartitionColumnValues``) is left to Spark.
 """
 
 import re
@@ -25,9 +25,8 @@ _ENCODED = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f]|-0)")
 # Of Java's Double.toString.
 _FLOATING = re.compile(r"-?([0-9]+\.[0-9]+(E-?[0-9]+)?|Infinity)|NaN")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_PLAIN = ("SIMPLE", "COMPLEX")
-_PLAIN_CLASSES = ("SimpleKeyGenerator", "ComplexKeyGenerator")
-_PLAIN_CLASSES_AVRO = ("SimpleAvroKeyGenerator", "ComplexAvroKeyGenerator")
+# They write another form of the value: "TIMESTAMP", "CustomAvroKeyGenerator" and so on.
+_OTHER_FORM = ("TIMESTAMP", "CUSTOM")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class PartitionPaths:
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
         """The format that hoodie.properties defines."""
-        if not _is_plain(properties):
+        if _has_other_form(properties):
             return cls()
         return cls(
             split_columns(properties.get("hoodie.table.partition.fields", "")),
@@ -95,12 +94,11 @@ def _decoded(part: str) -> str:
     return _ENCODED.sub(lambda match: chr(int(match[1], 16)), part)
 
 
-def _is_plain(properties: Mapping[str, str]) -> bool:
+def _has_other_form(properties: Mapping[str, str]) -> bool:
     kind = properties.get("hoodie.table.keygenerator.type")
-    if kind is not None:
-        return kind.removesuffix("_AVRO") in _PLAIN
-    name = properties.get("hoodie.table.keygenerator.class", "").rpartition(".")[2]
-    return name in (*_PLAIN_CLASSES, *_PLAIN_CLASSES_AVRO)
+    if kind is None:
+        kind = properties.get("hoodie.table.keygenerator.class", "").rpartition(".")[2]
+    return kind.upper().startswith(_OTHER_FORM)
 
 
 def _value(text: str, kind: pa.DataType) -> pa.Scalar | None:

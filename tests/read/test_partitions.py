@@ -53,6 +53,20 @@ def test_a_record_kept_in_its_partition_has_the_value_of_the_path(
     assert pruned(table, "dt = '2026-01-02' AND amount = 1") == {"2026-01-01"}
 
 
+@pytest.mark.parametrize("generator", [None, "GLOBAL_DELETE", "AUTO_RECORD", "NON_PARTITION"])
+def test_any_key_generator_that_the_gate_knows_leaves_the_value_of_the_path(
+    generator: str | None, golden: Golden, tmp_path: Path
+) -> None:
+    """Spark 3.5 with Hudi 1.2 gave the same rows with each of them in the properties."""
+    shape = golden("stays_in_its_partition")
+    properties = shape.put(tmp_path) / ".hoodie" / "hoodie.properties"
+    key = "hoodie.table.keygenerator"
+    lines = [each for each in properties.read_text().splitlines() if not each.startswith(key)]
+    named = [] if generator is None else [f"{key}.type={generator}"]
+    properties.write_text("\n".join([*lines, *named, ""]))
+    assert_sparks_answers(open_table(tmp_path), shape, STAYED)
+
+
 def test_hive_style_and_encoded_values_of_several_columns(golden: Golden, tmp_path: Path) -> None:
     shape = golden("three_partition_columns")
     table = open_table(shape.put(tmp_path))
@@ -101,7 +115,7 @@ def test_null_and_an_empty_text_are_null(golden: Golden, tmp_path: Path) -> None
         (HIVE_STYLE, "i=7/s=", {"i": 7}),
         ({"hoodie.table.keygenerator.type": "TIMESTAMP"}, "7/a", {}),
         ({"hoodie.table.keygenerator.type": "CUSTOM"}, "7/a", {}),
-        ({"hoodie.table.keygenerator.type": None}, "7/a", {}),
+        ({"hoodie.table.keygenerator.type": None}, "7/a", {"i": 7, "s": "a"}),
         ({"hoodie.table.keygenerator.type": "SIMPLE_AVRO"}, "7/a", {"i": 7, "s": "a"}),
         (
             {
