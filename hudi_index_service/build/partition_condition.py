@@ -76,7 +76,7 @@ def _refuse_others(where: str, predicate: Predicate, columns: Sequence[str]) -> 
 
 
 def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionPaths) -> bool:
-    """Whether the predicate is TRUE for some value that the columns may have in a partition."""
+    """Whether the predicate is TRUE of the values in a partition's path."""
     values = paths.values(path, schema)
     for name in schema.names:
         if name not in values:
@@ -85,4 +85,4 @@ def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionP
             )
     arrays = [pa.repeat(values[name], 1) for name in schema.names]
     table = pa.table([pa.nulls(1), *arrays], ["", *schema.names])
-    return any(evaluate(predicate, table).to_pylist())
+    return evaluate(predicate, table)[0].as_py() is True

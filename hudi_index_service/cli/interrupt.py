@@ -79,5 +79,8 @@ def _on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None
         yield
     finally:
         for number, handler in before.items():
-            # None is a handler that was not set from Python.
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            if handler is None:  # it was not set from Python, and cannot be put back
+                usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+                signal.signal(number, usual)
+            else:
+                signal.signal(number, handler)

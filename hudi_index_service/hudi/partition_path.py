@@ -52,7 +52,8 @@ class PartitionPaths:
         )
 
     def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
-        """Column → its value in every row of the partition, if certain; NULL is such a value."""
+        """Column → its value in every row of the partition, if it is known what Spark takes from
+        the path; NULL is such a value."""
         values = {}
         for column, part in self._parts(path).items():
             if column not in schema.names:
@@ -63,10 +64,6 @@ class PartitionPaths:
             elif (value := self._value(part, kind)) is not None:
                 values[column] = value
         return values
-
-    def uncertain(self, path: str, schema: pa.Schema) -> frozenset[str]:
-        """The columns whose value Spark takes from the path in a way that is not known here."""
-        return frozenset(self._parts(path)) & set(schema.names) - self.values(path, schema).keys()
 
     def _parts(self, path: str) -> dict[str, str]:
         """Column → its part of the path, or '' if it has none that can be assigned."""

@@ -41,10 +41,12 @@ class PartitionValues:
         """The values of all partitions of a snapshot."""
         partitions = {each.partition for each in snapshot.slices} if paths.columns else set()
         values = {each: paths.values(each, snapshot.schema) for each in partitions}
-        uncertain: dict[str, str] = {}
-        for each in sorted(partitions):
-            for column in paths.uncertain(each, snapshot.schema):
-                uncertain.setdefault(column, each)
+        lacking = {
+            name: min((each for each in partitions if name not in values[each]), default=None)
+            for name in paths.columns
+            if name in snapshot.schema.names
+        }
+        uncertain = {name: each for name, each in lacking.items() if each is not None}
         columns = [name for name in paths.columns if any(name in each for each in values.values())]
         arrays = [
             array_of_scalars(
@@ -92,7 +94,7 @@ class PartitionValues:
         columns = predicate.columns()
         if columns and columns <= set(self.table.schema.names):
             flags = as_truths(evaluate(predicate, self.table).fill_null(FALSE))
-            for name in columns:
+            for name in columns & self.uncertain.keys():
                 flags |= [name not in each for each in self.by_partition.values()]
             return flags
         match predicate:

@@ -374,6 +374,16 @@ def test_explain_shows_both_ways_and_counts_nothing(enabled, tables, capsys, run
     assert use.rows == 8
 
 
+def write_half_indexed(worded, path) -> None:
+    """Two partitions of rows with a word; the second has no entry."""
+    options = hudi_options(path.name, partition_column="dt", **NO_METADATA_TABLE)
+    write(worded.where("dt = '2026-01-01'"), path, options, "insert")
+    with open_table(path) as table:
+        table.create_index("i", ["word", "id"])
+        table.build(strategy="all").raise_for_failures()
+    write(worded.where("dt = '2026-01-02'"), path, options, "insert")
+
+
 @pytest.fixture(scope="module")
 def sparse(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
     """A table whose word is NULL in every third row and empty in others; the second of its two
@@ -382,12 +392,7 @@ def sparse(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
     number = F.col("amount") / 3
     word = F.when(number % 3 != 0, F.when(number % 2 == 0, "").otherwise("wörd"))
     worded = numbered_rows(spark, 0, 60).withColumn("word", word)
-    options = hudi_options("sparse", partition_column="dt", **NO_METADATA_TABLE)
-    write(worded.where("dt = '2026-01-01'"), path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["word", "id"])
-        table.build(strategy="all").raise_for_failures()
-    write(worded.where("dt = '2026-01-02'"), path, options, "insert")
+    write_half_indexed(worded, path)
     empty = path.with_name("emptied")
     options = hudi_options("emptied", **NO_METADATA_TABLE)
     write(worded, empty, options, "insert")
@@ -469,12 +474,7 @@ def not_utf8(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
     word = F.expr("CASE WHEN amount % 2 = 0 THEN CAST(X'ff61' AS STRING) "
                   "WHEN amount % 5 = 0 THEN CAST(X'fe61' AS STRING) ELSE 'plain' END")  # fmt: skip
     worded = numbered_rows(spark, 0, 60).withColumn("word", word)
-    options = hudi_options("not_utf8", partition_column="dt", **NO_METADATA_TABLE)
-    write(worded.where("dt = '2026-01-01'"), path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["word", "id"])
-        table.build(strategy="all").raise_for_failures()
-    write(worded.where("dt = '2026-01-02'"), path, options, "insert")
+    write_half_indexed(worded, path)
     spark.sql(f"CREATE TABLE not_utf8 USING hudi LOCATION '{path}'")
     yield
     spark.sql("DROP TABLE not_utf8")
