@@ -9,6 +9,7 @@ generated from this module.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -28,10 +29,16 @@ class Refusal(Enum):
     OTHER_VALUE = "The table uses a feature that is not read without Spark ({key}={value})."
     NO_KEY = "The table has virtual keys (hoodie.populate.meta.fields=false) and no key."
     PARTITION_PATH = "Spark shows another value for partition {partition} than its files hold."
+    PARTITION_WITHIN = (
+        "Partition {partition} lies within partition {outer}, where Spark does not look for it."
+    )
     PARTITION_FIELD = "The table is partitioned by {column}, which is not a top-level column."
     PARTITION_VALUE = (
         "Column {column} has its values from the partitions' paths, and only Spark reads that of "
         "{partition!r}."
+    )
+    PARTITION_TEXT = (
+        "Spark finds other partitions by {column} = {text!r} than those that have this value."
     )
     COLUMN_TYPE = "Column {column} has or holds the type {type}, whose values only Spark reads."
 
@@ -246,11 +253,16 @@ def unsupported_partition(properties: Mapping[str, str], partitions: Iterable[st
     """Why only Spark can interpret a partition's path, in one sentence; None if there is no reason.
 
     Spark reads ``p=1`` in a path as hive style even if the table is not partitioned in hive style.
-    It then shows the column's value as ``1``, whatever the data files hold.
+    It then shows the column's value as ``1``, whatever the data files hold. Below a partition it
+    lists no others, except by the metadata table, or for ``p = 'a/b'``.
     """
+    folders = sorted({f"{partition}/" for partition in partitions})
+    for outer, inner in pairwise(folders):
+        if inner.startswith(outer):
+            return Refusal.PARTITION_WITHIN.value.format(partition=inner[:-1], outer=outer[:-1])
     if is_true(properties, "hoodie.datasource.write.hive_style_partitioning"):
         return None
-    odd = next((partition for partition in partitions if "=" in partition), None)
+    odd = next((folder[:-1] for folder in folders if "=" in folder), None)
     return odd and Refusal.PARTITION_PATH.value.format(partition=odd)
 
 

@@ -11,7 +11,7 @@ NULL. A column with a path that is not known to give the same value here as in S
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,6 +22,8 @@ from hudi_index_service.hudi.properties import is_true, split_columns
 
 # Two characters that Java's Integer.parseInt accepts, including %+1.
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f]|-0)")
+# What Hudi encodes where paths are encoded (``PartitionPathEncodeUtils.escapePathName``).
+_TO_ENCODE = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 # Of Java's Double.toString.
 _FLOATING = re.compile(r"-?([0-9]+\.[0-9]+(E-?[0-9]+)?|Infinity)|NaN")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -36,10 +38,12 @@ class PartitionPaths:
     Attributes:
         columns: The partition columns, in the path's order; empty if paths give no values.
         hive_style: Whether a part of the path is ``column=value``.
+        encoded: Whether Hudi encodes values in paths.
     """
 
     columns: tuple[str, ...] = ()
     hive_style: bool = False
+    encoded: bool = False
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
@@ -49,6 +53,7 @@ class PartitionPaths:
         return cls(
             split_columns(properties.get("hoodie.table.partition.fields", "")),
             is_true(properties, "hoodie.datasource.write.hive_style_partitioning"),
+            is_true(properties, "hoodie.datasource.write.partitionpath.urlencode"),
         )
 
     def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
@@ -64,6 +69,19 @@ class PartitionPaths:
             elif (value := self._value(part, kind)) is not None:
                 values[column] = value
         return values
+
+    def ambiguous_texts(self, path: str) -> Iterator[tuple[str, str]]:
+        """Columns, each with a text for which ``column = text`` may find this partition, or leave
+        it out, against the partition's value: Spark makes the folder's name from the text if all
+        columns, or the first ones, are fixed so (``SparkHoodieTableFileIndex``)."""
+        for column, part in self._parts(path).items():
+            if part == _NO_VALUE:
+                texts = ["", _NO_VALUE]
+            else:
+                text = _decoded(part)
+                texts = [] if part == (_encoded(text) if self.encoded else text) else [part, text]
+            for each in texts:
+                yield column, each
 
     def _parts(self, path: str) -> dict[str, str]:
         """Column → its part of the path, or '' if it has none that can be assigned."""
@@ -89,6 +107,10 @@ def _decoded(part: str) -> str:
     """A part of a path as Spark decodes it, even if the table does not encode paths: ``%XX`` is the
     character with that code (``ExternalCatalogUtils.unescapePathName``)."""
     return _ENCODED.sub(lambda match: chr(int(match[1], 16)), part)
+
+
+def _encoded(text: str) -> str:
+    return _TO_ENCODE.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def _has_other_form(properties: Mapping[str, str]) -> bool:

@@ -4,16 +4,27 @@ out."""
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from typing import Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.arrow import FALSE, array_of_scalars, as_truths
+from hudi_index_service.arrow import FALSE, array_of_scalars, as_truths, text_scalar
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.protocol import Snapshot
 from hudi_index_service.predicate import evaluate
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    In,
+    Like,
+    LikePart,
+    Operator,
+    Or,
+    Predicate,
+)
 from hudi_index_service.predicate.substitute import with_values
 
 Values: TypeAlias = Mapping[str, pa.Scalar]
@@ -30,11 +41,14 @@ class PartitionValues:
         by_partition: Partition → the values from its path; empty if no path has values.
         table: The same as a table, one row per partition; NULL also if a path has no value.
         uncertain: Column → the first partition whose path does not give its value with certainty.
+        ambiguous: Columns, each with a text that Spark may look for in another folder than those
+            with this value.
     """
 
     by_partition: Mapping[str, Values]
     table: pa.RecordBatch
     uncertain: Mapping[str, str] = field(default_factory=dict)
+    ambiguous: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, paths: PartitionPaths, snapshot: Snapshot) -> Self:
@@ -54,7 +68,23 @@ class PartitionValues:
             )
             for name in columns
         ]
-        return cls(values, pa.record_batch(arrays, columns), uncertain)
+        ambiguous = frozenset(chain.from_iterable(map(paths.ambiguous_texts, partitions)))
+        return cls(values, pa.record_batch(arrays, columns), uncertain, ambiguous)
+
+    def ambiguity(self, predicate: Predicate | None) -> tuple[str, str] | None:
+        """A partition column and the text that it is compared with for equality, if Spark may look
+        for it in another folder than those with this value.
+
+        Spark does so only if the comparison must be TRUE for the whole condition, which its
+        optimizer may find out of comparisons anywhere in it.
+        """
+        if predicate is None or not self.table.num_columns:
+            return None
+        for leaf in predicate.leaves():
+            fixed = _fixed_text(leaf, self.table.schema)
+            if fixed is not None and (fixed in self.ambiguous or _is_resolved(fixed[1])):
+                return fixed
+        return None
 
     def ruled_out(self, predicate: Predicate | None) -> frozenset[str]:
         """The partitions in which the predicate is TRUE for no row.
@@ -106,6 +136,34 @@ class PartitionValues:
                 return np.full(self.table.num_rows, value is True)
             case _:
                 return np.ones(self.table.num_rows, dtype=bool)
+
+
+def _fixed_text(leaf: Predicate, partition_columns: pa.Schema) -> tuple[str, str] | None:
+    """The partition column and the value, spelled as in a path, of a comparison for equality from
+    which Spark makes a path."""
+    match leaf:
+        case Compare(column, Operator.EQ, value):
+            pass
+        case In(column, values) if len(values) == 1:
+            value = values[0]
+        case Like(column, parts=()):
+            value = text_scalar("")
+        case Like(column, parts=(LikePart("text", text),)):
+            value = text_scalar(text)
+        case _:
+            return None
+    if column.name not in partition_columns.names or not (
+        pa.types.is_string(column.type)
+        or pa.types.is_signed_integer(column.type)
+        or pa.types.is_date32(column.type)
+    ):
+        return None
+    return column.name, value.cast(pa.string()).as_py()
+
+
+def _is_resolved(text: str) -> bool:
+    """Whether a path with the text in it is another one when it is resolved, as ``./a`` is."""
+    return text != "" and not {"", ".", ".."}.isdisjoint(text.split("/"))
 
 
 def _parts_on(predicate: Predicate, columns: frozenset[str]) -> Iterator[Predicate]:

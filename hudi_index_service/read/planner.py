@@ -13,7 +13,11 @@ import pyarrow as pa
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, TableFeatureUnsupported
 from hudi_index_service.hudi.as_of import instant_of
-from hudi_index_service.hudi.gate import unsupported_columns, unsupported_partition_values
+from hudi_index_service.hudi.gate import (
+    Refusal,
+    unsupported_columns,
+    unsupported_partition_values,
+)
 from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.segment_file import SegmentFile
@@ -188,6 +192,9 @@ class QueryPlanner:
                     remedy=TableFeatureUnsupported.default_remedy
                     + "Or leave the column out of the query.",
                 )
+        if ambiguity := start.partitions.ambiguity(query.normal_form):
+            reason = Refusal.PARTITION_TEXT.value.format(column=ambiguity[0], text=ambiguity[1])
+            raise TableFeatureUnsupported(f"{self._table.storage.uri}: {reason}")
         plan = first_plan(
             snapshot,
             query.normal_form,

@@ -6,6 +6,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 
 from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
@@ -22,6 +23,7 @@ from hudi_index_service.hudi.gate import (
     unsupported_merge,
 )
 from tests.docs.markdown import ROOT
+from tests.partition_kinds import KINDS, REFUSED
 
 PAGE = ROOT / "docs" / "supported_tables.md"
 FROM, UNTIL = "<!-- from hudi_index_service/hudi -->\n", "<!-- until here -->\n"
@@ -88,8 +90,23 @@ def generated() -> str:
                 ("reason", "error", "raised in"),
                 ((text, f"`{code}`", f"`{module}`") for text, code, module in reasons()),
             ),
+            "Whatever hudi-rs itself reports as unsupported, or panics on, is left to Spark too, "
+            "with hudi-rs's\nmessage as the reason.\n",
+            "## Partition columns\n",
+            "Spark shows the value that it reads from a partition's path, whatever the files hold; "
+            "they differ in\nrecords that a global index keeps in their partition although a later "
+            "version names another. So do\nqueries here:\n",
+            _table(("type of the column", "value"), _values_of_partition_columns()),
         )
     )
+
+
+def _values_of_partition_columns() -> Iterator[tuple[str, str]]:
+    kinds = sorted(KINDS.values(), key=lambda each: each.value == REFUSED)
+    for value, alike in groupby(kinds, key=lambda each: each.value):
+        yield ", ".join(each.type for each in alike), value
+    yield "timestamp_ntz, or another spelling of a value", REFUSED
+    yield "any, in `__HIVE_DEFAULT_PARTITION__`", "NULL, also for rows written with an empty text"
 
 
 def reasons() -> list[tuple[str, str, str]]:

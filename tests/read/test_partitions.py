@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.errors import TableFeatureUnsupported
+from hudi_index_service.hudi.gate import unsupported_partition
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.protocol import FileSlice, Snapshot
 from hudi_index_service.optimizer.partitions import PartitionValues
@@ -82,19 +84,49 @@ def test_null_and_an_empty_text_are_null(golden: Golden, tmp_path: Path) -> None
     path, even if the table does not encode paths."""
     shape = golden("odd_partition_values")
     table = open_table(shape.put(tmp_path))
-    for where in ("part = 'a'", "part = 'Ab'", "part = '\\u0001'"):
-        assert table.scan(where).count() == 4
+    assert table.scan("part = 'a'").count() == 4
     assert table.scan("part IS NULL").count() == 8
-    assert table.scan("part = ''").count() == 0
     for where in ODD_PARTITIONS:
         assert_same_rows(table.scan(where).to_arrow(), shape.answer(where))
     plain = {"a", "%41b", "%+1"}
     null = "__HIVE_DEFAULT_PARTITION__"
-    assert pruned(table, "part = ''") == {*plain, null}
+    assert pruned(table, "part <=> ''") == {*plain, null}
     assert pruned(table, "part IS NULL") == plain
     assert pruned(table, "part = 'a'") == {*plain, null} - {"a"}
     assert pruned(table, "part = 'a' OR amount = 3") == set()
     assert pruned(table, "amount = 3") == set()
+    for text in ("", null, "Ab", "%41b", "./a"):
+        escaped = text.replace("_", "!_").replace("%", "!%")
+        for where in (f"part = '{text}'", f"part LIKE '{escaped}' ESCAPE '!' OR amount = 3"):
+            with pytest.raises(TableFeatureUnsupported, match="Spark finds other partitions by"):
+                table.scan(where).count()
+
+
+@pytest.mark.parametrize(
+    ("properties", "path", "texts"),
+    [
+        ({}, "7/a", []),
+        ({}, "7/A%41", [("s", "A%41"), ("s", "AA")]),
+        ({}, "%37/a", [("i", "%37"), ("i", "7")]),
+        (HIVE_STYLE, "i=7/s=%zz", []),
+        (URL_ENCODED, "7/%41", [("s", "%41"), ("s", "A")]),  # not how Hudi writes it
+        (URL_ENCODED, "7/a%2F%3D%25", []),
+        (URL_ENCODED, "7/a%2fb", [("s", "a%2fb"), ("s", "a/b")]),
+        ({}, "7/__HIVE_DEFAULT_PARTITION__", [("s", ""), ("s", "__HIVE_DEFAULT_PARTITION__")]),
+    ],
+)
+def test_texts_whose_folder_is_not_that_of_the_value(
+    properties: dict[str, str], path: str, texts: list[tuple[str, str]]
+) -> None:
+    paths = PartitionPaths.of({"hoodie.table.partition.fields": "i,s", **properties})
+    assert list(paths.ambiguous_texts(path)) == texts
+
+
+def test_a_partition_within_another() -> None:
+    reason = "Partition a/b lies within partition a, where Spark does not look for it."
+    for properties in ({}, HIVE_STYLE):
+        assert unsupported_partition(properties, ["a/b", "a b", "a", "ab/c"]) == reason
+        assert unsupported_partition(properties, ["a/b", "a b", "ab/c", ""]) is None
 
 
 @pytest.mark.parametrize(
