@@ -48,6 +48,12 @@ def test_a_child_does_not_remove_its_parents_folder(tmp_path: Path) -> None:
     assert not Path(folder.name).exists()
 
 
+def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
+    folder = OwnedFolder("hudi-index-merge-")
+    Path(folder.name).rmdir()
+    folder.close()
+
+
 def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -> None:
     program = (
         "import os, sys\n"

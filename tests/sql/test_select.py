@@ -160,10 +160,6 @@ def test_conditions_on_user_functions_are_left_to_spark(spark, agreed, index_ses
     ("query", "reason"),
     [
         (
-            "SELECT TRANSFORM (id) USING 'cat' AS k FROM cow WHERE id = '3'",
-            "ScriptTransformation stands above it in the plan",
-        ),
-        (
             "SELECT input_file_name() FROM cow WHERE id = '3'",
             "the query asks for the names of files",
         ),

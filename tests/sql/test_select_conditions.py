@@ -105,7 +105,8 @@ def test_condition_is_translated(where, condition, expected):
         ("NOT (n = 1 AND upper(msg) = 'X')", None),
         ("NOT (n = 1 OR upper(msg) = 'X')", "NOT (`n` = 1)"),
         (r"n = 1 AND msg RLIKE '(?<=a)b'", "`n` = 1"),
-        ("coalesce(n = 1, false)", None),
+        ("coalesce(n = 1, false)", "`n` = 1"),
+        ("coalesce(n = 1, true)", None),
         # Spark adds this to every condition.
         ("n IS NOT NULL", None),
     ],

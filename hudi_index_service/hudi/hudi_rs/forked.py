@@ -3,6 +3,7 @@
 import os
 import shutil
 import weakref
+from contextlib import suppress
 from tempfile import mkdtemp
 
 from hudi_index_service.errors import NativeModuleMissing
@@ -46,4 +47,6 @@ class OwnedFolder:
 
 def _remove(name: str, owner: int) -> None:
     if owner == os.getpid():
-        shutil.rmtree(name)
+        # Who cleaned up the temporary folder above it has removed this one too.
+        with suppress(FileNotFoundError):
+            shutil.rmtree(name)
