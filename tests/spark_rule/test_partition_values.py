@@ -134,12 +134,14 @@ def test_values_are_those_of_the_path(
 ) -> None:
     literals = {name: f"cast({each.one} AS {each.type})" for name, each in CERTAIN.items()}
     literals["day"] = CERTAIN["day"].one
+    equal = [f"{name} = {value}" for name, value in literals.items()]
     table = written(spark, tmp_path, CERTAIN, writer, table_type, layout)
     columns = ["n", *CERTAIN]
     wheres = [
         "n < 4",
         " AND ".join(f"{name} IS NULL" for name in CERTAIN),
-        *(f"n < 4 AND {name} = {value}" for name, value in literals.items()),
+        " AND ".join(equal[::2]),
+        " AND ".join(equal[1::2]),
     ]
     for session in (spark, enabled):
         session.conf.set("spark.sql.session.timeZone", zone)
