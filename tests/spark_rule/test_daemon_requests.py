@@ -1,6 +1,7 @@
 """What the daemon for sessions without Python answers, without a session."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,34 @@ def test_no_version_is_an_error_of_the_daemon(orders: Path, version: str) -> Non
         for token, status in (("", 401), (TOKEN, 400)):
             answer = post(listener.url, "decide", "{}", token=token, version=version)  # type: ignore[arg-type]
             assert code(answer) == (status, "REQUEST_REFUSED")
+
+
+def test_values_of_other_types_are_refused(orders: Path) -> None:
+    """Each field, also of a condition, is replaced by values of every type of JSON."""
+    whole = json.loads(request(orders, 7))
+
+    def of_other_types() -> Iterator[dict[str, Any]]:
+        for place in (*whole, "condition", *whole["where"][0]):
+            for value in (None, True, 1.5, "x", [], {}, [[]]):
+                changed = json.loads(request_text)
+                if place == "condition":
+                    changed["where"] = [value]
+                elif place in whole:
+                    changed[place] = value
+                else:
+                    changed["where"][0][place] = value
+                yield changed
+
+    request_text = json.dumps(whole)
+    with daemon(orders.parent) as listener:
+        for changed in of_other_types():
+            status, answer = post(listener.url, "decide", json.dumps(changed))
+            assert status in (200, 400), (changed, answer)
+            assert b"in Python" not in answer, (changed, answer)
+        for question in ("bind", "explain", "statement", "run"):
+            for body in ({"uses": [{}]}, {"function": 1}, {"function": "match", "text": []}):
+                status, answer = post(listener.url, question, json.dumps(body))
+                assert b"REQUEST_REFUSED" in answer, (question, body, answer)
 
 
 @pytest.mark.parametrize("number", ["1e500000000", "1e-500000000", "x", "NaN", "1e39"])
