@@ -1,8 +1,11 @@
 """What the daemon for sessions without Python answers, without a session."""
 
 import json
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ from hudi_index_service import open_table
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
 from hudi_index_service.hudi.timeline import list_timeline
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.request import VERSION
 from tests.golden.table import Golden
 from tests.spark_rule.daemons import TOKEN, code, daemon, post
@@ -198,3 +202,37 @@ def test_folders_in_any_spelling(tmp_path: Path) -> None:
             allowed.checked(path)
     with pytest.raises(ConfigInvalid):
         AllowedFolders([])
+
+
+def test_questions_of_sessions_that_have_left_are_not_answered(
+    orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = Semaphore(0), Event()
+    answered = Answers.rows
+
+    def slowly(*arguments: Any, **named: Any) -> Any:
+        begun.release()
+        assert go_on.wait(60)
+        return answered(*arguments, **named)
+
+    monkeypatch.setattr(Answers, "rows", slowly)
+    body = request(orders, 7).encode()
+    head = f"POST /v{VERSION}/rows HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n"
+    question = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    with daemon(orders.parent) as listener:
+        port = int(listener.url.rpartition(":")[2])
+        sessions = [socket.create_connection(("127.0.0.1", port)) for _ in range(12)]
+        for each in sessions:
+            each.sendall(question)
+        for _ in range(4):
+            assert begun.acquire(timeout=60)
+        for each in sessions:
+            each.close()
+        assert post(listener.url, "decide", body.decode())[0] == 200  # these need not wait
+        with ThreadPoolExecutor() as threads:
+            waits = threads.submit(post, listener.url, "rows", body.decode())
+            go_on.set()
+            status, rows = waits.result(60)
+        assert (status, pa.ipc.open_stream(rows).read_all().num_rows) == (200, 1)
+        assert begun.acquire(timeout=60)
+        assert not begun.acquire(timeout=0), "none but those that had begun, and the one that waits"

@@ -17,6 +17,7 @@ with the error's code, message and remedy in JSON: 4xx if asking again is of no 
 
 import json
 import logging
+from asyncio import Semaphore
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -43,6 +44,9 @@ ARROW = "application/vnd.apache.arrow.stream"
 COST = "Hudi-Index-Cost"
 
 _SHUTDOWN_SECONDS = 5.0
+# Whether rows are asked for → how many such questions are answered at once; others wait, and are
+# not answered if their session has left. Each answer of rows is in memory as a whole.
+_AT_ONCE = {True: 4, False: 32}
 _CORES_DIGITS = 9
 
 
@@ -85,6 +89,7 @@ class SessionListener:
             max_connections=limits.max_connections,
             request_seconds=limits.request_seconds,
         )
+        self._at_once = {rows: Semaphore(_AT_ONCE[rows]) for rows in _AT_ONCE}
         self.url = self._server.url
         self.start, self.close = self._server.start, self._server.close
 
@@ -102,7 +107,10 @@ class SessionListener:
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
         try:
-            return await run_in_threadpool(answer, text)
+            async with self._at_once[request.path_params["question"] == "rows"]:
+                if await request.is_disconnected():
+                    return Response(status_code=HTTPStatus.REQUEST_TIMEOUT)  # nobody reads it
+                return await run_in_threadpool(answer, text)
         except Exception as error:  # of this program: sessions that wait need an answer
             log.exception("A session gets no answer.")
             failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
