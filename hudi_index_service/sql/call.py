@@ -116,12 +116,12 @@ def _literal(key: str, value: Argument) -> str:
             return "true" if value else "false"
         case str():
             return f"'{value.translate(_QUOTED)}'"
-        case int():
+        case int() if abs(value) < 10**_DIGITS:
             return str(value)
         case Decimal() | float() if isfinite(value) and abs(Decimal(value).adjusted()) <= _DIGITS:
             return format(Decimal(str(value)), "f")
         case _:
             raise StatementInvalid(
-                f"Argument {key}: {value!r} cannot be written in SQL.",
-                remedy="Pass text, a whole or decimal number, True or False.",
+                f"Argument {key}, a {type(value).__name__}, cannot be written in SQL.",
+                remedy=f"Pass text, a number of at most {_DIGITS} digits, True or False.",
             )

@@ -122,6 +122,9 @@ def test_numbers_and_booleans_are_written_as_literals():
         ("p", {"a": None}),
         ("p", {"a": float("nan")}),
         ("p", {"a": ["x"]}),
+        ("p", {"a": Decimal("1e500000000")}),
+        ("p", {"a": Decimal("1e-500000000")}),
+        ("p", {"a": 10**5000}),
     ],
 )
 def test_invalid_procedure_names_and_arguments_are_refused(session, procedure, arguments):
