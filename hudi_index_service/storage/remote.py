@@ -19,6 +19,7 @@ from obstore.exceptions import (
 from obstore.store import MemoryStore, ObjectStore, from_url
 
 from hudi_index_service.errors import Remedy, StorageFailed, StorageUnsupported
+from hudi_index_service.forked import OwnRuntime
 from hudi_index_service.storage.contract import Files
 from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.wording import first_line
@@ -49,6 +50,8 @@ _CREDENTIALS = {
         command="Set GOOGLE_SERVICE_ACCOUNT to the path of a key file.",
     ),
 }
+
+_runtime = OwnRuntime("used an object store")
 
 _UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
 
@@ -152,6 +155,7 @@ class RemoteStore(Files):
     @contextmanager
     def _errors_named(self, path: str) -> Iterator[None]:
         place = f"{self._uri}/{path}"
+        _runtime.require()
         try:
             yield
         except AlreadyExistsError as error:

@@ -8,6 +8,7 @@ import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed
 from hudi_index_service.storage.store import Storage
+from tests.forked_child import status_of_child
 from tests.remote.s3_server import S3Server
 
 
@@ -204,3 +205,9 @@ def test_writing_to_a_missing_bucket_raises_and_names_the_store(
             call()
     with pytest.raises(StorageFailed, match="404"):
         storage.files("")
+
+
+def test_a_child_forked_after_first_use_is_refused_at_once(storage: Storage) -> None:
+    storage.create("a", b"first")
+    assert status_of_child(lambda: storage.read("a")) == 2
+    assert storage.read("a") == b"first", "the parent goes on"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from textwrap import shorten
 
 from hudi_index_service.errors import IndexServiceError, NeedsSpark, StorageFailed
-from hudi_index_service.hudi.hudi_rs.forked import require_own_runtime
+from hudi_index_service.forked import OwnRuntime
 from hudi_index_service.wording import first_line
 
 _UNSUPPORTED = (
@@ -21,6 +21,8 @@ _UNSUPPORTED = (
     "but the table schema expects",
 )
 
+_runtime = OwnRuntime("opened a Hudi table")
+
 
 @contextmanager
 def hudi_rs_errors_named(what: str) -> Iterator[None]:
@@ -31,7 +33,7 @@ def hudi_rs_errors_named(what: str) -> Iterator[None]:
     BaseException, whose type cannot be imported either; the read is then left to Spark. Raises
     NativeModuleMissing in a forked process that cannot use hudi-rs.
     """
-    require_own_runtime()
+    _runtime.require()
     try:
         yield
     except IndexServiceError:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from hudi_index_service.forked import OwnedFolder
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, TEXT_PREFIX
@@ -86,8 +86,8 @@ class LuceneTextRanker:
         analyzer = match.words.analyzer
         fields = (TEXT_PREFIX + analyzer, RANKED_PREFIX + analyzer)
         spec = ColumnSpec(match.column.name, match.column.type, fields)
-        with TemporaryDirectory(prefix="hudi-index-ranked-") as name:
-            folder = Path(name)
+        with OwnedFolder("hudi-index-ranked-") as owned:
+            folder = Path(owned.name)
             builder = LuceneBuilder([spec], folder, memory_mb=_MEMORY_MB)
             texts = LuceneTexts(builder, folder, match)
             try:

@@ -1,34 +1,18 @@
 """A process that was forked after a Hudi table was opened uses neither hudi-rs nor its parent's
-folders."""
+folders. Of object stores: `tests/remote/test_s3_storage.py`."""
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.errors import NativeModuleMissing
-from hudi_index_service.hudi.hudi_rs.forked import OwnedFolder
+from hudi_index_service.forked import OwnedFolder
+from tests.forked_child import status_of_child
 from tests.golden.table import Golden
 
 pytestmark = pytest.mark.fast
-
-
-def status_of_child(work: Callable[[], object]) -> int:
-    """The status of a forked child: 0 if the work returns, 2 if it is refused with the remedy."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        except NativeModuleMissing as error:
-            status = 2 if "spawn" in error.remedy else 1
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_child_forked_after_first_use_is_refused_at_once(golden: Golden, tmp_path: Path) -> None:
@@ -58,7 +42,7 @@ def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from hudi_index_service.hudi.hudi_rs.forked import OwnedFolder\n"
+        "from hudi_index_service.forked import OwnedFolder\n"
         "folder = OwnedFolder('hudi-index-merge-')\n"
         "child = os.fork()\n"
         "if child == 0: sys.exit(0)\n"

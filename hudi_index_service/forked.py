@@ -1,0 +1,77 @@
+"""What a process forked from one that has used the service may not do: use a library whose threads
+stayed in the parent, or remove its parent's folders."""
+
+import os
+import shutil
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from types import TracebackType
+from typing import Self
+
+from hudi_index_service.errors import NativeModuleMissing
+
+
+class OwnRuntime:
+    """A library's threads, which exist in one process alone. A call in a forked one would wait for
+    them for ever, deaf to Ctrl-C.
+
+    Args:
+        use: What the parent has done with it, for the error.
+    """
+
+    def __init__(self, use: str) -> None:
+        self._use = use
+        self._process: int | None = None
+
+    def require(self) -> None:
+        """To be called before each use.
+
+        Raises:
+            NativeModuleMissing: this process was forked from one that has used the library.
+        """
+        process = os.getpid()
+        if self._process is None:
+            self._process = process
+        elif self._process != process:
+            raise NativeModuleMissing(
+                f"This process was forked from one that had already {self._use}.",
+                remedy="Use the multiprocessing start method 'spawn', or open tables only in the "
+                "children.",
+            )
+
+
+class OwnedFolder:
+    """A temporary folder, removed with this object, by `close`, or at the end of a block, by the
+    process that made it alone.
+
+    Args:
+        prefix: Of its name.
+        parent: The folder above it; by default the system's for temporary files.
+
+    Attributes:
+        name: Its path.
+    """
+
+    def __init__(self, prefix: str, parent: Path | None = None) -> None:
+        self.name = mkdtemp(prefix=prefix, dir=parent)
+        self.close = weakref.finalize(self, _remove, self.name, os.getpid())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _remove(name: str, owner: int) -> None:
+    if owner == os.getpid():
+        # Who cleaned up the temporary folder above it has removed this one too.
+        with suppress(FileNotFoundError):
+            shutil.rmtree(name)
