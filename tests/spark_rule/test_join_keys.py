@@ -46,6 +46,12 @@ def looked_up(uses, table="rule_merged"):
         "SELECT a.k, b.id FROM (SELECT amount AS k FROM {few} ORDER BY id LIMIT 1) a "
         "JOIN (SELECT amount AS l, id FROM {t}) b ON k = l",
         "SELECT id FROM {t} b WHERE EXISTS (SELECT 1 FROM {few} a WHERE b.amount = a.amount)",
+        "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount <=> b.amount",
+        # Spark makes joins by <=> of these.
+        "SELECT a.id, n FROM {few} a, LATERAL "
+        "(SELECT count(*) AS n FROM {t} b WHERE b.amount = a.amount)",
+        "SELECT a.id, m FROM {few} a LEFT JOIN LATERAL "
+        "(SELECT max(msg) AS m FROM {t} b WHERE b.amount = a.amount)",
     ],
 )
 def test_other_side_of_a_join_is_looked_up_by_keys(agreed, query):
@@ -68,7 +74,6 @@ def test_other_side_of_a_join_is_looked_up_by_keys(agreed, query):
         "SELECT id FROM {t} WHERE amount NOT IN (SELECT amount FROM {few})",
         "SELECT id FROM {few} WHERE NOT (msg = 'x' OR amount IN (SELECT amount FROM {t}))",
         "SELECT id FROM {t} WHERE id = '77' OR amount IN (SELECT amount FROM {few})",
-        "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount <=> b.amount",
         "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount = b.amount OR b.id = '7'",
         "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount = b.amount + 1",
         # A row of the other side depends on the rows beside it.
@@ -154,6 +159,23 @@ def test_keys_are_null(agreed):
         "JOIN rule_merged b ON a.msg = b.msg"
     )
     assert by_index(uses) == [True, True]
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        "SELECT id, msg FROM rule_cow WHERE id IN ('0', '11', '12')",
+        "SELECT id, msg FROM rule_cow WHERE id = '0'",
+        "SELECT id, msg FROM rule_cow WHERE id = 'absent'",
+        # No row of the inner side has NULL, and the join has.
+        "SELECT a.id, b.msg FROM rule_partitioned a LEFT JOIN "
+        "(SELECT * FROM rule_cow WHERE id IN ('11', '12')) b ON a.id = b.id "
+        "WHERE a.id IN ('12', '13')",
+    ],
+)
+def test_rows_with_null_are_joined_by_null_safe_equality(agreed, few):
+    query = f"SELECT a.id, b.id, b.msg FROM ({few}) a JOIN rule_merged b ON a.msg <=> b.msg"
+    assert all(by_index(agreed(query)))
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ public final class IndexedExec extends SparkPlan {
   }
 
   private boolean hasNoKey() {
-    return keyValues.isPresent() && keyValues.get().values().isEmpty();
+    return keyValues.isPresent() && keyValues.get().areNone();
   }
 
   private SparkPlan chosen() {

@@ -108,7 +108,7 @@ final class JoinKeys {
   private Attempt attempt(Joins.Link link, long relation) throws InterruptedException {
     Attribute column = link.taking().attribute();
     Request.Key key =
-        new Request.Key(column.name(), ceiling(mostKeys(link.giving())));
+        new Request.Key(column.name(), ceiling(mostKeys(link.giving())), link.orNull());
     Request request =
         link.taking().node() instanceof Indexed indexed
             ? indexed.plannedRead().request()

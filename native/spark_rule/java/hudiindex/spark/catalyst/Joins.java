@@ -7,6 +7,8 @@ import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Exists;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -111,8 +113,12 @@ final class Joins {
    */
   record Leaf(LogicalPlan node, Filter filter, Optional<HudiScan> scan, Attribute attribute) {}
 
-  /** A leaf that needs no other rows than those with one of the values that another leaf has. */
-  record Link(Leaf giving, Leaf taking) {}
+  /**
+   * A leaf that needs no other rows than those with one of the values that another leaf has.
+   *
+   * @param orNull whether it needs those with NULL, too: {@code <=>} joins them
+   */
+  record Link(Leaf giving, Leaf taking, boolean orNull) {}
 
   /** The links of a plan, those of its upper joins first. */
   static List<Link> links(LogicalPlan plan) {
@@ -184,7 +190,9 @@ final class Joins {
   }
 
   private void add(Expression condition, LogicalPlan left, LogicalPlan right, Class<?> kind) {
-    if (!(condition instanceof EqualTo equal
+    boolean orNull = condition instanceof EqualNullSafe;
+    if (!((orNull || condition instanceof EqualTo)
+        && condition instanceof BinaryComparison equal
         && equal.left() instanceof Attribute one
         && equal.right() instanceof Attribute other
         && one.dataType().equals(other.dataType())
@@ -200,17 +208,18 @@ final class Joins {
     // Random numbers, say, of a CTE that is computed once for several places: of fewer rows they
     // would be others.
     if (RIGHT_NEEDS_LEFT.contains(kind) && right.deterministic()) {
-      addLink(left, ofLeft, right, ofRight);
+      addLink(left, ofLeft, right, ofRight, orNull);
     }
     if (LEFT_NEEDS_RIGHT.contains(kind) && left.deterministic()) {
-      addLink(right, ofRight, left, ofLeft);
+      addLink(right, ofRight, left, ofLeft, orNull);
     }
   }
 
-  private void addLink(LogicalPlan giving, Attribute key, LogicalPlan taking, Attribute needed) {
+  private void addLink(
+      LogicalPlan giving, Attribute key, LogicalPlan taking, Attribute needed, boolean orNull) {
     Optional<Leaf> target = leaf(taking, needed, true);
     Optional<Leaf> source = target.isEmpty() ? target : leaf(giving, key, false);
-    source.ifPresent(each -> links.add(new Link(each, target.get())));
+    source.ifPresent(each -> links.add(new Link(each, target.get(), orNull)));
   }
 
   /** The leaf that an attribute of a plan comes from, with all its values but NULL. */

@@ -69,7 +69,7 @@ public record Request(
    *
    * @param most the most values that are expected
    */
-  public record Key(String column, long most) {}
+  public record Key(String column, long most, boolean orNull) {}
 
   /** A request for rows, without the keys of a join. */
   public static Request of(
