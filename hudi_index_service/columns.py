@@ -7,7 +7,7 @@ that a name has one meaning: `` `a.b` `` is a column of the table, even if it ha
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -98,6 +98,27 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
         ColumnNotFound: no such column; the remedy lists near names.
         ColumnAmbiguous: several differ from it only in case, and none matches exactly.
     """
+    field = _found_field(schema, parts)
+    return field.name, field.type
+
+
+def column_field(schema: pa.Schema, name: str) -> pa.Field | None:
+    """The column with exactly that name, as a field of that name; None if the schema has none."""
+    try:
+        field = _found_field(schema, column_path(name))
+    except (ColumnNotFound, ColumnAmbiguous):
+        return None
+    return field if field.name == name else None
+
+
+def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """The type of the column with exactly that name; None if the schema has none."""
+    field = column_field(schema, name)
+    return None if field is None else field.type
+
+
+def _found_field(schema: pa.Schema, parts: Sequence[str]) -> pa.Field:
+    """The column that `find_column` finds, as a field with the column's name."""
     field = _field(schema, parts[0], [])
     path = [field.name]
     for part in parts[1:]:
@@ -108,16 +129,7 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
             )
         field = _field(field.type, part, path)
         path.append(field.name)
-    return column_name(path), field.type
-
-
-def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """The type of the column with exactly that name; None if the schema has none."""
-    try:
-        actual_name, type = find_column(schema, column_path(name))
-    except (ColumnNotFound, ColumnAmbiguous):
-        return None
-    return type if actual_name == name else None
+    return field.with_name(column_name(path))
 
 
 VARIANT = "VARIANT"
@@ -160,6 +172,65 @@ def hudi_types(field: pa.Field) -> set[str]:
     for number in range(kind.num_fields if pa.types.is_nested(kind) else 0):
         types |= hudi_types(kind.field(number))
     return types
+
+
+_UNIT = b"unit"
+_MILLIS = b"ms"
+
+
+def with_millis(field: pa.Field) -> pa.Field:
+    """The field, marked: the table's schema counts its times, or those in its array, in
+    milliseconds. Its Arrow type is that of microseconds, which is what Spark returns."""
+    if pa.types.is_list(field.type):
+        return field.with_type(pa.list_(with_millis(field.type.value_field)))
+    return field.with_metadata({_UNIT: _MILLIS})
+
+
+def in_millis(field: pa.Field) -> bool:
+    """Whether the field itself is marked by `with_millis`."""
+    return bool((field.metadata or {}).get(_UNIT) == _MILLIS)
+
+
+def has_millis(field: pa.Field) -> bool:
+    """Whether the field, or one in it, is marked by `with_millis`."""
+    return in_millis(field) or any(map(has_millis, _inner_fields(field.type)))
+
+
+def without_millis(field: pa.Field) -> pa.Field:
+    """The field without such marks, for values that have been read already."""
+    if not has_millis(field):
+        return field
+    inner = [without_millis(each) for each in _inner_fields(field.type)]
+    type = field.type
+    if pa.types.is_struct(type):
+        type = pa.struct(inner)
+    elif pa.types.is_map(type):
+        type = pa.map_(*inner)
+    elif pa.types.is_list(type):
+        type = pa.list_(*inner)
+    return pa.field(field.name, type, field.nullable)
+
+
+def common_times(stored: pa.Field, target: pa.Field) -> Iterator[tuple[pa.Field, pa.Field]]:
+    """Each timestamp of a stored column with the one in the table's schema that it is read as."""
+    own, kind = stored.type, target.type
+    if pa.types.is_timestamp(own) and pa.types.is_timestamp(kind):
+        yield stored, target
+    elif pa.types.is_struct(own) and pa.types.is_struct(kind):
+        for field in kind:
+            place = own.get_field_index(field.name)
+            if place >= 0:
+                yield from common_times(own.field(place), field)
+    else:
+        for pair in zip(_inner_fields(own), _inner_fields(kind), strict=False):
+            yield from common_times(*pair)
+
+
+def _inner_fields(type: pa.DataType) -> list[pa.Field]:
+    """The fields of a struct, an array's element, or a map's key and value."""
+    if pa.types.is_map(type):
+        return [type.key_field, type.item_field]
+    return [type.field(number) for number in range(type.num_fields)]
 
 
 def column_values(data: pa.RecordBatch | pa.Table, name: str) -> pa.Array | pa.ChunkedArray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from hudi_index_service.columns import with_hudi_type
+from hudi_index_service.columns import with_hudi_type, with_millis
 
 _UTC_MICROS = pa.timestamp("us", tz="UTC")
 _PRIMITIVE = {
@@ -31,15 +31,18 @@ _LOGICAL = {
     "local-timestamp-micros": pa.timestamp("us"),
 }
 _LOCAL_TIMESTAMP = "local-timestamp"
+_MILLIS = ("timestamp-millis", "local-timestamp-millis")
 # Spark has vectors as arrays.
 _VECTOR_ELEMENTS = {"FLOAT": pa.float32(), "DOUBLE": pa.float64(), "INT8": pa.int8()}
 
 
 class _Type(NamedTuple):
-    """An Avro schema's type in Arrow, and in Hudi, where that says more: see `hudi_type`."""
+    """An Avro schema's type in Arrow, and in Hudi, where that says more: see `hudi_type`, and
+    `with_millis`."""
 
     arrow: pa.DataType
     hudi: str | None = None
+    millis: bool = False
 
 
 class UnknownAvroType(ValueError):
@@ -93,7 +96,8 @@ def _unreadable(avro: Any) -> str | None:
 
 def _field(name: str, avro: Any, named_types: dict[str, _Type]) -> pa.Field:
     type = _type(avro, named_types)
-    return with_hudi_type(pa.field(name, type.arrow), type.hudi)
+    field = with_hudi_type(pa.field(name, type.arrow), type.hudi)
+    return with_millis(field) if type.millis else field
 
 
 def _type(avro: Any, named_types: dict[str, _Type]) -> _Type:
@@ -125,7 +129,7 @@ def _logical_type(avro: dict[str, Any], named_types: dict[str, _Type]) -> _Type:
         case "blob" | "variant" as logical:
             return _Type(_nested_type(avro, named_types).arrow, logical.upper())
         case logical if logical in _LOGICAL:
-            return _Type(_LOGICAL[logical])
+            return _Type(_LOGICAL[logical], millis=logical in _MILLIS)
     return _nested_type(avro, named_types)
 
 

@@ -29,8 +29,24 @@ _LIST = re.compile(r"list<(?P<name>\w+): (?P<element>.+?)(?P<required> not null)
 _DECIMAL = re.compile(r"decimal128\((?P<precision>\d+), (?P<scale>-?\d+)\)")
 
 
+_IN_MILLIS = " in ms"
+"""Ends the type of times that the table's schema counts in milliseconds. Entries built when it
+counted microseconds do not serve then: the values in some base files would be others."""
+
+
+def arrow_type_name(type: pa.DataType, *, in_millis: bool) -> str:
+    """The type's name in manifests and segments."""
+    return f"{type}{_IN_MILLIS if in_millis else ''}"
+
+
+def is_in_millis(name: str) -> bool:
+    """Whether the type of that name is one of times in milliseconds."""
+    return name.endswith(_IN_MILLIS)
+
+
 def parse_arrow_type(text: str) -> pa.DataType:
-    """The Arrow type that prints as `text`. Raises EntryInvalid if it is not indexable."""
+    """The Arrow type of that name. Raises EntryInvalid if it is not indexable."""
+    text = text.removesuffix(_IN_MILLIS)
     if text in _SIMPLE:
         return _SIMPLE[text]
     if match := _TIMESTAMP.fullmatch(text):

@@ -30,9 +30,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import text_scalar
+from hudi_index_service.columns import with_millis
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, IndexDefinitionInvalid
-from hudi_index_service.index.arrow_types import parse_arrow_type
+from hudi_index_service.index.arrow_types import arrow_type_name, is_in_millis, parse_arrow_type
 from hudi_index_service.index.many_readers import ManyReaders
 from hudi_index_service.index.scores import RankedRows, TextRanker
 from hudi_index_service.predicate.bound import bound_of
@@ -69,11 +70,24 @@ class ColumnSpec:
         fields: The fields physically indexed for the column, in the index type's own words, such as
             ``("keyword", "text:standard")``. An entry serves a definition's column if it holds at
             least the fields that the definition requires.
+        in_millis: Whether the table's schema counts the column's times in milliseconds.
     """
 
     name: str
     type: pa.DataType
     fields: tuple[str, ...]
+    in_millis: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """The name of the type in manifests and segments."""
+        return arrow_type_name(self.type, in_millis=self.in_millis)
+
+    @property
+    def field(self) -> pa.Field:
+        """The column in the table's schema."""
+        field = pa.field(self.name, self.type)
+        return with_millis(field) if self.in_millis else field
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +185,7 @@ class StoredColumn(BaseModel):
         """The column that was built as specified."""
         return cls(
             name=spec.name,
-            type=str(spec.type),
+            type=spec.type_name,
             fields=spec.fields,
             null_count=statistics.null_count,
             distinct=statistics.distinct,
@@ -188,7 +202,7 @@ class StoredColumn(BaseModel):
     @property
     def spec(self) -> ColumnSpec:
         """What the column was built from. Raises EntryInvalid for a type that is unknown here."""
-        return ColumnSpec(self.name, self.type, self.fields)
+        return ColumnSpec(self.name, self.type, self.fields, is_in_millis(self.type_name))
 
     @cached_property
     def layout(self) -> Hashable:
@@ -199,7 +213,7 @@ class StoredColumn(BaseModel):
 
     def holds(self, spec: ColumnSpec) -> bool:
         """Whether the column has the specified type and at least the specified fields."""
-        return self.type_name == str(spec.type) and set(spec.fields) <= set(self.fields)
+        return self.type_name == spec.type_name and set(spec.fields) <= set(self.fields)
 
     def bounds(self, rows: int) -> ValueBounds:
         """The bounds of the column's values, from its statistics and the base file's row count."""

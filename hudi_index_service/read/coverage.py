@@ -73,7 +73,7 @@ class RequiredColumns:
     def keys(self, name: str) -> frozenset[ColumnKey]:
         """The columns required of an index type's entries, as segments name them."""
         return frozenset(
-            (spec.name, str(spec.type))
+            (spec.name, spec.type_name)
             for requirement in self.groups.get(name, ())
             for spec in indexed(requirement.columns)
         )
@@ -141,7 +141,11 @@ class Coverage:
         """The required columns: only those that live definitions still have, with their present
         options."""
         last = self._last_required
-        if last is None or last.definitions != definitions or not last.schema.equals(schema):
+        if (
+            last is None
+            or last.definitions != definitions
+            or not last.schema.equals(schema, check_metadata=True)
+        ):
             groups = by_index_type(requirements(definitions, schema))
             last = self._last_required = RequiredColumns(definitions, schema, groups, {})
         return last

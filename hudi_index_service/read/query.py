@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from hudi_index_service.columns import (
+    column_field,
     column_path,
-    column_type,
     find_column,
     require_list,
     root_column,
@@ -77,7 +77,7 @@ class Query:
             output: The same columns with the same types, without the struct fields that are not to
                 be read. Fields that the predicate uses must be present.
         """
-        if output.equals(self.output):
+        if output.equals(self.output, check_metadata=True):
             return self
         types = {each.name: each.type for each in output}
         table = pa.schema([each.with_type(types.get(each.name, each.type)) for each in self.table])
@@ -120,7 +120,9 @@ class Binding:
     def to(self, schema: pa.Schema) -> Query:
         """The query on a table of that schema. Raises what `bind_query` raises."""
         last = self._last
-        if last is None or not (last.table is schema or last.table.equals(schema)):
+        if last is None or not (
+            last.table is schema or last.table.equals(schema, check_metadata=True)
+        ):
             last = bind_query(
                 self.where,
                 self.columns,
@@ -191,7 +193,7 @@ def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -
     names = set(output.names)
     whole = {*names, *(name for name in used if len(column_path(name)) == 1)}
     extra = [name for name in used if name in whole or root_column(name) not in whole]
-    return pa.schema([*output, *((n, column_type(schema, n)) for n in extra if n not in names)])
+    return pa.schema([*output, *(column_field(schema, n) for n in extra if n not in names)])
 
 
 def _top_level(name: str, schema: pa.Schema, known: Set[str]) -> str:

@@ -1,11 +1,15 @@
 """Which slices are left to Spark, decided by their files alone."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hudi_index_service.columns import column_field
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi import BaseFile, FileSlice
+from hudi_index_service.hudi.avro_schema import arrow_schema
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey
 from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
 from hudi_index_service.storage.store import Storage
@@ -23,7 +27,7 @@ def storage(tmp_path):
     return Storage(tmp_path)
 
 
-def check(checks, storage, rows, properties, *log_files):
+def check(checks, storage, rows, properties, *log_files, columns=()):
     """Checks a slice with these rows in the base file and these bytes in the log files."""
     path = storage.local_path("base.parquet")
     pq.write_table(pa.table(rows), path)
@@ -32,7 +36,7 @@ def check(checks, storage, rows, properties, *log_files):
     base = BaseFile("base.parquet", "", "base", "20260101000000000", path.stat().st_size)
     logs = tuple(f"log.{number}" for number in range(len(log_files)))
     with pq.ParquetFile(path) as file:
-        checks.check(FileSlice("", "base", base, logs), file, properties)
+        checks.check(FileSlice("", "base", base, logs), file, pa.schema(columns), properties)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +94,27 @@ def test_checked_files_are_not_read_again_until_they_grow(storage):
     assert storage.io.bytes_read == before
     check(checks, storage, rows, {}, WITH_POSITIONS, rollback + WITHOUT_POSITIONS)
     assert storage.io.bytes_read == before + len(rollback + WITHOUT_POSITIONS)
+
+
+def schema_in(unit):
+    """A schema in Avro that counts times in that unit, in a column and in a struct."""
+    at = {"type": "long", "logicalType": f"timestamp-{unit}"}
+    inner = {"type": "record", "name": "s", "fields": [{"name": "at", "type": at}]}
+    fields = [{"name": "at", "type": ["null", at]}, {"name": "s", "type": inner}]
+    return json.dumps({"type": "record", "name": "row", "fields": fields})
+
+
+@pytest.mark.parametrize("name", ["at", "s", "s.at"])
+@pytest.mark.parametrize(("table", "written"), [("millis", "micros"), ("micros", "millis")])
+def test_log_blocks_with_times_of_another_unit_are_refused(storage, table, written, name):
+    column, number = column_field(arrow_schema(schema_in(table)), name), pa.field("n", pa.int64())
+
+    def check_block(unit, column):
+        data = block(BlockType.AVRO_DATA, header={HeaderKey.SCHEMA: schema_in(unit).encode()})
+        rows = {"_hoodie_record_key": ["a"]}
+        check(MergeChecks(storage), storage, rows, {}, data, columns=[column])
+
+    check_block(table, column)
+    check_block(written, number)
+    with pytest.raises(NeedsSpark, match=rf"log\.0 counts the times of column {name} in another"):
+        check_block(written, column)

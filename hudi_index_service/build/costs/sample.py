@@ -137,7 +137,7 @@ class Sample:
         prepare_worker(self._settings.memory_mb, runs_jvm=kind.runs_jvm)
         measurements = []
         for number, piece in enumerate(self._pieces):
-            schema = pa.schema([(each.name, each.type) for each in columns])
+            schema = pa.schema([each.field for each in columns])
             batches, read_seconds = self._read(piece, schema)
             if number == 0:  # the first time takes longer: Java compiles, and libraries are loaded
                 self._index(name, piece, batches, columns)

@@ -108,7 +108,7 @@ class BaseFileIndexer:
             refuse_legacy_calendar(file.metadata, source=path)
             batches = read_columns(
                 file,
-                pa.schema([(spec.name, spec.type) for spec in columns]),
+                pa.schema([spec.field for spec in columns]),
                 batch_rows=self._batch_rows,
                 source=path,
                 rows=part.rows(file.metadata.num_rows),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.arrow import numbers_array
-from hudi_index_service.columns import column_path, column_values
+from hudi_index_service.columns import column_path, column_values, common_times, in_millis
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.legacy_calendar import legacy_calendar_columns
 from hudi_index_service.hudi.files.parquet_file import damage_named
@@ -98,6 +98,7 @@ def refuse_inexact(stored: pa.Schema, columns: pa.Schema, *, source: str) -> Non
     for field in columns:
         stored_field = _stored_field(stored, field.name, source)
         if stored_field is not None:
+            _refuse_other_unit(stored_field, field, source)
             _refuse_inexact(stored_field.type, field.type, field.name, source)
 
 
@@ -105,9 +106,13 @@ def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> li
     """The paths of those of the columns that a file has; `stored` is the file's schema.
 
     Raises:
-        NeedsSpark: the file has a column that differs only in case.
+        NeedsSpark: the file has a column that differs only in case, or one whose times Hudi reads
+            in another unit than the file states.
     """
     fields = [(each, _stored_field(stored, each.name, source)) for each in columns]
+    for field, stored_field in fields:
+        if stored_field is not None:
+            _refuse_other_unit(stored_field, field, source)
     return [
         path
         for field, stored_field in fields
@@ -222,6 +227,18 @@ def _refuse_inexact(stored: pa.DataType, target: pa.DataType, column: str, sourc
         raise NeedsSpark(
             f"{source} holds column {column} as {stored}, but the table's type is {target}."
         )
+
+
+def _refuse_other_unit(stored: pa.Field, target: pa.Field, source: str) -> None:
+    """Refuses stored microseconds that Hudi, from release 1.1 on, takes for milliseconds, as
+    writers before it labelled some (its `SchemaRepair`). It does so only for times in UTC."""
+    for own, field in common_times(stored, target):
+        is_utc = own.type.tz is not None and field.type.tz is not None
+        if is_utc and own.type.unit == "us" and in_millis(field):
+            raise NeedsSpark(
+                f"{source} holds column {target.name} in microseconds, but by the table's schema "
+                "it counts milliseconds: what its times are depends on the release of Hudi."
+            )
 
 
 def _is_vector(stored: pa.DataType, target: pa.DataType) -> bool:

@@ -9,13 +9,15 @@
 - Blocks on which Hudi's reader for Spark fails, but hudi-rs does not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.columns import column_field, common_times, in_millis
 from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.hudi.avro_schema import arrow_schema
 from hudi_index_service.hudi.files.base_file import present_columns
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogFile, read_log_file
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY
@@ -42,40 +44,48 @@ class MergeChecks:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._has_positions: dict[tuple[str, int], bool] = {}  # of log files, by path and size
+        # Of log files, by path and size: whether they hold record positions, and their schemas.
+        self._log_files: dict[tuple[str, int], tuple[bool, frozenset[bytes]]] = {}
         self._has_unique_keys: set[tuple[str, int]] = set()  # base files
 
     def check(
-        self, file_slice: FileSlice, base_file: "pq.ParquetFile", properties: Mapping[str, str]
+        self,
+        file_slice: FileSlice,
+        base_file: "pq.ParquetFile",
+        columns: pa.Schema,
+        properties: Mapping[str, str],
     ) -> None:
         """Reads the block headers of the slice's log files, and the record keys of its base file if
         they matter.
 
         Args:
             base_file: The slice's base file, open.
+            columns: The columns that matter, with the table's types.
             properties: The table's properties.
 
         Raises:
             NeedsSpark: Spark may merge the slice differently, or cannot.
             FileNotFoundError: Hudi has cleaned a log file.
         """
-        positions = [self._check_log_file(path) for path in file_slice.log_files]
+        positions = [self._check_log_file(path, columns) for path in file_slice.log_files]
         if any(positions):
             self._check_keys(file_slice, base_file, _key_columns(properties))
 
-    def _check_log_file(self, path: str) -> bool:
+    def _check_log_file(self, path: str, columns: pa.Schema) -> bool:
         """Whether a block of the log file holds record positions."""
         key = (path, self._storage.size(path))
-        has_positions = self._has_positions.get(key)
-        if has_positions is None:
+        known = self._log_files.get(key)
+        if known is None:
             log_file = read_log_file(self._storage, *key)
             refuse_unknown_blocks(log_file)
             has_positions = any(
                 HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks
             )
-            _make_room(self._has_positions)
-            self._has_positions[key] = has_positions
-        return has_positions
+            known = has_positions, block_schemas(log_file)
+            _make_room(self._log_files)
+            self._log_files[key] = known
+        refuse_other_units(path, known[1], columns)
+        return known[0]
 
     def _check_keys(
         self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]
@@ -99,7 +109,7 @@ class MergeChecks:
         self._has_unique_keys.add((path, size))
 
 
-def _make_room(cache: "dict[Any, bool] | set[Any]") -> None:
+def _make_room(cache: "dict[Any, Any] | set[Any]") -> None:
     if len(cache) >= _MOST_REMEMBERED:
         cache.clear()
 
@@ -119,6 +129,40 @@ def refuse_unknown_blocks(log_file: LogFile) -> None:
                 f"Log file {log_file.path} has a block at byte {block.start} that is not merged "
                 f"here ({kind})."
             )
+
+
+def refuse_other_units(path: str, schemas: Iterable[bytes], columns: pa.Schema) -> None:
+    """Refuses a log file if a column's times are counted in another unit there than by the table's
+    schema: Hudi, from release 1.1 on, takes microseconds for milliseconds then.
+
+    Args:
+        path: The log file, for the error message.
+        schemas: Those of its blocks, in Avro's JSON.
+        columns: The columns that matter, with the table's types.
+
+    Raises:
+        NeedsSpark: a block's schema has another unit, or is not known here.
+    """
+    times = [each for each in columns if next(common_times(each, each), None)]
+    for avro in schemas if times else ():
+        try:
+            written = arrow_schema(avro.decode())
+        except (ValueError, KeyError, TypeError) as error:
+            raise NeedsSpark(f"A block of log file {path} has an unknown schema.") from error
+        for field in times:
+            own = column_field(written, field.name)
+            pairs = () if own is None else common_times(own, field)
+            if any(in_millis(stored) != in_millis(target) for stored, target in pairs):
+                raise NeedsSpark(
+                    f"Log file {path} counts the times of column {field.name} in another unit than "
+                    "the table's schema."
+                )
+
+
+def block_schemas(log_file: LogFile) -> frozenset[bytes]:
+    """The schemas of a log file's data blocks, in Avro's JSON."""
+    headers = (block.header.get(HeaderKey.SCHEMA) for block in log_file.blocks)
+    return frozenset(each for each in headers if each)
 
 
 def _key_columns(properties: Mapping[str, str]) -> Sequence[str]:

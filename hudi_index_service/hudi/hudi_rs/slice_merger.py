@@ -20,7 +20,12 @@ from hudi_index_service.hudi.files.log_file import parse_log_file
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY, BlockKeys, record_keys
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
-from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks, refuse_unknown_blocks
+from hudi_index_service.hudi.hudi_rs.merge_checks import (
+    MergeChecks,
+    block_schemas,
+    refuse_other_units,
+    refuse_unknown_blocks,
+)
 from hudi_index_service.hudi.hudi_rs.slices import narrowed
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.properties import split_columns
@@ -44,6 +49,7 @@ class MergeOptions:
 
     Attributes:
         columns: The columns to return, in the table's types.
+        ordering: The columns that decide between versions of a row, likewise.
         instant: The last instant whose log blocks are merged; None for a table without any.
         properties: The table's properties.
     """
@@ -51,6 +57,13 @@ class MergeOptions:
     columns: pa.Schema
     instant: str | None
     properties: Mapping[str, str]
+    ordering: pa.Schema
+
+    @property
+    def relevant(self) -> pa.Schema:
+        """All columns on whose values the returned ones depend."""
+        others = [each for each in self.ordering if each.name not in self.columns.names]
+        return pa.schema([*self.columns, *others])
 
     def of_hudi_rs(self) -> "hudi.HudiReadOptions":
         """The same for hudi-rs."""
@@ -89,8 +102,8 @@ class SliceMerger:
         """
         base_file = _base_file(file_slice)
         with open_parquet(self._storage, base_file.path, base_file.size) as file:
-            refuse_unlike_spark(file, options.columns, source=base_file.path)
-            self._checks.check(file_slice, file, options.properties)
+            refuse_unlike_spark(file, options.relevant, source=base_file.path)
+            self._checks.check(file_slice, file, options.relevant, options.properties)
         paths = [base_file.path, *file_slice.log_files]
         with nullcontext() if copy is None else copy.holding(paths):
             with self._reading(file_slice):
@@ -136,7 +149,11 @@ class SliceMerger:
         rows = rows.append_column(RECORD_KEY, keys)
         if _SEQUENCE_NUMBER not in rows.schema.names:
             rows = rows.append_column(_SEQUENCE_NUMBER, rows.column(_NEEDED[0]))
-        refuse_inexact(rows.schema, options.columns, source=file_slice.name)
+        refuse_inexact(rows.schema, options.relevant, source=file_slice.name)
+        for log_path, data in log_files.items():
+            refuse_other_units(
+                log_path, block_schemas(parse_log_file(log_path, data)), options.relevant
+            )
 
         path = PurePosixPath(_base_file(file_slice).path)
         small = path.with_name(f"touched{next(_small_numbers)}-{path.name}")
@@ -189,10 +206,7 @@ def merged_columns(
         columns: The columns wanted.
         properties: The table's properties.
     """
-    ordering = properties.get("hoodie.table.ordering.fields") or properties.get(
-        "hoodie.table.precombine.field", ""
-    )
-    roots = {each.split(".", 1)[0] for each in split_columns(ordering)}
+    roots = {each.split(".", 1)[0] for each in ordering_columns(properties)}
     needed = {*_NEEDED, _DELETED, *roots, *columns}
     return [
         each.name
@@ -200,6 +214,14 @@ def merged_columns(
         if each.name != RECORD_KEY
         and (each.name in needed or not each.nullable)  # hudi-rs wants these of log files, too
     ]
+
+
+def ordering_columns(properties: Mapping[str, str]) -> Sequence[str]:
+    """The names of the columns that decide between versions of a row."""
+    return split_columns(
+        properties.get("hoodie.table.ordering.fields")
+        or properties.get("hoodie.table.precombine.field", "")
+    )
 
 
 def _base_file(file_slice: FileSlice) -> BaseFile:

@@ -19,6 +19,7 @@ from typing import Any
 import hudi
 import pyarrow as pa
 
+from hudi_index_service.columns import column_field
 from hudi_index_service.errors import (
     ColumnNotFound,
     NeedsSpark,
@@ -32,7 +33,12 @@ from hudi_index_service.hudi import gate
 from hudi_index_service.hudi.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
-from hudi_index_service.hudi.hudi_rs.slice_merger import MergeOptions, SliceMerger, merged_columns
+from hudi_index_service.hudi.hudi_rs.slice_merger import (
+    MergeOptions,
+    SliceMerger,
+    merged_columns,
+    ordering_columns,
+)
 from hudi_index_service.hudi.hudi_rs.slices import slice_of
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.partition_path import PartitionPaths
@@ -353,9 +359,12 @@ class HudiRsTable:
     def _merge_options(
         self, state: _State, columns: Sequence[str], as_of: str | None, schema: pa.Schema | None
     ) -> MergeOptions:
-        read_schema = pa.schema([_column(schema or state.schema, name) for name in columns])
+        known = schema or state.schema
+        read_schema = pa.schema([_column(known, name) for name in columns])
         instant = as_of if as_of is not None else state.timeline.latest
-        return MergeOptions(read_schema, instant, state.properties)
+        fields = (column_field(known, name) for name in ordering_columns(state.properties))
+        ordering = pa.schema([field for field in fields if field is not None])
+        return MergeOptions(read_schema, instant, state.properties, ordering)
 
     def _look(self) -> _State:
         """The state at the current timeline; kept while the timeline's listing is unchanged."""

@@ -7,7 +7,7 @@ lost and no column stays that was dropped in the meantime.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -94,11 +94,11 @@ class DesiredEntry:
             spec = specs.get(column.name)
             if not self.complete:
                 yield column.spec
-            if spec is not None and column.type_name != str(spec.type):
+            if spec is not None and column.type_name != spec.type_name:
                 yield spec  # its type changed: built anew with the new type
             elif spec is not None:
                 fields = tuple(field for field in column.fields if field in spec.fields)
-                yield ColumnSpec(column.name, spec.type, fields)
+                yield replace(spec, fields=fields)
 
     def _required_specs(self) -> dict[str, ColumnSpec]:
         specs = merged(spec for each in self.requirements for spec in each.columns)
@@ -111,4 +111,4 @@ def holds_all(manifest: Manifest, columns: Iterable[ColumnSpec]) -> bool:
 
 
 def _within(column: StoredColumn, spec: ColumnSpec) -> bool:
-    return column.type_name != str(spec.type) or set(column.fields) <= set(spec.fields)
+    return column.type_name != spec.type_name or set(column.fields) <= set(spec.fields)

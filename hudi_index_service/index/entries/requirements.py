@@ -6,11 +6,11 @@ index data in one file").
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_type
+from hudi_index_service.columns import column_field, has_millis
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
 from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.entries.column_fields import column_fields, indexed, key_of
@@ -42,31 +42,32 @@ def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Re
         IndexTypeUnknown: the index type is not installed here.
     """
     kind = index_type(name)
-    types = {
-        column.name: type
+    fields = {
+        column.name: field
         for column in definition.columns
-        if (type := column_type(schema, column.name)) is not None
+        if (field := column_field(schema, column.name)) is not None
     }
-    present = [each for each in definition.columns if each.name in types]
-    specs = _specs(definition.name, present, types, kind)
+    present = [each for each in definition.columns if each.name in fields]
+    specs = _specs(definition.name, present, fields, kind)
     return Requirement(definition, name, tuple(specs) if indexed(specs) else ())
 
 
 def _specs(
-    index: str, columns: Sequence[Column], types: Mapping[str, pa.DataType], kind: IndexType
+    index: str, columns: Sequence[Column], fields: Mapping[str, pa.Field], kind: IndexType
 ) -> list[ColumnSpec]:
     """The columns without those that an index type cannot hold; a composite key is then made of the
     others."""
     key = key_of(columns, kind.name)
     specs = []
     for column in columns:
-        type = types[column.name]
+        field = fields[column.name]
         try:
-            specs.append(ColumnSpec(column.name, type, column_fields(column, type, kind, key)))
+            own = column_fields(column, field.type, kind, key)
+            specs.append(ColumnSpec(column.name, field.type, own, has_millis(field)))
         except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
             log.warning("Index %s skips a column: %s", index, error)
             others = [each for each in columns if each is not column]
-            return _specs(index, others, types, kind)
+            return _specs(index, others, fields, kind)
     return specs
 
 
@@ -116,9 +117,9 @@ def merged(specs: Iterable[ColumnSpec]) -> tuple[ColumnSpec, ...]:
     for spec in specs:
         earlier = by_name.get(spec.name)
         fields = spec.fields
-        if earlier is not None and earlier.type == spec.type:
+        if earlier is not None and earlier.type_name == spec.type_name:
             fields = tuple(sorted({*earlier.fields, *spec.fields}))
-        by_name[spec.name] = ColumnSpec(spec.name, spec.type, fields)
+        by_name[spec.name] = replace(spec, fields=fields)
     return tuple(by_name[name] for name in sorted(by_name))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_index_service.index.arrow_types import arrow_type_name
 from hudi_index_service.index.column_kinds import is_number
 from hudi_index_service.index.entries.entry import UNREADABLE
 from hudi_index_service.index.number_encoding import NumberRange, encode_range
@@ -100,10 +101,16 @@ class Exclusion:
         return np.full(self.segment.document.files, truth)
 
     def _statistics(self, column: BoundColumn) -> Statistics | None:
-        key = _key(column)
-        if key not in self.columns or key not in self.segment.columns:
-            return None
-        return self.segment.statistics(key)
+        key = self._key(column)
+        return None if key is None else self.segment.statistics(key)
+
+    def _key(self, column: BoundColumn) -> ColumnKey | None:
+        """The column's key in the segment; None if its facts must not be used."""
+        for in_millis in (False, True):
+            key = column.name, arrow_type_name(column.type, in_millis=in_millis)
+            if key in self.columns and key in self.segment.columns:
+                return key
+        return None
 
     def _leaf(self, leaf: Predicate, statistics: Statistics) -> Mask:
         bounds = statistics.bounds
@@ -213,8 +220,9 @@ class Exclusion:
         return self._all() if files is None else _only(files, statistics)
 
     def _run(self, column: BoundColumn) -> Run | None:
+        key = self._key(column)
         try:
-            return self.segment.run(_key(column))
+            return None if key is None else self.segment.run(key)
         except UNREADABLE as error:
             self._without_run(column, error)
             return None
@@ -287,10 +295,6 @@ def _ordered(leaf: In, bounds: ColumnBounds) -> npt.NDArray[Any]:
     if isinstance(bounds, ByteBounds) and leaf.ascending is not None:
         return np.array(leaf.ascending, dtype=object)  # sorted once for all segments
     return np.sort(bounds.sought(leaf.values))
-
-
-def _key(column: BoundColumn) -> ColumnKey:
-    return column.name, str(column.type)
 
 
 def _only(files: npt.NDArray[np.int64], statistics: Statistics) -> Mask:

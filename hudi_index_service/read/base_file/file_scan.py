@@ -92,6 +92,8 @@ class FileScan:
         TRUE; all rows for None. Of a local file, text columns may be read whole before the first
         batch, unless there is a limit."""
         if self.footer is not None and self.footer_check is None:
+            # Before the statistics of other times exclude pages.
+            present_columns(self.footer.schema, self.columns, source=self.base_file.path)
             left = RowsLeft(range(self.footer.rows) if self.within is None else self.within, {})
             if predicate is not None:
                 row_ids = self._rows_of_matching_pages(self.footer, predicate, left.rows)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudi_index_parquet import Footer
 from pyroaring import BitMap
 
-from hudi_index_service.columns import root_column
+from hudi_index_service.columns import root_column, without_millis
 from hudi_index_service.errors import (
     EntryInvalid,
     IndexServiceError,
@@ -312,7 +312,8 @@ class SliceEntries:
                 continue
             if opened.values is not None:
                 packed = replace(base_file, path=serving.entry.data_path, size=opened.size)
-                return RowReader(storage, packed, opened.values, columns)
+                stored = pa.schema([without_millis(each) for each in columns])
+                return RowReader(storage, packed, opened.values, stored)
         return None
 
     def _any(self) -> OpenEntry:

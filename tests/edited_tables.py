@@ -1,0 +1,65 @@
+"""Tables whose base file, or whose schema in the commit, is edited by hand: the schema of a commit
+can then say something else than the file, as Hudi's own writers leave it after some upgrades."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.golden.table import Golden
+
+ROWS = 30
+
+
+def put_with_columns(golden: Golden, path: Path, columns: Mapping[str, tuple[pa.Array, object]]):
+    """A copy-on-write table of one base file with 30 rows, ``id`` "0" to "29", and these columns.
+
+    Args:
+        columns: By name: the values in the base file, and the column's type in the commit's Avro
+            schema.
+    """
+    golden("wall_clock_times_in_version_6").put(path)
+    write_columns(path, {name: values for name, (values, _) in columns.items()})
+    set_commit_types(path, {name: avro for name, (_, avro) in columns.items()})
+
+
+def write_columns(path: Path, columns: Mapping[str, pa.Array]) -> None:
+    """Adds columns to the table's only base file, or replaces them."""
+    (file,) = path.glob("*.parquet")
+    rows = pq.read_table(file)
+    for name, values in columns.items():
+        if name in rows.column_names:
+            rows = rows.drop_columns([name])
+        rows = rows.append_column(name, values)
+    # Types as a writer without Arrow states them.
+    pq.write_table(rows, file, store_schema=False, store_decimal_as_integer=True)
+
+
+def set_commit_types(path: Path, types: Mapping[str, object]) -> None:
+    """Gives columns these types in the schema of the table's last commit; others stay."""
+    commit = max((path / ".hoodie").glob("*.commit"))
+    metadata = json.loads(commit.read_text())
+    schema = json.loads(metadata["extraMetadata"]["schema"])
+    fields = {each["name"]: each for each in schema["fields"]}
+    fields |= {
+        name: {"name": name, "type": ["null", avro], "default": None}
+        for name, avro in types.items()
+    }
+    schema["fields"] = list(fields.values())
+    metadata["extraMetadata"]["schema"] = json.dumps(schema)
+    commit.write_text(json.dumps(metadata))
+
+
+def commit_again(path: Path, types: Mapping[str, object]) -> None:
+    """A later commit that wrote nothing, whose schema gives columns these types."""
+    last = max((path / ".hoodie").glob("*.commit"))
+    later = f"{int(last.stem) + 1000}"
+    for ending in ("commit.requested", "inflight"):
+        (path / ".hoodie" / f"{later}.{ending}").write_bytes(b"")
+    metadata = json.loads(last.read_text())
+    (path / ".hoodie" / f"{later}.commit").write_text(
+        json.dumps({**metadata, "partitionToWriteStats": {}})
+    )
+    set_commit_types(path, types)
