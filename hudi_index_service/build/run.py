@@ -160,12 +160,13 @@ class Build:
 
 def _outcome_fields(outcome: TaskOutcome | None) -> dict[str, Any]:
     if outcome is None:
-        return {"status": "due", "rows": None, "index_bytes": None, "error": None}
+        return {"status": "due", "rows": None, "index_bytes": None, "error": None, "skipped": {}}
     return {
         "status": outcome.status.value,
         "rows": outcome.rows,
         "index_bytes": outcome.index_bytes,
         "error": outcome.error,
+        "skipped": dict(outcome.skipped),
     }
 
 
@@ -375,6 +376,7 @@ class _Run:
             TaskStatus.BUILT,
             rows=manifest.base_file.rows,
             index_bytes=manifest.data.length,
+            skipped={each.name: each.reason for each in manifest.skipped},
         )
 
     def _wind_down(
@@ -437,6 +439,8 @@ class _Run:
             log.error("Build %s: %s: %s", build, where, outcome.error)
         else:
             log.info("Build %s: %s: %s.", build, where, outcome.status.value)
+        for column, reason in outcome.skipped.items():
+            log.warning("Build %s: %s does not hold column %s: %s", build, where, column, reason)
 
     def _build(self, error: BaseException | None) -> Build:
         """The build as it is now."""

@@ -99,6 +99,13 @@ def coverage_hints(status: TableStatus) -> list[str]:
             + ", ".join(f"`hudi-index refresh {status.uri} {name}`" for name in names)
             + " updates them."
         )
+    for each in status:
+        for column, (number, reason) in each.skipped.items():
+            hints.append(
+                f"Not indexed: column {column} in {number} of {each.base_files} base files for "
+                f"{each.definition.name} ({each.index_type}). {reason} Rewritten base files, as "
+                "by clustering, hold it as the table does."
+            )
     if newer := _files_of(status, lambda each: each.newer):
         hints.append(
             f"Of a newer release: the entries of {newer}. Upgrade this installation to use them."
@@ -162,6 +169,9 @@ def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
         f"{prefix}{len(build.due)} due, {len(build.built)} built, {len(build.failed)} failed, "
         f"{build.seconds:.1f} s."
     )
+    for outcome in build.built:
+        for column, reason in outcome.skipped.items():
+            yield f"Built without column {column} ({outcome.index_type}): {reason}"
     if build.stopped_by is not None:
         yield f"{build.stopped_by.capitalize()}; {build.left} left for the next build."
     yield from hints

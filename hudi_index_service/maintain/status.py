@@ -3,7 +3,7 @@ outlive their base file."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from time import time
 from typing import Any, overload
@@ -15,8 +15,8 @@ from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable
+from hudi_index_service.index.entries.demand import holds_all
 from hudi_index_service.index.entries.entry import Entry, EntryListing
-from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import Requirement
 from hudi_index_service.index.entries.retention import (
     expired_entries,
@@ -47,6 +47,7 @@ class IndexStatus:
         base_files: Number of base files in the snapshot.
         covered: Number of those with a valid entry that has all of the index's columns: queries
             read them through the index. A base file that was written without rows needs no entry.
+            Columns that only Spark reads in a base file are not missing there; see `skipped`.
         index_bytes: Bytes of their entries' data files, including other indexes' columns.
         shared_with: Names of other indexes that share any of these data files. The bytes count for
             them too; `TableStatus.index_bytes` counts each file once.
@@ -59,6 +60,8 @@ class IndexStatus:
         outdated: Number of base files whose entry is of an earlier form of the definition: it
             serves what still matches. INCREMENTAL leaves them as they are, REFRESH builds them.
         newer: Number of base files whose entry is of a newer release, which no build changes here.
+        skipped: Columns that some entries lack, since only Spark reads them in that base file → the
+            number of these base files, and the reason for one of them.
     """
 
     definition: IndexDefinition
@@ -73,6 +76,7 @@ class IndexStatus:
     shared_with: tuple[str, ...] = ()
     outdated: int = 0
     newer: int = 0
+    skipped: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         name = f"{self.definition.name} ({self.index_type})"
@@ -105,6 +109,10 @@ class IndexStatus:
             "partitions": [asdict(each) for each in self.partitions],
             "outdated": self.outdated,
             "newer": self.newer,
+            "skipped": [
+                {"column": name, "base_files": number, "reason": reason}
+                for name, (number, reason) in self.skipped.items()
+            ],
         }
 
 
@@ -352,6 +360,7 @@ class _Coverage:
         index_bytes = 0
         due: list[BaseFile] = []
         missing: list[BaseFile] = []  # those of the due ones that have no entry at all
+        skipped: dict[str, tuple[int, str]] = {}
         outdated = newer = 0
         for file_slice in self._slices:
             base_file = file_slice.base_file
@@ -367,7 +376,10 @@ class _Coverage:
                 continue
             except EntryInvalid:
                 entry = None
-            if entry is not None and _holds_all(entry.manifest, requirement):
+            if entry is not None and holds_all(entry.manifest, requirement.columns):
+                for spec in requirement.columns:
+                    if reason := entry.manifest.skips(spec):
+                        skipped[spec.name] = skipped.get(spec.name, (0, ""))[0] + 1, reason
                 length = entry.manifest.data.length
                 count[1] += 1
                 index_bytes += length
@@ -397,6 +409,7 @@ class _Coverage:
             lag_seconds=self._seconds_since(missing),
             outdated=outdated,
             newer=newer,
+            skipped=skipped,
         )
 
     def _is_empty(self, base_file: BaseFile) -> bool:
@@ -428,7 +441,3 @@ class _Coverage:
                 continue
             return max(0.0, self._now - written)
         return 0.0
-
-
-def _holds_all(manifest: Manifest, requirement: Requirement) -> bool:
-    return all(map(manifest.holds, requirement.columns))

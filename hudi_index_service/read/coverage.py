@@ -232,6 +232,10 @@ def _entry_or_reason(entry: Entry, required: Sequence[Requirement]) -> ServingEn
         return f"its {name} entry has the {age} version {version}"
     columns = _usable_columns(entry.manifest, required)
     if not indexed(columns):
+        specs = (spec for requirement in required for spec in requirement.columns)
+        reason = next(filter(None, map(entry.manifest.skips, specs)), None)
+        if reason is not None:
+            return reason.rstrip(".")
         return f"its {name} entry lacks the columns as they are defined now"
     return ServingEntry(entry, kind, indexed(columns), stored_names(columns))
 

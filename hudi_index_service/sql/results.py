@@ -175,9 +175,10 @@ def entries_result(build: Build) -> Result:
             "build_id": build.id or None,
             "index_type": entry.index_type,
             "base_file": entry.base_file.path,
-            "columns": [column.name for column in entry.columns],
         }
         outcome = outcomes.get((entry.base_file.path, entry.index_type))
+        skipped = {} if outcome is None else outcome.skipped
+        row["columns"] = [each.name for each in entry.columns if each.name not in skipped]
         if outcome is None:
             row["status"] = "due"
             if position < len(estimates):

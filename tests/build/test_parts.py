@@ -125,6 +125,22 @@ def test_building_in_parts_gives_the_same_entry(storage: Storage, tmp_path: Path
         assert in_part.model_copy(update={"distinct": in_whole.distinct}) == in_whole
 
 
+def test_a_column_that_only_spark_reads_is_left_out_of_every_part(storage: Storage) -> None:
+    rows = numbered_rows(10_003)
+    place = rows.schema.get_field_index("amount")
+    stored = rows.set_column(place, "amount", rows["amount"].cast(pa.float32()))
+    task = build_task(storage, write_base_file(storage, stored, row_group_size=2_500), rows.schema)
+
+    (outcome,) = run([task], parallelism=3)
+
+    assert outcome.status is TaskStatus.BUILT, outcome.error
+    assert list(outcome.skipped) == ["amount"]
+    in_parts = only_manifest(storage)
+    assert [each.name for each in in_parts.skipped] == ["amount"]
+    assert "amount" not in [each.name for each in in_parts.columns]
+    assert len([m for m in in_parts.data.members if m.name.endswith(".si")]) == 3
+
+
 def test_stored_values_of_parts_are_joined(storage: Storage) -> None:
     rows = numbered_rows(10_003)
     task = build_task(storage, write_base_file(storage, rows, row_group_size=2_500), rows.schema)

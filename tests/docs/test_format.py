@@ -27,6 +27,7 @@ from hudi_index_service.index.entries.manifest import (
     IndexedBaseFile,
     Manifest,
     Member,
+    SkippedColumn,
 )
 from hudi_index_service.index.entries.summary import Summary
 from hudi_index_service.index.files.packed_file import BLOCK_SIZE
@@ -52,6 +53,7 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
     ("Manifest", "data"): DataFile,
     ("Manifest", "data.members[]"): Member,
     ("Manifest", "columns[]"): StoredColumn,
+    ("Manifest", "skipped[]"): SkippedColumn,
     ("Manifest", "build"): BuildInfo,
     ("Summary", ""): Summary,
     ("Segment", ""): Segment,

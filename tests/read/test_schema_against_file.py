@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import open_table
+from hudi_index_service import Column, open_table
 from hudi_index_service.errors import IndexServiceError, NeedsSpark, RowIdsUnavailable
 from hudi_index_service.optimizer.plan import Access
 from tests.edited_tables import ROWS, commit_again, put_with_columns
@@ -65,8 +65,14 @@ COMMITS = {
     "bytes": "bytes",
 }
 ANSWERED: dict[str, dict[str, object]] = {
-    "long": dict.fromkeys(("long", "nanos", "time_micros"), MS),
-    "int": dict.fromkeys(("int", "long", "nanos", "time_millis", "time_micros"), 20_000),
+    "long": {
+        **dict.fromkeys(("long", "nanos", "time_micros"), MS),
+        **dict.fromkeys(("string", "uuid"), str(MS)),
+    },
+    "int": {
+        **dict.fromkeys(("int", "long", "nanos", "time_millis", "time_micros"), 20_000),
+        **dict.fromkeys(("string", "uuid"), "20000"),
+    },
     "millis": dict.fromkeys(("millis", "micros"), IN_2024.replace(tzinfo=UTC)),
     "micros": {
         "micros": IN_1970.replace(tzinfo=UTC),
@@ -169,7 +175,8 @@ def test_an_entry_from_before_the_schema_counted_milliseconds_answers_nothing(
 def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: Path) -> None:
     put(golden, tmp_path, MILLIS, "millis")
     table = open_table(tmp_path)
-    table.create_index("by_time", {name: {"stored": "true"} for name in (*IN_RANGE, "id")})
+    stored = [Column(name=name, options={"stored": "true"}) for name in ("at", "many", "id")]
+    table.create_index("by_time", [*stored, "nested.at"])
     table.build(strategy="all").raise_for_failures()
     again = open_table(tmp_path)
     for where, rows in zip(IN_RANGE.values(), (ROWS, ROWS, 1), strict=True):
@@ -181,7 +188,10 @@ def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: P
         assert plan is not None
         assert plan.count(Access.INDEX) == 1
     moment = IN_2024.replace(tzinfo=UTC)
-    assert again.scan("at < '2024-07-10 00:00:00.124'").to_arrow().to_pylist()[0]["at"] == moment
+    by_stored = again.scan("at < '2024-07-10 00:00:00.124'", columns=["at", "many", "id"])
+    (row,) = by_stored.to_arrow().to_pylist()
+    assert row == {"at": moment, "many": [moment], "id": "0"}
+    assert [each.stored for each in by_stored.statistics.slices] == [True]
     assert again.scan("at < '1971-01-01'").count() == 0
 
 

@@ -26,7 +26,12 @@ from hudi_index_service.build.entry.staging import (
     joined_index,
 )
 from hudi_index_service.build.entry.value_keys import ValueKeys
-from hudi_index_service.hudi.files.base_file import read_columns, refuse_legacy_calendar
+from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.hudi.files.base_file import (
+    read_columns,
+    refuse_legacy_calendar,
+    unread_columns,
+)
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import (
@@ -38,7 +43,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.entries.column_fields import indexed, stored_names
-from hudi_index_service.index.entries.manifest import DataFile
+from hudi_index_service.index.entries.manifest import DataFile, SkippedColumn
 from hudi_index_service.index.files.packed_file import pack
 from hudi_index_service.index.files.stored_values import (
     VALUES,
@@ -59,12 +64,15 @@ _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded an
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """A finished index, the columns' least and greatest values, the keys of their values, as far as
-    they are routed, and the packed file's members with stored values."""
+    they are routed, the packed file's members with stored values, the indexed columns, and what was
+    left out."""
 
     built: BuiltIndex
     extremes: Mapping[str, Extremes]
     keys: Mapping[str, ValueKeys] = field(default_factory=dict)
     values: Mapping[str, Path | bytes] = field(default_factory=dict)
+    columns: tuple[ColumnSpec, ...] = ()
+    skipped: tuple[SkippedColumn, ...] = ()
 
 
 class PartStaged(Exception):
@@ -101,19 +109,56 @@ class BaseFileIndexer:
         self._row_count = indexed or RowCount()
 
     def index(self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part = WHOLE) -> Indexed:
-        """Indexes the rows of a part, in a new folder below that of `scratch` or in memory."""
+        """Indexes the rows of a part, in a new folder below that of `scratch` or in memory. Columns
+        that only Spark reads in this base file are left out.
+
+        Raises:
+            NeedsSpark: no column is left.
+        """
         path = self._base_file.path
         with open_parquet(self._storage, path) as file:
             # Checked for all columns: reads of rows found by the index do not see this footer.
             refuse_legacy_calendar(file.metadata, source=path)
+            schema = pa.schema([spec.field for spec in columns])
+            reasons = unread_columns(file.schema_arrow, schema, source=path)
+            read, skipped = self._without(columns, reasons) if reasons else (tuple(columns), ())
             batches = read_columns(
                 file,
-                pa.schema([spec.field for spec in columns]),
+                pa.schema([spec.field for spec in read]),
                 batch_rows=self._batch_rows,
                 source=path,
                 rows=part.rows(file.metadata.num_rows),
             )
-            return self.index_batches(batches, columns, scratch, part)
+            result = self.index_batches(batches, read, scratch, part)
+            return replace(result, columns=read, skipped=skipped)
+
+    def _without(
+        self, columns: Sequence[ColumnSpec], reasons: Mapping[str, str]
+    ) -> tuple[tuple[ColumnSpec, ...], tuple[SkippedColumn, ...]]:
+        """The columns that can be indexed without those that have a reason, and what is skipped:
+        also composite keys that need one of these."""
+        left, skipped = [], []
+        for spec in columns:
+            if spec.name in reasons:
+                skipped.append(SkippedColumn.of(spec, reasons[spec.name]))
+                continue
+            needed = {name: self._needed(spec, name) & reasons.keys() for name in spec.fields}
+            lost = tuple(name for name in spec.fields if needed[name])
+            if lost:
+                other = min(needed[lost[0]])
+                reason = f"Its key needs column {other}. {reasons[other]}"
+                skipped.append(SkippedColumn.of(replace(spec, fields=lost), reason))
+            if len(lost) < len(spec.fields):
+                fields = tuple(name for name in spec.fields if name not in lost)
+                left.append(replace(spec, fields=fields))
+        if not indexed(left):
+            raise NeedsSpark(next(iter(reasons.values())))
+        return tuple(left), tuple(skipped)
+
+    def _needed(self, spec: ColumnSpec, name: str) -> set[str]:
+        """The columns that a field of a column is made of, if it is that of a composite key."""
+        alone = StoredColumn.of(replace(spec, fields=(name,)), ColumnStatistics(0))
+        return {each for key in self._kind.keys((alone,)) for each in key}
 
     def index_batches(
         self,
@@ -196,7 +241,8 @@ class BaseFileIndexer:
             FileNotFoundError: another task has joined the parts and removed them.
         """
         work = scratch.folder
-        staged_part = self._stage(self.index(columns, scratch, part), columns, work, part, staging)
+        result = self.index(columns, scratch, part)
+        staged_part = self._stage(result, work, part, staging)
         parts = staging.complete(staged_part)
         if parts is None:
             raise PartStaged
@@ -205,12 +251,12 @@ class BaseFileIndexer:
         indexes = [staging.fetch(each, work) for each in parts]
         files = self._kind.combine(list(map(without_values, indexes)), folder)
         values = joined_values(indexes, folder / VALUES)
-        return Indexed(joined_index(parts, files), joined_extremes(parts), values=values)
+        joined, extremes = joined_index(parts, files), joined_extremes(parts)
+        return replace(result, built=joined, extremes=extremes, keys={}, values=values)
 
     def _stage(
         self,
         result: Indexed,
-        columns: Sequence[ColumnSpec],
         work: Path,
         part: Part,
         staging: Staging,
@@ -225,8 +271,10 @@ class BaseFileIndexer:
             length=self._base_file.size,
             rows=built.rows,
             data=DataFile.of(name, packed),
-            columns=tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in columns),
-            bounds=bounds_of(extremes, columns),
+            columns=tuple(
+                StoredColumn.of(spec, built.statistics[spec.name]) for spec in result.columns
+            ),
+            bounds=bounds_of(extremes, result.columns),
             unknown=tuple(name for name, each in extremes.items() if each.unknown),
             versions=dict(built.versions),
         )

@@ -9,7 +9,7 @@ import logging
 import os
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
@@ -107,7 +107,11 @@ class BuildTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """The outcome for one base file's entry."""
+    """The outcome for one base file's entry.
+
+    Attributes:
+        skipped: Columns that the entry lacks, since only Spark reads them in this base file → why.
+    """
 
     path: str
     index_type: str
@@ -116,6 +120,7 @@ class TaskOutcome:
     index_bytes: int = 0
     seconds: float = 0.0
     error: str | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_task(task: BuildTask, facts: FactWriter | None = None) -> TaskOutcome:
@@ -300,6 +305,7 @@ class _EntryBuild:
             status,
             rows=manifest.base_file.rows,
             index_bytes=manifest.data.length,
+            skipped={each.name: each.reason for each in manifest.skipped},
         )
 
     def _build(self, content: EntryContent, generation: int) -> Manifest | None:
@@ -336,8 +342,9 @@ class _EntryBuild:
                         minimum=indexed.extremes[spec.name].minimum,
                         maximum=indexed.extremes[spec.name].maximum,
                     )
-                    for spec in content.columns
+                    for spec in indexed.columns
                 ),
+                skipped=indexed.skipped,
                 definitions=dict(content.definitions),
                 build=BuildInfo(
                     id=self._task.build_id,

@@ -92,14 +92,34 @@ def refuse_unlike_spark(file: "pq.ParquetFile", columns: pa.Schema, *, source: s
     refuse_inexact(file_schema, columns, source=source)
 
 
-def refuse_inexact(stored: pa.Schema, columns: pa.Schema, *, source: str) -> None:
+def refuse_inexact(
+    stored: pa.Schema, columns: pa.Schema, *, source: str, prints: bool = False
+) -> None:
     """Refuses a base file of that schema if a column is not converted exactly to the table's type.
-    Raises NeedsSpark."""
+
+    Args:
+        prints: Whether integers become text. Not where hudi-rs converts them.
+
+    Raises:
+        NeedsSpark: a column is stored in another type, or under a name of another case.
+    """
     for field in columns:
         stored_field = _stored_field(stored, field.name, source)
         if stored_field is not None:
             _refuse_other_unit(stored_field, field, source)
-            _refuse_inexact(stored_field.type, field.type, field.name, source)
+            if not (prints and _is_printed(stored_field.type, field.type, field.name)):
+                _refuse_inexact(stored_field.type, field.type, field.name, source)
+
+
+def unread_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> dict[str, str]:
+    """The columns that `read_columns` refuses in a base file of that schema, with the reason."""
+    reasons = {}
+    for field in columns:
+        try:
+            refuse_inexact(stored, pa.schema([field]), source=source, prints=True)
+        except NeedsSpark as error:
+            reasons[field.name] = error.message
+    return reasons
 
 
 def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> list[str]:
@@ -209,6 +229,8 @@ def _nullable(columns: pa.Schema) -> pa.Schema:
 def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -> pa.Array:
     if array.type == target:
         return array
+    if _is_printed(array.type, target, column):
+        return array.cast(target)
     _refuse_inexact(array.type, target, column, source)
     if _is_vector(array.type, target):
         return _vectors(array, target)
@@ -239,6 +261,13 @@ def _refuse_other_unit(stored: pa.Field, target: pa.Field, source: str) -> None:
                 f"{source} holds column {target.name} in microseconds, but by the table's schema "
                 "it counts milliseconds: what its times are depends on the release of Hudi."
             )
+
+
+def _is_printed(stored: pa.DataType, target: pa.DataType, column: str) -> bool:
+    """Whether Spark reads a column as the text of its integers. Within structs, arrays and maps it
+    reads no such column."""
+    is_text = pa.types.is_signed_integer(stored) and pa.types.is_string(target)
+    return bool(is_text and len(column_path(column)) == 1)
 
 
 def _is_vector(stored: pa.DataType, target: pa.DataType) -> bool:
@@ -280,7 +309,8 @@ def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
             target.scale >= stored.scale
             and target.precision - target.scale >= stored.precision - stored.scale
         )
-    # Not float to double: Spark converts through the printed number, so that 0.1 becomes 0.1.
+    # Not float to double or text: Spark converts through the number that Java prints, so that 0.1
+    # becomes 0.1; which digits those are depends on Java's release.
     if t.is_binary(stored) and t.is_string(target):  # an enum of Avro
         return True
     families: Sequence[tuple[object, ...]] = (

@@ -99,6 +99,9 @@ class DesiredEntry:
             elif spec is not None:
                 fields = tuple(field for field in column.fields if field in spec.fields)
                 yield replace(spec, fields=fields)
+        for skipped in manifest.skipped:  # what the base file's next entry will skip again
+            if skipped.name in specs:
+                yield specs[skipped.name]
 
     def _required_specs(self) -> dict[str, ColumnSpec]:
         specs = merged(spec for each in self.requirements for spec in each.columns)
@@ -106,8 +109,9 @@ class DesiredEntry:
 
 
 def holds_all(manifest: Manifest, columns: Iterable[ColumnSpec]) -> bool:
-    """Whether an entry has every column with the required fields."""
-    return all(map(manifest.holds, columns))
+    """Whether an entry has every column with the required fields, as far as its base file can be
+    read."""
+    return all(map(manifest.settles, columns))
 
 
 def _within(column: StoredColumn, spec: ColumnSpec) -> bool:

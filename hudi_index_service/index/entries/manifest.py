@@ -101,6 +101,21 @@ class DataFile(_Part):
         return base64.b64encode(struct.pack(f"<{len(crc32s)}I", *crc32s)).decode()
 
 
+class SkippedColumn(_Part):
+    """What an entry does not hold of a column, because only Spark reads it in this base file: its
+    type in the table's schema, the fields, and the reason."""
+
+    name: str
+    type_name: str = Field(alias="type")
+    fields: tuple[str, ...]
+    reason: str
+
+    @classmethod
+    def of(cls, spec: ColumnSpec, reason: str) -> Self:
+        """The column as it was to be indexed."""
+        return cls(name=spec.name, type=spec.type_name, fields=spec.fields, reason=reason)
+
+
 class BuildInfo(_Part):
     """The build that made the entry."""
 
@@ -121,6 +136,7 @@ class Manifest(Document):
     base_file: IndexedBaseFile
     data: DataFile
     columns: tuple[StoredColumn, ...]
+    skipped: tuple[SkippedColumn, ...] = ()
     definitions: dict[str, str]
     build: BuildInfo
 
@@ -149,3 +165,17 @@ class Manifest(Document):
         """Whether the entry holds a column with the specified type and at least its fields."""
         column = self.column(spec.name)
         return column is not None and column.holds(spec)
+
+    def settles(self, spec: ColumnSpec) -> bool:
+        """Whether the entry holds the column, as far as its base file allows: another build would
+        skip what this one skipped."""
+        all_columns: tuple[StoredColumn | SkippedColumn, ...] = (*self.columns, *self.skipped)
+        key = spec.name, spec.type_name
+        parts = [each.fields for each in all_columns if (each.name, each.type_name) == key]
+        return bool(parts) and set(spec.fields) <= {name for each in parts for name in each}
+
+    def skips(self, spec: ColumnSpec) -> str | None:
+        """Why the entry lacks a column, if its base file is the reason; None if it is not."""
+        if self.holds(spec) or not self.settles(spec):
+            return None
+        return next(each.reason for each in self.skipped if each.name == spec.name)
