@@ -10,6 +10,7 @@ use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
 
 use crate::bounds::{Bounds, bounded_leaf, bounds};
 use crate::error::Result;
+use crate::lists::with_element_levels;
 use crate::metadata::{Footer, column_indexes};
 use crate::source::Source;
 
@@ -21,7 +22,7 @@ pub struct ParquetFile {
 impl ParquetFile {
     pub fn new(metadata: ParquetMetaData) -> Result<Self> {
         Ok(Self {
-            arrow: arrow_metadata(Arc::new(metadata))?,
+            arrow: arrow_metadata(Arc::new(with_element_levels(metadata)?))?,
         })
     }
 

@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod hash;
 mod leaves;
+mod lists;
 mod metadata;
 mod parallel;
 mod plan;

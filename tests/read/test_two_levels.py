@@ -1,0 +1,63 @@
+"""Base files whose lists have no level for their elements, as Hudi's Avro writer stores them."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hudi_index_parquet import Footer, read_columns, read_rows, stripped_footer
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.optimizer.plan import Access
+from tests.golden.recipes.lists import IN_TWO_LEVELS, NESTINGS
+from tests.golden.table import Golden
+from tests.same_rows import assert_same_rows
+
+
+@pytest.fixture
+def path(golden: Golden, tmp_path: Path) -> Path:
+    return golden("nested_in_two_levels").put(tmp_path)
+
+
+def indexed(path: Path, index_type: str = "btree") -> IndexedTable:
+    table = open_table(path)
+    table.create_index("by_name", ["id", "name"], using=index_type)
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+def base_file(path: Path) -> Path:
+    (found,) = path.glob("*.parquet")
+    return found
+
+
+@pytest.mark.parametrize("column", NESTINGS)
+def test_every_nesting_is_read_by_row(path: Path, column: str) -> None:
+    file = base_file(path)
+    # Arrow knows both layouts. NULL and empty values, and every row alone.
+    expected = pq.read_table(file, columns=[column]).column(0).to_pylist()
+    assert None in expected
+    footer = Footer(stripped_footer(file))
+    rows = np.arange(len(expected))
+    table, _ = footer.read(file, rows, [column])
+    assert table.column(0).to_pylist() == expected
+    for row in rows:
+        table, _ = read_rows(file, rows[row : row + 1], [column, "name"])
+        assert table.column(0).to_pylist() == [expected[row]]
+    read = read_columns([(file, None)], [column])
+    assert read is not None
+    assert read[0].column(0).to_pylist() == expected
+
+
+def test_an_index_serves_beside_lists_of_maps(golden: Golden, path: Path) -> None:
+    table = indexed(path)
+    shape = golden("nested_in_two_levels")
+    for where in IN_TWO_LEVELS:
+        for use_index in ("auto", "never"):
+            scan = table.scan(where, use_index=use_index)  # type: ignore[arg-type]
+            assert_same_rows(scan.to_arrow(), shape.answer(where))
+    by_index = table.scan("id = '7'", use_index="require")
+    assert by_index.to_arrow().num_rows == 1
+    (did,) = by_index.statistics.slices
+    assert (did.access, did.rows_checked, did.note) == (Access.INDEX, 1, "")
+    assert table.verify().problems == ()
