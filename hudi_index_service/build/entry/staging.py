@@ -129,14 +129,7 @@ class Staging:
             self._storage.download(source, path)
         if checksums(path)[1] != part.data.sha256:
             raise EntryInvalid(f"{source} is damaged.")
-        return PackedIndex(
-            path=path,
-            members={m.name: (m.offset, m.length) for m in part.data.members},
-            length=part.data.length,
-            block_size=part.data.block_size,
-            block_crc32=part.data.crc32s(),
-            rows=part.rows,
-        )
+        return part.data.at(path, rows=part.rows)
 
     def discard(self) -> None:
         """Removes this build's staged files, descriptions first."""

@@ -19,13 +19,13 @@ from pathlib import Path
 from time import perf_counter, time
 from typing import Any
 
-import hudi_index_parquet
 import pyarrow as pa
 
 from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.indexing import BaseFileIndexer, Indexed, PartStaged
 from hudi_index_service.build.entry.memory import prepare_worker
 from hudi_index_service.build.entry.parts import LEAST_BYTES, WHOLE, Part
+from hudi_index_service.build.entry.proof import open_first_of_kind, readable_footer
 from hudi_index_service.build.entry.row_count import RowCount
 from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.build.entry.staging import Staging
@@ -38,7 +38,7 @@ from hudi_index_service.errors import (
     PermissionDenied,
     StorageFailed,
 )
-from hudi_index_service.hudi.files.parquet_file import footer_sha256, row_source
+from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.entries.demand import DesiredEntry, EntryContent, holds_all
 from hudi_index_service.index.entries.entry import DATA_SUFFIX, MANIFEST_STEM, EntryListing
@@ -312,11 +312,9 @@ class _EntryBuild:
         """Builds and publishes one generation. None if another builder took its number."""
         started = _now()
         with Scratch() as scratch:
+            footer = readable_footer(self._storage, self._base_file)
             indexed = self._index(content.columns, scratch)
             built = indexed.built
-            footer = hudi_index_parquet.stripped_footer(
-                row_source(self._storage, self._base_file.path), size=self._base_file.size
-            )
             data_name = f"data-{self._task.build_id}-{uuid.uuid4().hex[:12]}{DATA_SUFFIX}"
             data_path = f"{self._folder}/{data_name}"
             files = self._kind.store(built.files, self._storage.uri, data_path)
@@ -356,6 +354,11 @@ class _EntryBuild:
                     },
                 ),
             )
+            try:
+                open_first_of_kind(self._storage.uri, self._kind, manifest, data, footer, scratch)
+            except IndexServiceError:
+                self._destroy(data_path)
+                raise
             self._storage.upload(data_path, data)
         path = f"{self._folder}/{document_name(MANIFEST_STEM, generation)}"
         try:

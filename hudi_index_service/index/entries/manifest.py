@@ -2,12 +2,13 @@
 
 import base64
 import struct
+from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
-from hudi_index_service.index.contract import ColumnSpec, StoredColumn
+from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.files.packed_file import BLOCK_SIZE, PackedFile
 from hudi_index_service.metadata.documents import Document
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds
@@ -79,6 +80,11 @@ class DataFile(_Part):
         """The block checksums as unsigned integers."""
         raw = base64.b64decode(self.block_crc32, validate=True)
         return struct.unpack(f"<{len(raw) // 4}I", raw)
+
+    def at(self, path: Path, *, rows: int) -> PackedIndex:
+        """The data file on the local disk, with an index of so many rows."""
+        members = {each.name: (each.offset, each.length) for each in self.members}
+        return PackedIndex(path, members, self.length, self.block_size, self.crc32s(), rows)
 
     @classmethod
     def of(cls, name: str, packed: PackedFile) -> Self:
