@@ -165,7 +165,7 @@ class IndexedTable:
         Raises:
             IndexServiceError: IndexExists, IndexTypeUnknown, ColumnNotFound,
                 ColumnNotIndexable, IndexDefinitionInvalid, ConfigInvalid,
-                TableFeatureUnsupported, PermissionDenied; see
+                TableFeatureUnsupported, PermissionDenied, NativeModuleMissing; see
                 `maintain.define.create_index`.
         """
         return create_index(

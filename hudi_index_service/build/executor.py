@@ -3,7 +3,7 @@ same task code in Spark executors."""
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -13,6 +13,7 @@ from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, run_task
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.config import BuildSettings
+from hudi_index_service.errors import NativeModuleMissing
 from hudi_index_service.index.factory import index_type
 
 if TYPE_CHECKING:
@@ -45,15 +46,10 @@ class Executor(ABC):
         """How many of the concurrent tasks run at full speed."""
         return self.parallelism
 
-    def check_runtime(self, index_types: Collection[str]) -> None:
-        """Checks once, before the build, that the runtimes of these index types are installed where
-        the tasks will run: in this process, unless an executor overrides it.
-
-        Raises:
-            NativeModuleMissing: a runtime is missing.
-        """
-        for name in index_types:
-            index_type(name).check_runtime()
+    def missing_runtimes(self, index_types: Collection[str]) -> dict[str, NativeModuleMissing]:
+        """Checks once, before the build, which of these index types cannot work where the tasks
+        will run: in this process, unless an executor overrides it. Returns name → why."""
+        return missing_runtimes(index_types)
 
     @abstractmethod
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
@@ -64,6 +60,18 @@ class Executor(ABC):
         Raises:
             BuildFailed: the tasks could not be run to their end.
         """
+
+
+def missing_runtimes(index_types: Iterable[str]) -> dict[str, NativeModuleMissing]:
+    """The index types that cannot work in this process, for lack of a module or of Java: name →
+    why."""
+    missing = {}
+    for name in index_types:
+        try:
+            index_type(name).check_runtime()
+        except NativeModuleMissing as error:
+            missing[name] = error
+    return missing
 
 
 class LocalExecutor(Executor):

@@ -1,7 +1,7 @@
 """Runs a build from start to report: reconciles, runs the tasks, and records the outcome."""
 
 import logging
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -34,6 +34,7 @@ from hudi_index_service.errors import (
     ConfigInvalid,
     EntryInvalid,
     IndexServiceError,
+    NativeModuleMissing,
 )
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.contract import IndexType
@@ -250,16 +251,24 @@ def run_build(
         return replace(plan, estimate=cost, seconds=perf_counter() - started)
     if not due:
         return replace(plan, seconds=perf_counter() - started)
-    executor.check_runtime(sorted({entry.index_type for entry in due}))
+    names = sorted({entry.index_type for entry in due})
+    missing = executor.missing_runtimes(names)
+    if len(missing) == len(names):
+        raise missing[names[0]]
     with records.start({"strategy": strategy.value, "due": len(due)}) as running:
         log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
-        run = _Run(table, plan, running, executor, settings, budget, started)
+        run = _Run(table, plan, running, executor, settings, budget, started, missing)
         paths = {file.path for file in base_files}
         return run.execute(progress, details, failed_before=failed, paths=paths)
 
 
 class _Run:
-    """A build that has been recorded as started."""
+    """A build that has been recorded as started.
+
+    Args:
+        missing: Index types that cannot work where the tasks run → why. Their entries fail, and
+            hold up no other.
+    """
 
     def __init__(
         self,
@@ -270,6 +279,7 @@ class _Run:
         settings: Settings,
         budget: Budget,
         started: float,
+        missing: Mapping[str, NativeModuleMissing],
     ) -> None:
         self._table = table
         self._plan = plan
@@ -278,7 +288,10 @@ class _Run:
         self._settings = settings
         self._budget = budget
         self._started = started
-        self._entries = budget.affordable(plan.due)
+        possible = [each for each in plan.due if each.index_type not in missing]
+        self._entries = budget.affordable(possible)
+        self._is_cut = len(self._entries) < len(possible)
+        self._missing = missing
         self._outcomes: list[TaskOutcome] = []
         self._cancelled = False
         self._row_count = RowCount()
@@ -292,6 +305,8 @@ class _Run:
         paths: Collection[str],
     ) -> Build:
         """Runs the tasks and records the outcome, even if the build is interrupted."""
+        for name, reason in self._missing.items():
+            log.error("Build %s builds no %s entry: %s", self._running.id, name, reason)
         counter = ProgressCounter(self._entries, {})
         error: BaseException | None = None
         try:
@@ -304,7 +319,7 @@ class _Run:
             raise
         finally:
             build = self._build(error)
-            failing = failed_after(failed_before, self._plan.due, self._outcomes, paths=paths)
+            failing = failed_after(failed_before, self._plan.due, build.outcomes, paths=paths)
             report = {
                 **_report(build),
                 "progress": counter.now().to_dict(),
@@ -447,7 +462,7 @@ class _Run:
         build = replace(
             self._plan,
             id=self._running.id,
-            outcomes=tuple(self._outcomes),
+            outcomes=(*self._outcomes, *self._refused()),
             seconds=perf_counter() - self._started,
         )
         if isinstance(error, KeyboardInterrupt):
@@ -460,10 +475,18 @@ class _Run:
         state = BuildState.FINISHED if stopped_by is None else BuildState.STOPPED
         return replace(build, state=state, stopped_by=stopped_by)
 
+    def _refused(self) -> Iterator[TaskOutcome]:
+        """The failures of the entries whose index type cannot work here."""
+        for each in self._plan.due:
+            error = self._missing.get(each.index_type)
+            if error is not None:
+                path = each.base_file.path
+                yield TaskOutcome(path, each.index_type, TaskStatus.FAILED, error=str(error))
+
     def _stopped_by(self) -> str | None:
         if any(each.status is TaskStatus.LEFT for each in self._outcomes):
             return "budget spent: minutes"
-        if len(self._entries) == len(self._plan.due):
+        if not self._is_cut:
             return None
         by_files = len(self._entries) == self._budget.files
         return f"budget spent: {'files' if by_files else 'bytes'}"

@@ -21,7 +21,7 @@ from pyspark.util import inheritable_thread_target
 
 from hudi_index_service.build.entry.memory import Needs, check_address_space
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.executor import Executor, missing_runtimes
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.config import settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
@@ -55,9 +55,9 @@ class SparkExecutor(Executor):
         with _connected("The build was not begun"):
             self.parallelism = self.processes = spark.sparkContext.defaultParallelism
 
-    def check_runtime(self, index_types: Collection[str]) -> None:
-        """See `Executor.check_runtime`. Runs the check as a Spark task on one executor, since the
-        driver may lack what executors have. If Spark cannot run it, the build itself will fail.
+    def missing_runtimes(self, index_types: Collection[str]) -> dict[str, NativeModuleMissing]:
+        """See `Executor.missing_runtimes`. Runs the check as a Spark task on one executor, since
+        the driver may lack what executors have. If Spark cannot run it, the build itself will fail.
 
         Raises:
             BuildFailed: Spark has stopped.
@@ -66,13 +66,12 @@ class SparkExecutor(Executor):
         try:
             with _connected("The build was not begun"):
                 context = self._spark.sparkContext
-                errors = context.parallelize([names], 1).map(_missing_runtime).collect()
+                (missing,) = context.parallelize([names], 1).map(_missing_runtimes).collect()
         except Py4JJavaError as error:
             cause = str(error.java_exception).split("\n", 1)[0]
             log.warning("Spark's executors could not be checked for %s: %s", names, cause)
-            return
-        for missing in filter(None, errors):
-            raise missing
+            return {}
+        return missing
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """See `Executor.run`. Spark retries a task whose worker dies, as configured. If it then
@@ -137,19 +136,17 @@ def _connected(failure: str) -> Iterator[None]:
         ) from error
 
 
-def _missing_runtime(index_types: Sequence[str]) -> NativeModuleMissing | None:
-    """The error of the first index type whose runtime this executor lacks; None if all exist."""
-    for name in index_types:
-        try:
-            index_type(name).check_runtime()
-        except NativeModuleMissing as error:
-            return NativeModuleMissing(
-                f"On Spark's executor {gethostname()}: {error.message}",
-                remedy=error.remedies
-                + "Set executors' variables with spark.executorEnv.<NAME>, and ship packages with "
-                "`hudi-index pack`.",
-            )
-    return None
+def _missing_runtimes(index_types: Sequence[str]) -> dict[str, NativeModuleMissing]:
+    """The index types that cannot work on this executor."""
+    return {
+        name: NativeModuleMissing(
+            f"On Spark's executor {gethostname()}: {error.message}",
+            remedy=error.remedies
+            + "Set executors' variables with spark.executorEnv.<NAME>, and ship packages with "
+            "`hudi-index pack`.",
+        )
+        for name, error in missing_runtimes(index_types).items()
+    }
 
 
 class _Jobs:

@@ -196,7 +196,8 @@ class _Sweep:
         self._summaries = stored_summaries(self._storage)
         # Before the entries, whose listing then includes every data file finished meanwhile.
         self.external_storage = Elsewhere(self._storage.uri, settings)
-        self._external_data, unlisted = self.external_storage.stored(self._index_types())
+        used, unused = self._index_types()
+        self._external_data, unlisted = self.external_storage.stored(used, unused)
         self.unlisted = tuple(
             Removal(index_type_folder(name), 0, reason) for name, reason in unlisted.items()
         )
@@ -208,12 +209,14 @@ class _Sweep:
         self._definitions = DefinitionStore(self._storage).versions()
         self.serving_sha256: set[str] = set()
 
-    def _index_types(self) -> set[str]:
-        """The index types of entries and of definitions, including dropped ones: killed builds may
-        have left external data without any file here."""
-        current = (versions.current for versions in DefinitionStore(self._storage).versions())
-        types = (each.index_types for each in current if each is not None)
-        return {*stored_index_types(self._storage), *chain.from_iterable(types)}
+    def _index_types(self) -> tuple[set[str], set[str]]:
+        """The index types of entries and live definitions, and those that only dropped definitions
+        have: killed builds may have left external data without any file here."""
+        current = [each.current for each in DefinitionStore(self._storage).versions()]
+        known = [each for each in current if each is not None]
+        live = chain.from_iterable(each.index_types for each in known if not each.dropped)
+        used = {*stored_index_types(self._storage), *live}
+        return used, {*chain.from_iterable(each.index_types for each in known)} - used
 
     def forget_facts(
         self, removals: Iterable[Removal] = (), *, dry_run: bool = False

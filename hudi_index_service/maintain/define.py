@@ -44,6 +44,7 @@ def create_index(
         IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
         IndexDefinitionInvalid, PermissionDenied.
         ConfigInvalid: `columns` or `using` is not a list.
+        NativeModuleMissing: an index type cannot work here, for lack of a module or of Java.
         TableFeatureUnsupported: the table cannot be read without Spark, so no query could use the
             index.
     """
@@ -62,6 +63,8 @@ def create_index(
     if not isinstance(using, str):
         require_list(using, "using")
     kinds = index_types([using] if isinstance(using, str) else using)
+    for kind in kinds:
+        kind.check_runtime()
     definition_columns = new_columns(name, columns, include, kinds, table.schema())
     names = tuple(kind.name for kind in kinds)
     return definitions.create(name, names, definition_columns, _seen_timeline(table, since))

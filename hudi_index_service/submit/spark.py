@@ -76,7 +76,10 @@ def _build(
             strategy=keys.strategy if args.strategy == "auto" else Strategy(args.strategy),
             partitions=args.partition,
             budget=budget,
-        ).raise_for_failures()
+        )
+        # Before a failure ends this: an entry that cannot be built does not keep others' rest.
+        cleaning = upkeep.table.clean() if args.clean else None
+        build.raise_for_failures()
         if keys.failure is not None:
             raise keys.failure
         report = (
@@ -84,8 +87,7 @@ def _build(
         )
         if build.stopped_by is not None:
             report += f", {build.left} left ({build.stopped_by})"
-        if args.clean:
-            cleaning = upkeep.table.clean()
+        if cleaning is not None:
             report += (
                 f", removed {counted(len(cleaning.removals), 'file')} ({cleaning.bytes} bytes)"
             )

@@ -13,7 +13,7 @@ from hudi_index_service.build.run import Build, RetryFailed
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
-from hudi_index_service.errors import IndexServiceError, TableOverwritten
+from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
 from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
 from hudi_index_service.metadata.definitions import DefinitionStore
 from hudi_index_service.storage.store import normalize_uri
@@ -168,7 +168,12 @@ class TableUpkeep:
         """
         outcome = self.define()
         if outcome.enabled:
-            build = self.table.build(strategy=outcome.strategy, retry_failed=self._retry_failed)
+            try:
+                build = self.table.build(strategy=outcome.strategy, retry_failed=self._retry_failed)
+            except NativeModuleMissing:  # of an index type; the others' entries are cleaned
+                if self._clean:
+                    self.table.clean()
+                raise
             if self._clean:
                 self.table.clean()
         else:

@@ -7,7 +7,7 @@ removal. If a builder died before it wrote the data file, the index type itself 
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
@@ -39,18 +39,32 @@ class Elsewhere:
         self._table = table
         self._settings = settings
 
-    def stored(self, names: Iterable[str]) -> tuple[dict[str, float], dict[str, str]]:
-        """The external data that these index types list: data file path → time of storing, in
-        seconds since 1970; and index type name → reason, for types whose listing failed."""
+    def stored(
+        self, names: Collection[str], unused: Collection[str] = ()
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """The external data that index types list.
+
+        Args:
+            names: The types of entries and live indexes.
+            unused: Others. If one cannot work here, that is no failure: most likely it never did,
+                and whoever can use it cleans up after it.
+
+        Returns:
+            Data file path → time of storing, in seconds since 1970; and index type name → reason,
+            for types whose listing failed.
+        """
         times: dict[str, float] = {}
         reasons: dict[str, str] = {}
-        for name in sorted(set(names)):
+        for name in sorted({*names, *unused}):
             kind = self._kind(name)
             if kind is None:
                 continue
             try:
                 times |= kind.stored(self._table)
             except FAILURES as error:
+                if name in unused and isinstance(error, NativeModuleMissing):
+                    log.info("What %s may store of %s is not listed: %s", name, self._table, error)
+                    continue
                 reasons[name] = _reason(error, f"Cannot list what {name} stores of {self._table}")
         return times, reasons
 

@@ -1,0 +1,74 @@
+"""An index type that cannot work here, for lack of HBase's client, holds up nothing else."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.record import BuildState
+from hudi_index_service.errors import BuildFailed, NativeModuleMissing
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.upkeep.table_upkeep import TableUpkeep
+from tests.golden.table import Golden
+
+MISSING = "hbase needs the Python module happybase, which is missing"
+
+
+@pytest.fixture
+def table(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexedTable:
+    """A table with an index in HBase, defined where its client was there, and one of btree."""
+    table = open_table(golden("four_base_files").put(tmp_path / "table"))
+    table.create_index("in_hbase", ["id"], using="hbase")
+    table.create_index("here", ["id"], using="btree")
+    connection = "hudi_index_service.index.hbase.connection"  # imports the client
+    monkeypatch.delitem(sys.modules, connection, raising=False)
+    monkeypatch.delattr(connection, raising=False)
+    monkeypatch.setitem(sys.modules, "happybase", None)
+    return table
+
+
+def test_it_is_refused_when_it_is_defined(table: IndexedTable) -> None:
+    for using in ("hbase", ["btree", "hbase"]):
+        with pytest.raises(NativeModuleMissing, match=MISSING) as refused:
+            table.create_index("other", ["id"], using=using)
+        assert "pip install" in refused.value.remedy
+    assert [each.name for each in table.indexes()] == ["here", "in_hbase"]
+
+
+def test_other_types_are_built(table: IndexedTable) -> None:
+    build = table.build(strategy="all")
+    assert {each.index_type for each in build.built} == {"btree"}
+    assert len(build.built) == len(build.failed) == 4
+    assert build.state is BuildState.FAILED
+    with pytest.raises(BuildFailed, match=MISSING):
+        build.raise_for_failures()
+    plan = table.scan("id = '7'").explain().plan
+    assert plan is not None
+    assert plan.count(Access.SCAN) == 0
+    assert len(table.status().failing) == 4
+    with pytest.raises(NativeModuleMissing, match=MISSING):
+        table.build(strategy="all")
+
+
+def test_other_types_are_cleaned(table: IndexedTable) -> None:
+    table.build(strategy="all")
+    table.drop_index("here")
+    with (
+        TableUpkeep(table.uri, strategy="all", clean=True, patient=False) as upkeep,
+        pytest.raises(NativeModuleMissing, match=MISSING),
+    ):
+        upkeep.run()
+    (unremoved,) = table.clean(grace_seconds=0).unremoved
+    assert MISSING in unremoved.reason
+    assert not list(Path(table.uri, ".hoodie/.index/btree").rglob("*.json"))
+
+
+def test_it_can_be_dropped(table: IndexedTable) -> None:
+    table.build(strategy="all")
+    dropped = table.drop_index("in_hbase", purge=True)
+    assert [each.name for each in dropped.indexes] == ["in_hbase"]
+    assert dropped.purge is not None
+    assert dropped.purge.remaining == ()
+    assert table.clean().unremoved == ()
+    assert table.build(strategy="all").due == ()
