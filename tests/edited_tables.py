@@ -35,6 +35,7 @@ def write_columns(path: Path, columns: Mapping[str, pa.Array]) -> None:
         rows = rows.append_column(name, values)
     # Types as a writer without Arrow states them.
     pq.write_table(rows, file, store_schema=False, store_decimal_as_integer=True)
+    _forget_checksum(file)
 
 
 def set_commit_types(path: Path, types: Mapping[str, object]) -> None:
@@ -50,6 +51,7 @@ def set_commit_types(path: Path, types: Mapping[str, object]) -> None:
     schema["fields"] = list(fields.values())
     metadata["extraMetadata"]["schema"] = json.dumps(schema)
     commit.write_text(json.dumps(metadata))
+    _forget_checksum(commit)
 
 
 def commit_again(path: Path, types: Mapping[str, object]) -> None:
@@ -63,3 +65,8 @@ def commit_again(path: Path, types: Mapping[str, object]) -> None:
         json.dumps({**metadata, "partitionToWriteStats": {}})
     )
     set_commit_types(path, types)
+
+
+def _forget_checksum(file: Path) -> None:
+    """Removes Hadoop's checksum of a file that has changed."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
