@@ -14,9 +14,10 @@ from time import time
 import pytest
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.entries.entry import Entry, EntryListing
+from hudi_index_service.index.files.block_copy import block_copy
 from hudi_index_service.index.files.local_copy import copies_but, discard, packed_index
 from hudi_index_service.index.files.packed_file import checksums
 from hudi_index_service.maintain.clean import clean
@@ -127,6 +128,59 @@ def test_copies_that_are_not_kept_are_removed(
         discard(copies_but(remote, cache, keep=()))
     assert copies(cache) == sorted([others.name, in_progress.name])
     assert copies_but(remote, cache / "absent", keep=()) == []
+
+
+def test_a_cache_that_is_not_this_users_own_is_refused(
+    remote: Storage, entry: Entry, cache: Path, settings: Settings, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    cache.mkdir()
+    folder = cache / "entries"
+    folder.symlink_to(elsewhere)
+    with pytest.raises(StorageFailed, match="is not used: it is a link"):
+        copy_of(remote, entry, settings)
+    with pytest.raises(StorageFailed, match="is not used: it is a link"):
+        copies_but(remote, cache, keep=())
+    assert list(elsewhere.iterdir()) == []
+
+    folder.unlink()
+    folder.mkdir()
+    folder.chmod(0o770)
+    with pytest.raises(StorageFailed, match=r"others may write to it \(mode 0770\)"):
+        copy_of(remote, entry, settings)
+    folder.chmod(0o755)
+    copy_of(remote, entry, settings)
+    assert folder.stat().st_mode & 0o777 == 0o700, "what others could read is closed to them"
+    if os.getuid() == 0:
+        os.chown(folder, 12345, 12345)
+        with pytest.raises(StorageFailed, match="belongs to the user with the id 12345"):
+            copy_of(remote, entry, settings)
+
+
+def test_links_in_the_cache_are_not_followed(
+    remote: Storage, entry: Entry, cache: Path, settings: Settings, tmp_path: Path
+) -> None:
+    copy = copy_of(remote, entry, settings)
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    lock = cache / "entries.lock"
+    lock.unlink()
+    lock.symlink_to(precious)
+    copy.unlink()
+    with pytest.raises(StorageFailed, match=r"entries\.lock is not used: it is a link"):
+        copy_of(remote, entry, settings)
+    lock.unlink()
+    copy.symlink_to(precious)
+    assert checksums(copy_of(remote, entry, settings))[1] == entry.manifest.data.sha256
+    assert not copy.is_symlink()
+    blocks = copy.with_suffix(".blocks")
+    blocks.symlink_to(precious)
+    with block_copy(remote, entry, settings) as (path, opened):
+        opened.close()
+    assert path == blocks
+    assert not blocks.is_symlink()
+    assert precious.read_text() == "mine"
 
 
 def other_copies(folder: Path, number: int, size: int) -> list[Path]:

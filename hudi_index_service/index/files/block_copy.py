@@ -166,7 +166,9 @@ def block_copy(
 def _open_file(path: Path, length: int) -> int:
     """Opens the file, created with the data file's length if needed. A file of another length is
     replaced, not changed, since another process may have mapped it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    if path.is_symlink():
+        path.unlink(missing_ok=True)
     handle = os.open(path, flags, 0o600)
     if os.fstat(handle).st_size not in (0, length):
         os.close(handle)

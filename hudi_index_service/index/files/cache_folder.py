@@ -3,16 +3,22 @@
 Processes synchronize with locks on the files themselves (`flock`), which end with the process. A
 file with a shared lock is being made or opened, and is not evicted. Afterwards it may be evicted;
 processes that have it open continue to read.
+
+The folder is the user's own, and no link is followed in it: others could put files there, or have
+this user's files overwritten.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import StorageFailed
 from hudi_index_service.storage.store import Storage
 
 WHOLE_SUFFIX = ".pack"
@@ -34,10 +40,51 @@ def copies_folder(cache_folder: Path) -> Path:
 
 
 def made_folder(settings: Settings) -> Path:
-    """The folder of the copies, created if needed, for this user alone."""
+    """The folder of the copies, created if needed, for this user alone.
+
+    Raises:
+        StorageFailed: it cannot be created, or is not this user's own.
+    """
     folder = copies_folder(settings.cache_folder)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refused(folder, str(error.strerror)) from error
+    require_own(folder)
     return folder
+
+
+def require_own(folder: Path) -> None:
+    """Refuses a folder of copies that others could have put files into. What they may only read is
+    closed to them.
+
+    Raises:
+        StorageFailed: it is a link, another user's, or others may write to it.
+    """
+    try:
+        # The descriptor stays with the folder that is checked.
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        why = "it is a link" if folder.is_symlink() else str(error.strerror)
+        raise _refused(folder, why) from error
+    try:
+        status = os.fstat(opened)
+        if status.st_uid != os.getuid():
+            raise _refused(folder, f"it belongs to the user with the id {status.st_uid}")
+        mode = stat.S_IMODE(status.st_mode)
+        if mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise _refused(folder, f"others may write to it (mode {mode:04o})")
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            os.fchmod(opened, 0o700)
+    finally:
+        os.close(opened)
+
+
+def _refused(path: Path, why: str) -> StorageFailed:
+    return StorageFailed(
+        f"The cache {path} is not used: {why}.",
+        remedy="Remove it, or set another cache_folder, which belongs to this user alone.",
+    )
 
 
 def table_prefix(storage: Storage) -> str:
@@ -48,10 +95,24 @@ def table_prefix(storage: Storage) -> str:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Keeps other processes from evicting copies, beginning a copy or listing copies within the
-    block."""
-    with (folder.parent / _LOCK).open("w") as lock:
+    block.
+
+    Raises:
+        StorageFailed: the lock is a link, or another user's.
+    """
+    path = folder.parent / _LOCK
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else str(error.strerror)
+        raise _refused(path, why) from error
+    try:
+        if os.fstat(lock).st_uid != os.getuid():  # who could keep it locked
+            raise _refused(path, "it belongs to another user")
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 @contextmanager
@@ -68,11 +129,13 @@ def in_use(copy: Path, length: int) -> Iterator[bool]:
 
 @contextmanager
 def locked(path: Path, kind: int) -> Iterator[bool]:
-    """Locks the file within the block; False if it does not exist, or (``LOCK_NB``) if another
-    process holds a conflicting lock."""
+    """Locks the file within the block; False if it does not exist, is a link, or (``LOCK_NB``) if
+    another process holds a conflicting lock."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            raise
         yield False
         return
     try:

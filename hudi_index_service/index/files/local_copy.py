@@ -30,6 +30,7 @@ from hudi_index_service.index.files.cache_folder import (
     locked,
     made_folder,
     make_room,
+    require_own,
     status_of,
     table_prefix,
 )
@@ -152,10 +153,15 @@ def _download(storage: Storage, entry: Entry, copy: Path, settings: Settings) ->
 
 def copies_but(storage: Storage, cache_folder: Path, *, keep: Collection[str]) -> list[CachedCopy]:
     """This user's cached copies of the table's entries, except those whose SHA-256 is in `keep`:
-    erased data must leave the caches too. Includes abandoned partial copies."""
+    erased data must leave the caches too. Includes abandoned partial copies.
+
+    Raises:
+        StorageFailed: the cache is not this user's own.
+    """
     folder = copies_folder(cache_folder)
     if not folder.is_dir():
         return []
+    require_own(folder)
     prefix = table_prefix(storage)
     copies = []
     with alone_in(folder):

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from fcntl import LOCK_EX, flock
-from os import O_CREAT, O_RDWR, close
+from os import O_CREAT, O_NOFOLLOW, O_RDWR, close
 from os import open as os_open
 from pathlib import Path
 
@@ -168,7 +168,7 @@ class HistoryFile:
     @contextmanager
     def _file_lock(self) -> Iterator[None]:
         """A lock: no other process creates or renames the file during the block."""
-        lock = os_open(self.path.with_name("lock"), O_CREAT | O_RDWR, 0o600)
+        lock = os_open(self.path.with_name("lock"), O_CREAT | O_RDWR | O_NOFOLLOW, 0o600)
         try:
             flock(lock, LOCK_EX)
             yield
