@@ -364,8 +364,14 @@ def test_extension_named_in_the_settings(programs_table):
     program = f"""{_BOTH}
     spark = session(jars=[jar], **settings)
     defined()
-    for text in ("SHOW INDEXING rules", "/**/ explain analyze index SELECT 1", "ALTER INDEX i"):
+    for text in (
+        "SHOW INDEXING rules",
+        "/**/ explain analyze index SELECT 1",
+        "ALTER INDEX i",
+        "create index i on rules using btree (id)",
+    ):
         print(failure(text))
+    print(failure("OPTIMIZE rules"))
     print(failure("SHOW INDEXING_ rules")[:36])
     print(spark.sql("SHOW INDEXES FROM rules").columns)
     enable(spark)
@@ -391,7 +397,9 @@ def test_extension_named_in_the_settings(programs_table):
     )
     built = ["['built', 'built']", "1 True"]
     assert lines == [
-        *[disabled] * 3,
+        *[disabled] * 4,
+        "ParseException: STATEMENT_INVALID: No parser of this session takes this OPTIMIZE. To "
+        "build what is due of a table's indexes: OPTIMIZE TABLE <table>.",
         "ParseException: [PARSE_SYNTAX_ERROR]",
         "['index_name', 'index_type', 'col_name']",
         *built * 2,

@@ -55,6 +55,14 @@ public final class SparkErrors {
             + " settings that hudi-index answer prints.");
   }
 
+  /** OPTIMIZE in a form that nobody here takes. */
+  public static ParseException notOptimize() {
+    return inSyntax(
+        "STATEMENT_INVALID",
+        "No parser of this session takes this OPTIMIZE.",
+        "To build what is due of a table's indexes: OPTIMIZE TABLE <table>.");
+  }
+
   /** A result that is none of the statement as it was parsed. */
   public static Exception changed() {
     return analysis(

@@ -57,8 +57,9 @@ final class ArrowRows {
    *
    * @throws IllegalArgumentException its columns are others: Spark does not look at the types in a
    *     stream, and would read strings with long offsets as rubbish
+   * @throws QueryFails an expression of the query fails on a row
    */
-  List<InternalRow> of(byte[] stream) throws IOException {
+  List<InternalRow> of(byte[] stream) throws IOException, QueryFails {
     check(stream);
     Iterator<byte[]> batches =
         ArrowConverters$.MODULE$.getBatchesFromStream(
@@ -75,12 +76,25 @@ final class ArrowRows {
     List<InternalRow> result = new ArrayList<>();
     while (rows.hasNext()) {
       InternalRow row = rows.next();
-      if (wanted.eval(row)) {
-        // Copied, since a batch's memory is released after its last row.
-        result.add(projected.apply(row).copy());
+      try {
+        if (wanted.eval(row)) {
+          // Copied, since a batch's memory is released after its last row.
+          result.add(projected.apply(row).copy());
+        }
+      } catch (Exception error) { // whatever the query's functions throw
+        throw new QueryFails(error);
       }
     }
     return result;
+  }
+
+  /** An expression of the query fails on a row, as in a division by zero. */
+  static final class QueryFails extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    QueryFails(Exception cause) {
+      super(cause);
+    }
   }
 
   private static Seq<Expression> expressions(Seq<NamedExpression> columns) {

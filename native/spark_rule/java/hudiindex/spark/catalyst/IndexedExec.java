@@ -136,6 +136,9 @@ public final class IndexedExec extends SparkPlan {
       long use = plannedRead.use().number();
       long millis = settings.readMillis();
       return plan(plannedRead.decisions().rows(session(), request, use, millis, properties));
+    } catch (ArrowRows.QueryFails error) {
+      // Spark may stop before that row, as for LIMIT, or evaluate conditions in another order.
+      return bySpark("an expression of the query fails: " + inOneLine(error.getCause()));
     } catch (InterruptedException error) {
       throw Unchecked.thrown(error); // the query has been cancelled
     } catch (SourceFailed | IOException | RuntimeException | LinkageError error) {
@@ -148,12 +151,12 @@ public final class IndexedExec extends SparkPlan {
     }
   }
 
-  /** An error of an expression, which Spark's scan will meet, too, shows the query below that. */
+  /** The first line: an error of an expression shows the query below that. */
   private static String inOneLine(Throwable error) {
     return String.valueOf(error.getMessage()).lines().findFirst().orElse("");
   }
 
-  private SparkPlan plan(Rows rows) throws IOException {
+  private SparkPlan plan(Rows rows) throws IOException, ArrowRows.QueryFails {
     if (rows instanceof Rows.InDriver here) {
       List<InternalRow> result = new ArrowRows(read, filters, columns).of(here.stream());
       plannedRead.use().read(result.size());

@@ -45,6 +45,12 @@ final class FirstWords {
     return areOnlyOurs(of(text));
   }
 
+  /** Whether a text begins with OPTIMIZE alone, as in others' SQL. */
+  static boolean areAlmostOurs(String text) {
+    List<String> words = of(text);
+    return !words.isEmpty() && words.get(0).equals("OPTIMIZE");
+  }
+
   private static boolean areOnlyOurs(List<String> words) {
     return ONLY_OURS.contains(firstTwo(words)) || words.equals(ANALYZE);
   }

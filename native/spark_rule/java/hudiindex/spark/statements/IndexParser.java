@@ -6,6 +6,7 @@ import hudiindex.spark.SparkErrors;
 import hudiindex.spark.Unchecked;
 import hudiindex.spark.source.Statements;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -28,6 +29,11 @@ import scala.collection.Seq;
 public final class IndexParser implements ParserInterface {
   /** Whether the calling thread wants the parser before this one, see {@link #passedOn}. */
   private static final ThreadLocal<Boolean> PASSES_ON = ThreadLocal.withInitial(() -> false);
+
+  private static final Pattern OUR_TYPES =
+      Pattern.compile(
+          "\\bCREATE\\s+INDEX\\b.*\\bUSING\\s+(lucene|btree|hbase)\\b",
+          Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
   private final SparkSession session;
   private final ParserInterface before;
@@ -57,13 +63,26 @@ public final class IndexParser implements ParserInterface {
   @Override
   public LogicalPlan parsePlan(String text) throws ParseException {
     if (!FirstWords.mayBeOurs(text) || PASSES_ON.get()) {
-      return before.parsePlan(text);
+      return FirstWords.areAlmostOurs(text) ? parsedOrExplained(text) : before.parsePlan(text);
     }
     Statements present = statements.get();
     return present == null ? parsedByOthers(text) : parsed(text, present);
   }
 
+  private LogicalPlan parsedOrExplained(String text) throws ParseException {
+    try {
+      return before.parsePlan(text);
+    } catch (ParseException error) {
+      ParseException known = SparkErrors.notOptimize();
+      known.addSuppressed(error);
+      throw known;
+    }
+  }
+
   private LogicalPlan parsedByOthers(String text) throws ParseException {
+    if (OUR_TYPES.matcher(text).find()) { // Hudi takes the statement, and fails when it runs
+      throw Unchecked.thrown(SparkErrors.notEnabled("runs this statement"));
+    }
     try {
       return before.parsePlan(text);
     } catch (ParseException error) {
