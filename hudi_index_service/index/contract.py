@@ -519,6 +519,13 @@ class IndexType(ABC):
         """Starts, in a thread of its own, what opening an index needs and takes long. Returns at
         once; repeated calls are cheap. A failure is raised when an index is opened."""
 
+    def ready_runtime(self) -> None:  # noqa: B027 - see `start_runtime`
+        """Starts the same, loads the code that reads an index, and waits for both.
+
+        Raises:
+            NativeModuleMissing: see `check_runtime`.
+        """
+
     # The methods below are for types that keep data outside files.
 
     def configured(self, settings: Settings) -> "IndexType":

@@ -5,14 +5,22 @@ Its value is a subclass of `hudi_index_service.index.contract.IndexType` that is
 arguments. Its name is the index type's name.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from hudi_index_service.errors import IndexDefinitionInvalid, IndexTypeBroken, IndexTypeUnknown
+from hudi_index_service.errors import (
+    IndexDefinitionInvalid,
+    IndexServiceError,
+    IndexTypeBroken,
+    IndexTypeUnknown,
+)
 from hudi_index_service.index.contract import CONTRACT_VERSION, IndexType
 from hudi_index_service.wording import did_you_mean
+
+log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "hudi_index_service.index_types"
 
@@ -44,6 +52,16 @@ def index_type(name: str) -> IndexType:
             remedy="Uninstall all but one of them.",
         )
     return _load(name.lower(), points[0])
+
+
+def ready_index_types() -> None:
+    """Waits until this process can read indexes of all installed types, see
+    `IndexType.ready_runtime`."""
+    for name in index_type_names():
+        try:
+            index_type(name).ready_runtime()
+        except IndexServiceError as error:  # whoever needs the type is told
+            log.info("Indexes of type %s cannot be read: %s", name, error)
 
 
 def _load(name: str, entry_point: EntryPoint) -> IndexType:

@@ -90,6 +90,21 @@ def test_named_in_the_settings_and_after_stop(tables, tmp_path):
     assert lines == ["1 []", *["1 True", "1"] * 2, *["False", "1 True"] * 2]
 
 
+def test_enable_readies_what_the_first_query_needs(tables, tmp_path):
+    """The time for a decision counts from there."""
+    program = """
+    import sys
+    spark = session()
+    enable(spark)
+    import lucene
+    print(lucene.getVMEnv() is not None)
+    before = set(sys.modules)
+    print(len(table(spark).where("id = '3'").collect()), uses(spark)[0].by_index)
+    print(sorted(name for name in set(sys.modules) - before if "hudi" in name or "lucene" in name))
+    """
+    assert run_program(program, tables.folder, tmp_path) == ["True", "1 True", "[]"]
+
+
 def test_jar_reaches_executors_of_a_cluster(tables, tmp_path):
     program = """
     spark = session("local-cluster[1,2,1024]")

@@ -1,6 +1,7 @@
 """The entry point class of the Lucene index type."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -104,6 +105,13 @@ class LuceneIndexType(IndexType):
         from hudi_index_service.index.lucene import jvm
 
         jvm.start()
+
+    def ready_runtime(self) -> None:
+        """Starts the JVM, and loads Lucene's classes for reading."""
+        from hudi_index_service.index.lucene import jvm
+
+        jvm.attach()
+        import_module("hudi_index_service.index.lucene.reader")
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Runs Lucene's CheckIndex, and compares the counts of values and NULLs with the

@@ -11,6 +11,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.secret import is_set, kept_in_file, secret_of
 from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.index.factory import ready_index_types
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.reader import RelationReader
@@ -68,6 +69,7 @@ def answer(
     )
     try:
         with stopped_by_signals() as stop, _instructions(listener.url, token, settings) as lines:
+            ready_index_types()
             listener.start()
             say(f"Answering for the tables in {allowed}. Start Spark sessions with these settings:")
             for line in lines:

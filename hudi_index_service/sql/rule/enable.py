@@ -15,6 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
+from hudi_index_service.index.factory import ready_index_types
 from hudi_index_service.sql.jvm import session_readers
 from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.rule.answers import Answers
@@ -70,6 +71,9 @@ def enable(
     If the session was started with the extension (docs/sql.md), its ``sql`` also takes index
     statements, as `IndexSession.sql` does.
 
+    Waits until the installed index types can read, so that a session's first query is decided in
+    time: the first call in a process starts Lucene's JVM, which takes about half a second.
+
     ``spark.conf.set("spark.hudi.index.enabled", "false")`` turns it off for a session at once.
 
     Calling it again changes nothing but the arguments; it also forgets failures and decisions.
@@ -92,6 +96,7 @@ def enabled(
 ) -> Enabled:
     """Does what `enable` does, and returns the session. Raises what `enable` raises."""
     jar = _jar_for(spark)
+    ready_index_types()
     with _enabling:
         extensions = _extensions(spark, jar)
         context = spark.sparkContext
