@@ -5,6 +5,7 @@ Environment variables are named ``HUDI_INDEX_<SECTION>__<KEY>``, such as
 the same sections (see ``configs/service.yaml``).
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -23,7 +24,12 @@ from pydantic_settings import (
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.wording import did_you_mean, first_mistake, one_line
 
+log = logging.getLogger(__name__)
+
 _PREFIX = "HUDI_INDEX_"
+
+# Named elsewhere: for Hudi's bundle, and for building the native parts.
+_OTHER_VARIABLES = frozenset({"CONFIG", "HUDI_JAR", "CACHE", "SPARK_JARS"})
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -411,12 +417,26 @@ def _refuse_unknown_sections() -> None:
             )
 
 
+@cache
+def warn_of_unknown_variables() -> None:
+    """Logs, once per process, the environment variables that begin like settings and are none. They
+    are not refused, since Kubernetes names variables by services: ``HUDI_INDEX_PORT``."""
+    fields = Settings.model_fields
+    for name in sorted(os.environ):
+        setting = name.upper().removeprefix(_PREFIX)
+        is_ours = name.upper().startswith(_PREFIX) and "__" not in setting
+        if is_ours and setting not in _OTHER_VARIABLES and setting.lower() not in fields:
+            hint = did_you_mean(setting.lower(), fields)
+            log.warning("%s", f"{name} is no setting, and is ignored. {hint}".rstrip())
+
+
 def effective(given: Settings | None) -> Settings:
-    """The settings given, or else the process's own.
+    """The settings given, or else the process's own; see also `warn_of_unknown_variables`.
 
     Raises:
         ConfigInvalid: as `load_settings`; or something else is given.
     """
+    warn_of_unknown_variables()
     if given is None:
         return settings()
     if not isinstance(given, Settings):

@@ -61,6 +61,7 @@ def _options(
             f"Unknown log level {log_level!r}.", remedy="Use debug, info, warning or error."
         )
     configure_logging(log_level.upper(), config.settings().logging.format)
+    config.warn_of_unknown_variables()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.config import CleanSettings, Settings, load_settings, settings
+from hudi_index_service.config import (
+    CleanSettings,
+    Settings,
+    effective,
+    load_settings,
+    settings,
+    warn_of_unknown_variables,
+)
 from hudi_index_service.errors import ConfigInvalid
 
 
@@ -164,3 +171,21 @@ def test_settings_are_read_once_per_process(monkeypatch: pytest.MonkeyPatch) -> 
     settings.cache_clear()
     assert settings().read.enabled is False
     settings.cache_clear()
+
+
+def test_unknown_variables_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("HUDI_INDEX_NOSUCH", "HUDI_INDEX_CACHE_FODLER", "HUDI_INDEX_CACHE_MAX_MB"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("HUDI_INDEX_HUDI_JAR", "/hudi.jar")
+    warn_of_unknown_variables.cache_clear()
+
+    effective(None)
+    effective(Settings())
+
+    assert caplog.messages == [
+        "HUDI_INDEX_CACHE_FODLER is no setting, and is ignored. Did you mean cache_folder?",
+        "HUDI_INDEX_NOSUCH is no setting, and is ignored.",
+    ]
+    warn_of_unknown_variables.cache_clear()
