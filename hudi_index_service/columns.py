@@ -7,7 +7,7 @@ that a name has one meaning: `` `a.b` `` is a column of the table, even if it ha
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -51,8 +51,8 @@ def require_name(name: object) -> None:
 
 
 def require_list(names: object, what: str) -> None:
-    """Refuses a single text, which would be iterated letter by letter, or a non-sequence as a list
-    of names.
+    """Refuses as a list of names a single text, which would be iterated letter by letter, a
+    dictionary, whose values would be dropped, and what is no sequence.
 
     Args:
         what: The argument's name, for the message.
@@ -60,9 +60,16 @@ def require_list(names: object, what: str) -> None:
     Raises:
         ConfigInvalid: not a list of names.
     """
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str | Mapping) or not isinstance(names, Iterable):
+        options = (
+            ' A column of an index takes options as Column(name="a", options={"analyzer": '
+            '"standard"}), from hudi_index_service.'
+            if isinstance(names, Mapping)
+            else ""
+        )
         raise ConfigInvalid(
-            f"{what} takes a list of names, not {names!r}.", remedy=f'Write {what}=["a", "b"].'
+            f"{what} takes a list of names, not {names!r}.",
+            remedy=f'Write {what}=["a", "b"].{options}',
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, Self, get_args, overload
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
+from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.entries.requirements import Requirement, requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
@@ -159,8 +160,9 @@ class IndexedTable:
                 query that mentions only such columns reads no base file.
             using: One or several index types; each builds its own entries with all the columns.
             if_not_exists: Return the existing definition if the name is taken.
-            since: The first instant (requested time) for INCREMENTAL builds; None for the first
-                one after the completed instants.
+            since: The first instant (requested time) for INCREMENTAL builds, or another time in
+                one of the forms of `instant_of`; None for the first one after the completed
+                instants.
 
         Raises:
             IndexServiceError: IndexExists, IndexTypeUnknown, ColumnNotFound,
@@ -390,7 +392,11 @@ class IndexedTable:
     def retain(self, policy: RetentionPolicy | None) -> None:
         """Sets how long `build`, `clean` and `status` take entries to be kept: as long as their
         base file (``file-slice``), or their instant, too (``instant``); None for the setting
-        ``clean.retention``."""
+        ``clean.retention``. Raises ConfigInvalid for another policy."""
+        if policy not in (None, *get_args(RetentionPolicy)):
+            raise ConfigInvalid(
+                f"Unknown value: policy={policy!r}.", remedy="Use file-slice, instant or None."
+            )
         own = self._given_settings
         chosen = own.clean.retention if policy is None else policy
         self._settings = own.model_copy(

@@ -19,10 +19,13 @@ _FORMS = {
 _DIGITS_FORMS = ("yyyyMMddHHmmssSSS", "yyyyMMddHHmmss")
 
 
-def instant_of(text: str) -> str:
+def instant_of(text: str, what: str = "as_of") -> str:
     """The latest requested time that the text includes: the last millisecond of a second, the start
     of a day. A time of 14 digits is returned as it is, before the instants of that second. It is by
     the table's clock, as in Spark's option ``as.of.instant``.
+
+    Args:
+        what: The argument's name, for the message.
 
     Raises:
         ConfigInvalid: the text is none of ``yyyyMMddHHmmss[SSS]``, ``yyyy-MM-dd HH:mm:ss[.SSS]``
@@ -32,7 +35,7 @@ def instant_of(text: str) -> str:
         moment = datetime.strptime(text, _FORMS[len(text)])
     except (KeyError, TypeError, ValueError):
         raise ConfigInvalid(
-            f"as_of={text!r} is not a time.",
+            f"{what}={text!r} is not a time.",
             remedy="Write yyyyMMddHHmmssSSS, yyyy-MM-dd HH:mm:ss.SSS or yyyy-MM-dd.",
         ) from None
     if len(text) in map(len, _DIGITS_FORMS):

@@ -1,9 +1,11 @@
 """Defines an index, and changes its definition (RFC-51: createIndex)."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from hudi_index_service.columns import require_list
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists, TableFeatureUnsupported
+from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.factory import index_types
 from hudi_index_service.maintain.definition_changes import altered_columns, new_columns
@@ -14,6 +16,8 @@ from hudi_index_service.metadata.definitions import (
     SeenTimeline,
     check_index_name,
 )
+
+_INSTANT = re.compile("[0-9]{14}([0-9]{3})?")
 
 
 def latest_instant(table: HudiTable) -> str:
@@ -43,7 +47,7 @@ def create_index(
     Raises:
         IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
         IndexDefinitionInvalid, PermissionDenied.
-        ConfigInvalid: `columns` or `using` is not a list.
+        ConfigInvalid: `columns` or `using` is not a list, or `since` is not a time.
         NativeModuleMissing: an index type cannot work here, for lack of a module or of Java.
         TableFeatureUnsupported: the table cannot be read without Spark, so no query could use the
             index.
@@ -72,9 +76,19 @@ def create_index(
 
 def _seen_timeline(table: HudiTable, since: str | None) -> SeenTimeline:
     """The timeline up to now, or up to the first instant for INCREMENTAL builds."""
-    requested_times = (instant.requested for instant in table.completed_instants())
-    instants = tuple(each for each in requested_times if since is None or each < since)
-    return SeenTimeline(start=min(instants, default=since or ""), instants=instants)
+    instants = [instant.requested for instant in table.completed_instants()]
+    first = _first_instant(since, instants) if since else since
+    seen = tuple(each for each in instants if first is None or each < first)
+    return SeenTimeline(start=min(seen, default=first or ""), instants=seen)
+
+
+def _first_instant(since: str, instants: Sequence[str]) -> str:
+    """An instant, which need not have happened: the next one after second 59 may be second 60.
+    Raises ConfigInvalid."""
+    if isinstance(since, str) and _INSTANT.fullmatch(since):
+        instant_of(f"{since[:12]}00", "since")
+        return since
+    return since if since in instants else instant_of(since, "since")
 
 
 def alter_index(

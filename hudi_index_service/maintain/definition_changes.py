@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path, find_column, require_list, require_name
-from hudi_index_service.errors import ColumnNotFound, IndexDefinitionInvalid
+from hudi_index_service.errors import ColumnNotFound, ConfigInvalid, IndexDefinitionInvalid
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.entries.column_fields import (
     column_fields,
     including,
+    is_in_key,
     is_indexed,
     key_of,
 )
@@ -84,10 +85,16 @@ def altered_columns(
         IndexDefinitionInvalid: a column named twice or already present with these options, no
             column left, or invalid options.
         IndexTypeUnknown: an index type of the definition is not installed here.
-        ConfigInvalid: `add` or `drop` is not a list.
+        ConfigInvalid: `add` or `drop` is not a list, or `options` not a dictionary.
     """
     require_list(add, "add")
     require_list(drop, "drop")
+    _refuse_other_options(options_for_all, None)
+    if not isinstance(options, Mapping):
+        raise ConfigInvalid(
+            f"options is {options!r}, not a dictionary.",
+            remedy='Write options={"msg": {"analyzer": "standard"}}.',
+        )
     columns = {column.name: column for column in definition.columns}
     dropped = [_match_or_raise(definition, name) for name in drop]
     _refuse_repeated(definition.name, dropped)
@@ -111,11 +118,7 @@ def altered_columns(
         match = _match(columns, column_name)
         if match is None:
             raise _no_such_column(definition, column_name)
-        if not isinstance(values, Mapping):
-            raise IndexDefinitionInvalid(
-                f"The options of column {match} are {values!r}.",
-                remedy=f'Write options={{"{match}": {{"analyzer": "standard"}}}}.',
-            )
+        _refuse_other_options(values, match)
         column = _with_defaults(Column(name=match, options=dict(values)), options_for_all)
         columns[match] = changed[match] = column
     after = tuple(columns.values())
@@ -157,6 +160,22 @@ def _resolved(column: str | Column, schema: pa.Schema) -> Column:
     return Column(name=name, options=options)
 
 
+def _refuse_other_options(options: object, column: str | None) -> None:
+    """Refuses what is no dictionary from text to text as the options of a column; None for all."""
+    if isinstance(options, Mapping) and all(
+        isinstance(each, str) for pair in options.items() for each in pair
+    ):
+        return
+    example = '{"analyzer": "standard"}'
+    raise IndexDefinitionInvalid(
+        f"The options of {'every column' if column is None else f'column {column}'} are "
+        f"{options!r}.",
+        remedy=f"Write options_for_all={example}."
+        if column is None
+        else f'Write options={{"{column}": {example}}}.',
+    )
+
+
 def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
     return column.model_copy(update={"options": {**options, **column.options}})
 
@@ -174,16 +193,23 @@ def _refuse_unfit(
     refuse_special(column.name, schema)
     names = [kind.name for kind in kinds]
     for option in column.options:
-        prefix, dot, _ = option.partition(".")
+        prefix, dot, own_name = option.partition(".")
         if dot and prefix not in names:
             raise IndexDefinitionInvalid(
                 f"Column {column.name}: the option {option!r} is for an index type {prefix!r}, "
                 "which the index does not have.",
                 remedy=f"Prefix the option with one of its types: {', '.join(names)}.",
             )
+        if dot and not own_name:
+            raise IndexDefinitionInvalid(
+                f"Column {column.name}: the option {option!r} has no name.",
+                remedy=f"Write a name after the dot, such as {prefix}.analyzer.",
+            )
     for kind in kinds:
         try:
             column_fields(column, type, kind, key_of(columns, kind.name))
+            if is_in_key(column.options_of(kind.name)):  # even if it is the only one
+                kind.key_field(column.name, type, (column.name,))
         except IndexDefinitionInvalid as error:
             if len(kinds) == 1:
                 raise

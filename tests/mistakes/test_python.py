@@ -62,6 +62,30 @@ MISTAKES: list[tuple[Callable[[Any], object], str, str, str]] = [
     (lambda t: t.partitions("mgs = 1"), "COLUMN_NOT_FOUND", "'mgs'", "msg, and"),
     # Definitions.
     (lambda t: t.create_index("x", "id"), "CONFIG_INVALID", "not 'id'", 'columns=["a", "b"]'),
+    (
+        lambda t: t.create_index("x", {"msg": {"analyzer": "standard"}}),
+        *("CONFIG_INVALID", "not {'msg'", 'Column(name="a", options={"analyzer"'),
+    ),
+    (
+        lambda t: t.create_index("x", ["id"], include={"msg": {}}),
+        *("CONFIG_INVALID", "include takes a list", 'include=["a", "b"]'),
+    ),
+    (
+        lambda t: t.create_index("x", ["id"], since="yesterday"),
+        *("CONFIG_INVALID", "since='yesterday'", "yyyyMMddHHmmssSSS"),
+    ),
+    (
+        lambda t: t.create_index("x", ["id"], since="20261301000000000"),
+        *("CONFIG_INVALID", "is not a time", "yyyy-MM-dd"),
+    ),
+    (
+        lambda t: t.create_index("x", [Column(name="amount", options={"key": "composite"})]),
+        *("INDEX_DEFINITION_INVALID", "lucene has no composite keys", "index type btree"),
+    ),
+    (
+        lambda t: t.create_index("x", [Column(name="id", options={"lucene.": "standard"})]),
+        *("INDEX_DEFINITION_INVALID", "'lucene.' has no name", "such as lucene.analyzer"),
+    ),
     (lambda t: t.create_index("x", []), "INDEX_DEFINITION_INVALID", "no column", "at least one"),
     (lambda t: t.create_index("x", [3]), "COLUMN_NOT_FOUND", "type int", "as text"),
     (lambda t: t.create_index("x-y", ["id"]), "INDEX_DEFINITION_INVALID", "'x-y'", "letters"),
@@ -81,6 +105,18 @@ MISTAKES: list[tuple[Callable[[Any], object], str, str, str]] = [
         lambda t: t.alter_index("by_amount", options={"msg": "standard"}),
         *("INDEX_DEFINITION_INVALID", "of column msg", 'options={"msg": {"analyzer"'),
     ),
+    (
+        lambda t: t.alter_index("by_amount", options={"msg": {"ranked": True}}),
+        *("INDEX_DEFINITION_INVALID", "of column msg", 'options={"msg": {"analyzer"'),
+    ),
+    (
+        lambda t: t.alter_index("by_amount", options=[ANALYSED]),
+        *("CONFIG_INVALID", "not a dictionary", 'options={"msg"'),
+    ),
+    (
+        lambda t: t.alter_index("by_amount", options_for_all={"ranked": True}),
+        *("INDEX_DEFINITION_INVALID", "of every column", "options_for_all={"),
+    ),
     (lambda t: t.alter_index("by_amount"), "INDEX_DEFINITION_INVALID", "would change", "Name"),
     (lambda t: t.drop_index(), "CONFIG_INVALID", "by its name", "one of name and columns"),
     (lambda t: t.drop_index("by_amuont"), "INDEX_NOT_FOUND", "by_amuont", "mean by_amount?"),
@@ -94,6 +130,7 @@ MISTAKES: list[tuple[Callable[[Any], object], str, str, str]] = [
     (lambda t: t.refresh("nothing"), "INDEX_NOT_FOUND", "nothing", "IndexedTable.indexes"),
     (lambda t: t.builds(-1), "CONFIG_INVALID", "limit=-1", "an integer from 0 on"),
     (lambda t: t.clean(grace_seconds="1h"), "CONFIG_INVALID", "'1h'", "number of seconds"),
+    (lambda t: t.retain("forever"), "CONFIG_INVALID", "policy='forever'", "file-slice, instant"),
     (lambda t: t.verify(sample=-1), "CONFIG_INVALID", "sample=-1", "0 or more"),
     (lambda t: t.propose(add="msg"), "CONFIG_INVALID", "not 'msg'", 'add=["a", "b"]'),
     # The hook.

@@ -18,7 +18,7 @@ from hudi_index_service.columns import column_path
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.index.arrow_types import is_known_type
 from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
-from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.metadata.definitions import Column, IndexDefinition
 
 STORED = "stored"
 """The field of a column whose values are stored, and the option that asks for it."""
@@ -34,7 +34,7 @@ _Column = TypeVar("_Column", ColumnSpec, StoredColumn)
 def key_of(columns: Iterable[Column], index_type: str) -> tuple[str, ...]:
     """The names of the columns that make the composite key of an index type, in order; empty
     without such a key. One column alone has its own key."""
-    names = tuple(each.name for each in columns if _is_in_key(each.options_of(index_type)))
+    names = tuple(each.name for each in columns if is_in_key(each.options_of(index_type)))
     return names if len(names) > 1 else ()
 
 
@@ -104,6 +104,17 @@ def is_indexed(column: Column, index_type: str) -> bool:
     return column.options_of(index_type).get(STORED) != "only"
 
 
+def names_by_use(definition: IndexDefinition) -> tuple[list[str], list[str]]:
+    """The names of a definition's columns: of those that any of its index types indexes, and of
+    those whose values are only stored."""
+    of_indexed: list[str] = []
+    of_stored: list[str] = []
+    for column in definition.columns:
+        is_any = any(is_indexed(column, each) for each in definition.index_types)
+        (of_indexed if is_any else of_stored).append(column.name)
+    return of_indexed, of_stored
+
+
 def indexed(columns: Iterable[_Column]) -> tuple[_Column, ...]:
     """The columns as an index type knows them: without stored values, and without the columns of
     which nothing else is held."""
@@ -131,7 +142,8 @@ def _with(column: Column, options: Mapping[str, str]) -> Column:
     return Column(name=column.name, options={**options, **column.options})
 
 
-def _is_in_key(options: Mapping[str, str]) -> bool:
+def is_in_key(options: Mapping[str, str]) -> bool:
+    """Whether a column with these options (see `Column.options_of`) is to be in a composite key."""
     return options.get(KEY) == "composite" and options.get(STORED) != "only"
 
 
