@@ -10,10 +10,11 @@ from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
 from hudi_index_service.cli.reports import definition_line, drop_lines
+from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.metadata.definitions import IndexDefinition
 
-_FIELDS = ("name", "type", "columns", "created")
+_FIELDS = ("name", "type", "columns", "created", "stored", "options")
 
 
 def create(
@@ -152,11 +153,14 @@ def _print_definition(definition: IndexDefinition, output: Format | None, *notes
 
 
 def _fields(definition: IndexDefinition) -> dict[str, Any]:
+    of_indexed, of_stored = names_by_use(definition)
     return {
         "name": definition.name,
         "type": ", ".join(definition.index_types),
-        "columns": ", ".join(column.name for column in definition.columns),
+        "columns": ", ".join(of_indexed),
         "created": definition.created,
+        "stored": ", ".join(of_stored),
+        "options": {each.name: each.options for each in definition.columns if each.options},
     }
 
 

@@ -6,7 +6,7 @@ from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build
-from hudi_index_service.index.entries.column_fields import is_indexed
+from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.maintain.clean import Cleaning
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
@@ -21,11 +21,13 @@ _PARTITIONS_SHOWN = 20
 def definition_line(definition: IndexDefinition) -> str:
     """What `hudi-index create` and `alter` print."""
     types = ", ".join(definition.index_types)
-    by_use: dict[bool, list[str]] = {True: [], False: []}
-    for column in definition.columns:
-        by_use[any(is_indexed(column, each) for each in definition.index_types)].append(column.name)
-    stored = f", storing {', '.join(by_use[False])}" if by_use[False] else ""
-    return f"Index {definition.name} ({types}) on {', '.join(by_use[True])}{stored}."
+    return f"Index {definition.name} ({types}) on {_columns(definition)}."
+
+
+def _columns(definition: IndexDefinition) -> str:
+    of_indexed, of_stored = names_by_use(definition)
+    stored = f", storing {', '.join(of_stored)}" if of_stored else ""
+    return f"{', '.join(of_indexed)}{stored}"
 
 
 def drop_lines(dropped: Dropped) -> Iterator[str]:
@@ -58,9 +60,8 @@ def status_lines(status: TableStatus) -> Iterator[str]:
 
 
 def _index_lines(status: IndexStatus) -> Iterator[str]:
-    columns = ", ".join(column.name for column in status.definition.columns)
     shared = f" in files shared with {', '.join(status.shared_with)}" if status.shared_with else ""
-    yield f"Index {status.definition.name} ({status.index_type}) on {columns}:"
+    yield f"Index {status.definition.name} ({status.index_type}) on {_columns(status.definition)}:"
     yield (
         f"  {status.covered} of {status.base_files} base files covered ({status.coverage:.1%}), "
         f"{status.index_bytes:,} bytes{shared}."

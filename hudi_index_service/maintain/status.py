@@ -15,6 +15,7 @@ from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable
+from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.index.entries.demand import holds_all
 from hudi_index_service.index.entries.entry import Entry, EntryListing
 from hudi_index_service.index.entries.requirements import Requirement
@@ -94,10 +95,11 @@ class IndexStatus:
 
     def to_dict(self) -> dict[str, Any]:
         """As `hudi-index status --output json` prints it."""
+        of_indexed, of_stored = names_by_use(self.definition)
         return {
             "index": self.definition.name,
             "index_type": self.index_type,
-            "columns": [column.name for column in self.definition.columns],
+            "columns": of_indexed,
             "base_files": self.base_files,
             "covered": self.covered,
             "coverage": round(self.coverage, 4),
@@ -113,6 +115,7 @@ class IndexStatus:
                 {"column": name, "base_files": number, "reason": reason}
                 for name, (number, reason) in self.skipped.items()
             ],
+            "stored": of_stored,
         }
 
 
@@ -180,7 +183,7 @@ class TableStatus(Sequence[IndexStatus]):
             (
                 each.definition.name,
                 each.index_type,
-                [column.name for column in each.definition.columns],
+                names_by_use(each.definition)[0],
                 f"{each.coverage:.1%}",
                 each.base_files,
                 each.due,

@@ -9,6 +9,7 @@ from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.run import Build
 from hudi_index_service.hudi.hudi_native_indexes import OwnIndex
+from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.metadata.definitions import IndexDefinition
@@ -22,7 +23,8 @@ INDEXES = """
 """
 """CREATE and ALTER INDEX (one row) and SHOW INDEXES. The first three columns are those of Hudi's
 own SHOW INDEXES; `index_type` and `col_name` join several values by commas. `options`: column → its
-options, only for columns with options. `managed_by` is ``index service`` or, without a creation
+options, only for columns with options; a column that is only stored is there alone, with
+``stored`` = ``only``. `managed_by` is ``index service`` or, without a creation
 time, ``hudi``."""
 
 DROPPED = """
@@ -122,7 +124,7 @@ def indexes_result(
         {
             "index_name": definition.name,
             "index_type": ",".join(definition.index_types),
-            "col_name": ",".join(column.name for column in definition.columns),
+            "col_name": ",".join(names_by_use(definition)[0]),
             "options": {
                 column.name: dict(column.options) for column in definition.columns if column.options
             },

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import app
+from hudi_index_service.sql.results import indexes_result
 from hudi_index_service.storage.store import Storage
 
 
@@ -43,6 +44,23 @@ def test_an_index_can_have_several_types(table: IndexedTable, sorted_values: str
     created = run("create", table.uri, "i", "amount", "--using", "lucene", "--using", sorted_values)
     assert created.splitlines()[0] == "Index i (lucene, sorted) on amount."
     assert json.loads(run("show", table.uri))["type"] == "lucene, sorted"
+
+
+def test_show_states_options_and_stored_columns(table: IndexedTable) -> None:
+    run("create", table.uri, "i", "msg:analyzer=standard", "--include", "amount")
+
+    [shown] = map(json.loads, run("show", table.uri).splitlines())
+
+    assert (shown["columns"], shown["stored"]) == ("msg", "amount")
+    assert shown["options"] == {
+        "msg": {"analyzer": "standard", "stored": "true"},
+        "amount": {"stored": "only"},
+    }
+    assert "Index i (lucene) on msg, storing amount:" in run("status", table.uri)
+    [status] = json.loads(run("status", table.uri, "-o", "json"))["indexes"]
+    assert (status["columns"], status["stored"]) == (["msg"], ["amount"])
+    [row] = indexes_result(table.indexes()).rows
+    assert row["col_name"] == "msg"
 
 
 def test_an_index_can_store_values(table: IndexedTable) -> None:

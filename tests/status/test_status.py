@@ -238,7 +238,7 @@ def test_as_json(table: IndexedTable) -> None:
     assert list(index) == [
         *("index", "index_type", "columns", "base_files", "covered", "coverage"),
         *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
-        *("outdated", "newer", "skipped"),
+        *("outdated", "newer", "skipped", "stored"),
     ]
     assert index["partitions"][0] == {
         "partition": FIRST,

@@ -11,6 +11,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.footers import footers
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import requirements
@@ -69,7 +70,7 @@ def _advice(
         Sample(table.storage, base_files, settings.build),
         LocalExecutor(settings.build.parallelism),
     )
-    columns = {each.name: frozenset(column.name for column in each.columns) for each in definitions}
+    columns = {each.name: frozenset(names_by_use(each)[0]) for each in definitions}
     return Advice(
         uri,
         sum(each.queries for each in shapes),
@@ -101,7 +102,7 @@ def _built(
             except EntryInvalid:
                 continue
     for definition in definitions:
-        columns = tuple(column.name for column in definition.columns)
+        columns = {column.name for column in definition.columns}
         covering = [
             manifest
             for name in definition.index_types
@@ -112,7 +113,7 @@ def _built(
             finish_times = [datetime.fromisoformat(each.build.finished) for each in covering]
             yield IndexInUse(
                 definition.name,
-                columns,
+                tuple(names_by_use(definition)[0]),
                 max(each.timestamp() for each in finish_times),
                 len(covering),
                 sum(each.data.length for each in covering),

@@ -15,7 +15,13 @@ from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpa
 from hudi_index_service.hudi.files.footers import Footers, footers
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.column_fields import KEY, STORED, column_fields, key_of
+from hudi_index_service.index.entries.column_fields import (
+    KEY,
+    STORED,
+    column_fields,
+    key_of,
+    names_by_use,
+)
 from hudi_index_service.index.entries.requirements import requirements
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.maintain.propose.proposal import ColumnProposal, IndexProposal, Proposal
@@ -150,9 +156,7 @@ class _Proposer:
             is_key=_is_among(name, self._table.record_key_columns()),
             is_partition=_is_among(name, self._table.partition_columns()),
             indexed_by=tuple(
-                each.name
-                for each in self._definitions
-                if any(column.name == name for column in each.columns)
+                each.name for each in self._definitions if name in names_by_use(each)[0]
             ),
             rows=self._rows,
             read=self._settings.read,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.statistics import ReadStatistics
@@ -59,6 +60,5 @@ def serving_indexes(indexes: Iterable[IndexDefinition], plan: QueryPlan) -> tupl
     return tuple(
         each.name
         for each in indexes
-        if serving.intersection(each.index_types)
-        and not columns.isdisjoint(column.name for column in each.columns)
+        if serving.intersection(each.index_types) and not columns.isdisjoint(names_by_use(each)[0])
     )
