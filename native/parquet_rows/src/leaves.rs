@@ -27,12 +27,16 @@ pub struct LeafRecord {
 }
 
 impl LeafRecord {
-    /// One of many records, with its offset from the beginning of the file; None if there are not
-    /// so many.
-    pub fn of(records: &[u8], leaf: usize, start: u64) -> Option<Self> {
-        let record = records.chunks_exact(RECORD).nth(leaf)?;
-        Some(LeafRecord {
-            offset: start.checked_add(number(&record[1..9]))?,
+    /// One of many records, with its offset from the beginning of the file.
+    ///
+    /// # Errors
+    /// `Error::Argument` if there are not so many; `Error::Malformed` for an offset beyond any file.
+    pub fn of(records: &[u8], leaf: usize, start: u64) -> Result<Self> {
+        let record = records.chunks_exact(RECORD).nth(leaf);
+        let record = record.ok_or_else(|| Error::Argument(format!("there is no leaf {leaf}")))?;
+        let offset = start.checked_add(number(&record[1..9]));
+        Ok(LeafRecord {
+            offset: offset.ok_or_else(|| broken("offset"))?,
             length: number(&record[9..13]) as usize,
             crc32: number(&record[13..17]) as u32,
             rows: number(&record[17..25]) as usize,

@@ -473,8 +473,7 @@ impl Work for LeafSearch<'_> {
 fn leaf_searches<'a>((records, numbers, start): SomeLeaves) -> PyResult<Vec<LeafSearch<'a>>> {
     let mut work = Vec::with_capacity(numbers.len());
     for (position, number) in numbers.into_iter().enumerate() {
-        let record = LeafRecord::of(&records, number, start)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no leaf {number}")))?;
+        let record = LeafRecord::of(&records, number, start)?;
         work.push(LeafSearch {
             position,
             record,

@@ -2,11 +2,14 @@
 same through the public API.)"""
 
 import random
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree, write_tree
@@ -15,6 +18,7 @@ from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import checksums, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import Predicate
 from tests.index.conftest import BuildIndex, IndexedData, building
 
 DATA = pa.table(
@@ -142,6 +146,62 @@ def test_verify_finds_leaves_in_the_wrong_order(indexed: IndexedData, tmp_path: 
     assert checksums(index.path)[0] == done.block_crc32
     found = indexed.kind.verify(index, indexed.columns)
     assert found == ["column n has leaves that do not follow each other."]
+
+
+FORGED = {
+    "offset": (1, 2**31, 2**63 - 1, 2**63, 2**64 - 1),
+    "length": (0, 1, 2**31, 2**32 - 1),
+    "crc32": (0,),
+    "rows": (0, 1, 2**31, 2**61, 2**64 - 1),
+    "keys": (0, 1, 2**31, 2**32 - 1),
+    "before": (1, 2**63, 2**64 - 1),
+    "is_set": (False, True),
+}
+
+
+@pytest.mark.parametrize(("fact", "value"), [(f, v) for f, each in FORGED.items() for v in each])
+def test_forged_facts_about_leaves_raise_no_other_error(
+    indexed: IndexedData, tmp_path: Path, fact: str, value: int
+) -> None:
+    """All checksums are correct, and each leaf's place states the same."""
+    source = MergeSource.of_part(indexed.index)
+    places = [
+        (column, branch, place._replace(**{fact: value}))
+        for column in range(3)
+        for branch in Branch
+        for place in source.tree.leaves(column, branch)
+    ]
+    write_tree(tmp_path / "tree", places, source.description)
+    offset, length = indexed.index.members["leaves"]
+    leaves = indexed.index.path.read_bytes()[offset : offset + length]
+    # Before the leaves there may be stored values.
+    members = {"before": b"values", "leaves": leaves, "tree": tmp_path / "tree"}
+    done = pack(members, tmp_path / "forged.pack")
+    index = replace(
+        indexed.index,
+        path=tmp_path / "forged.pack",
+        members=done.members,
+        length=done.length,
+        block_crc32=done.block_crc32,
+    )
+    reader = indexed.kind.open(index, indexed.columns)
+    asked: list[Callable[[Predicate], object]] = [
+        reader.row_ids,
+        reader.estimate,
+        reader.row_bounds,
+        lambda leaf: reader.candidates(leaf, 10_000),
+        lambda leaf: reader.sample(leaf, 10),
+        lambda leaf: reader.narrowed(leaf, BitMap([1, 2, 3])),
+        lambda leaf: reader.value_counts("f", None, 10_000),
+        lambda leaf: reader.value_counts("s", BitMap([1, 2, 3]), 10_000),
+    ]
+    for where in (*WHERE, "n IN (12, 13, 5000)", "s IN ('text 5 xxxxx', 'none')"):
+        leaf = negation_normal_form(parse_predicate(where, DATA.schema))
+        for ask in asked:
+            with suppress(EntryInvalid):
+                ask(leaf)
+    reader.close()
+    assert all(isinstance(each, str) for each in indexed.kind.verify(index, indexed.columns))
 
 
 def test_an_unknown_layout_version_is_refused(
