@@ -8,6 +8,7 @@ is another member, are positions in the packed file.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
@@ -16,11 +17,15 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.files.packed_file import read_member
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq  # only builds need it
+
 VALUES = "parquet-values"
 METADATA = "parquet-values-metadata"
 
 _PAGE_ROWS = 1024
 _GROUP_ROWS = 128 * 1024
+_FOOTER_TAIL = 8  # four bytes of length, then the magic
 _GROUP_BYTES = 16 * 2**20  # before compression; the writer holds them
 
 
@@ -98,16 +103,13 @@ def joined_values(parts: Sequence[PackedIndex], path: Path) -> dict[str, Path | 
     Raises:
         EntryInvalid: a part is damaged.
     """
-    import pyarrow.parquet as pq
-
     writer: ValuesWriter | None = None
     try:
         for part in parts:
             if VALUES not in part.members:
                 continue
-            offset, length = part.members[VALUES]
-            with pa.memory_map(str(part.path)) as mapped:
-                file = pq.ParquetFile(pa.BufferReader(mapped.read_buffer().slice(offset, length)))
+            with pa.OSFile(str(part.path)) as packed:
+                file = _values_in(packed, part)
                 writer = writer or ValuesWriter(file.schema_arrow, path)
                 for batch in file.iter_batches():
                     writer.add(batch)
@@ -117,6 +119,24 @@ def joined_values(parts: Sequence[PackedIndex], path: Path) -> dict[str, Path | 
     finally:
         if writer is not None:
             writer.close()
+
+
+def _values_in(packed: pa.NativeFile, part: PackedIndex) -> "pq.ParquetFile":
+    """The values in a part's packed file. It is not mapped: if another process cuts a mapped file,
+    reading it ends the process."""
+    import pyarrow.parquet as pq
+
+    start, length = part.members[VALUES]
+    if start != 0:  # the positions in the footer are those in the packed file
+        raise EntryInvalid(f"{part.path} does not begin with its values.")
+    packed.seek(max(0, length - _FOOTER_TAIL))
+    size = int.from_bytes(packed.read(4), "little") + _FOOTER_TAIL
+    packed.seek(max(0, length - size))
+    metadata = pq.read_metadata(pa.BufferReader(packed.read(size)))
+    # Not all row groups at once.
+    return pq.ParquetFile(
+        packed, metadata=metadata, pre_buffer=False, page_checksum_verification=True
+    )
 
 
 def without_values(index: PackedIndex) -> PackedIndex:
