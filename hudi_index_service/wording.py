@@ -37,6 +37,16 @@ def one_line(message: object) -> str:
     return re.sub(r"\s*[\r\n]\s*", " ", str(message)).strip()
 
 
+# What ends a line, controls a terminal, or is no character.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """A text with Python's escapes for what ends a line, controls a terminal, or is no character:
+    names of files and values may contain it."""
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
 def first_line(message: object) -> str:
     """The first line of a message, without full stop."""
     return str(message).split("\n", 1)[0].rstrip(". ")

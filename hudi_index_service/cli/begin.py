@@ -16,6 +16,7 @@ from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.reports import amounts, build_lines
 from hudi_index_service.maintain.propose import Proposal
+from hudi_index_service.wording import printable
 
 
 def doctor(
@@ -64,7 +65,7 @@ def init(
         as_text = output in (None, Format.TEXT)
         if proposal.indexes and (yes or (as_text and _is_terminal())):
             if as_text:
-                print("\n".join(lines))
+                print("\n".join(map(printable, lines)))
                 lines = []
             if yes or typer.confirm("Define and build this?", err=True):
                 result = _define_and_build(opened, proposal)

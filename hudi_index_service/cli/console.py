@@ -10,20 +10,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.cli.reports import progress_counts
 from hudi_index_service.errors import IndexServiceError, UsageInvalid
-from hudi_index_service.wording import one_line
+from hudi_index_service.wording import one_line, printable
 
 out = Console()
 err = Console(stderr=True)
 
 
 def say(text: str) -> None:
-    """Prints text unchanged: without markup in brackets, and without wrapping paths."""
-    out.print(text, highlight=False, markup=False, soft_wrap=True)
+    """Prints a line: without markup in brackets, and without wrapping paths."""
+    out.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def complain(text: str) -> None:
-    """Prints text unchanged on standard error, in red on a terminal."""
-    err.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+    """Prints a line on standard error, in red on a terminal; see `say`."""
+    err.print(printable(text), style="red", highlight=False, markup=False, soft_wrap=True)
 
 
 def error_line(error: IndexServiceError) -> str:

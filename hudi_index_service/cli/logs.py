@@ -2,18 +2,15 @@
 
 import json
 import logging
-import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
 from hudi_index_service.cli.console import say
+from hudi_index_service.wording import printable
 
 Format = Literal["text", "json"]
-
-# Characters that would end a line of the text format or control the terminal.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class EventFormatter(logging.Formatter):
@@ -45,7 +42,7 @@ class EventFormatter(logging.Formatter):
         line = "{time} {level} {logger}: {message}".format(**event)
         if "exception" in event:
             line = f"{line}\n{event['exception']}"
-        return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), line)
+        return printable(line)
 
 
 class _StandardError(logging.Handler):

@@ -15,6 +15,7 @@ No value is truncated: a table folds long values on a terminal; elsewhere lines 
 """
 
 import json
+import re
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -31,14 +32,13 @@ from rich.text import Text
 
 from hudi_index_service.csv_line import csv_line
 from hudi_index_service.spark_json import json_text, plain
-from hudi_index_service.wording import counted
+from hudi_index_service.wording import counted, printable
 
 _LEAST_COLUMN = 8
 """Minimum characters per column; in a narrower table each row is printed as a list of values."""
 
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-_ESCAPED = str.maketrans({**_CONTROL, 9: "\\t", 10: "\\n", 13: "\\r"})
-"""Characters that would break a table's lines or control the terminal → their escapes."""
+# What JSON need not escape, but controls a terminal or is no character.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
 class Format(Enum):
@@ -78,7 +78,7 @@ class Output(ABC):
 
         Args:
             content: The whole report.
-            lines: The report as text.
+            lines: The report as text, line by line.
             items: The list in the report.
         """
 
@@ -125,7 +125,7 @@ class TextOutput(Output):
     def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
         """See `Output.report`."""
         for line in lines:
-            print(line)
+            print(printable(line))
 
 
 class JsonOutput(Output):
@@ -136,23 +136,26 @@ class JsonOutput(Output):
     ) -> None:
         """See `Output.rows`."""
         for row in rows:
-            print(json_text(dict(zip(names, row, strict=True))))
+            print(_printable_json(json_text(dict(zip(names, row, strict=True)))))
 
     def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
         """See `Output.report`."""
-        print(json.dumps(_plain(content), indent=1, ensure_ascii=False))
+        text = json.dumps(_plain(content), indent=1, ensure_ascii=False)
+        print(_printable_json(text))
 
 
 class CsvOutput(Output):
-    """CSV: values that are lists or structs are JSON text."""
+    """CSV: values that are lists or structs are JSON text. On a terminal, control characters are
+    escaped."""
 
     def rows(
         self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
     ) -> None:
         """See `Output.rows`."""
-        print(csv_line(names))
+        shown = str if terminal_width() is None else printable
+        print(csv_line(map(shown, names)))
         for row in rows:
-            print(csv_line(None if value is None else _text(value) for value in row))
+            print(csv_line(None if value is None else shown(_text(value)) for value in row))
 
     def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
         """See `Output.report`."""
@@ -175,7 +178,7 @@ def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator
         return
     table = Table()
     for name in names:
-        table.add_column(Text(name.translate(_ESCAPED)), overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     for row in cells:
         table.add_row(*map(Text, row))
     console = Console(width=width or sys.maxsize, color_system=None, highlight=False)
@@ -188,11 +191,11 @@ def _lists(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str
     for number, row in enumerate(cells, 1):
         yield f"--- row {number}"
         for name, value in zip(names, row, strict=True):
-            yield f"{name.translate(_ESCAPED):<{longest}}  {value}"
+            yield f"{printable(name):<{longest}}  {value}"
 
 
 def _cell(value: object) -> str:
-    return "NULL" if value is None else _text(value).translate(_ESCAPED)
+    return "NULL" if value is None else printable(_text(value))
 
 
 def _text(value: object) -> str:
@@ -202,6 +205,10 @@ def _text(value: object) -> str:
     is_nested = isinstance(value, Mapping | list | tuple)
     text = None if is_nested else plain(value)
     return text if isinstance(text, str) else json_text(value)
+
+
+def _printable_json(text: str) -> str:
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _plain(value: object) -> object:

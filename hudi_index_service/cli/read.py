@@ -72,7 +72,7 @@ def explain(
     explanation = scan.explain(analyze=analyze)
     report = explanation.to_dict()
     items = Items(tuple(ExplainedSlice.model_fields), report.get("slices", ()))
-    output_of_report(output).report(report, [str(explanation)], items)
+    output_of_report(output).report(report, str(explanation).split("\n"), items)
 
 
 def search(

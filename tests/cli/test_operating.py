@@ -209,3 +209,14 @@ def test_a_running_build_is_shown_and_cancelled(table: str, run: Run) -> None:
 @pytest.mark.parametrize("limit", ["--max-files", "--max-bytes", "--max-minutes"])
 def test_a_budget_of_zero_is_refused(limit: str, table: str, run: Run) -> None:
     assert "CONFIG_INVALID: The budget's" in run("build", table, limit, "0", status=1)
+
+
+def test_names_in_the_index_folder_cannot_control_the_terminal(table: str, run: Run) -> None:
+    run("build", table, "--strategy", "all")
+    data = next(Path(table).rglob("data-*.pack"))
+    data.with_name("data-000009-\x1b[2J\nforged.pack").write_bytes(b"")
+    for output in ("text", "json"):
+        printed = run("clean", table, "--dry-run", "--grace", "0", "-o", output)
+        assert "forged.pack" in printed
+        assert "\x1b" not in printed
+        assert not any(line.startswith("forged") for line in printed.splitlines())

@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 
 import hudi_index_service
 from hudi_index_service.cli import app
+from hudi_index_service.cli.console import complain, say
 from hudi_index_service.cli.output import (
     CsvOutput,
     Format,
     Items,
     JsonOutput,
+    Output,
     TextOutput,
     output_of_report,
     output_of_rows,
@@ -161,6 +163,31 @@ def test_text_says_that_rows_were_left_out(capsys: Captured) -> None:
 def test_a_value_cannot_control_the_terminal(capsys: Captured) -> None:
     TextOutput().rows(["n"], [["\x1b[31mred\nline[bold]"]])
     assert "\\x1b[31mred\\nline[bold]" in capsys.readouterr().out
+
+
+NAME = "a\x1b[2J\nb\u009b31m\u2028c\udcff"
+
+
+@pytest.mark.parametrize("output", [TextOutput(), JsonOutput(), CsvOutput()])
+def test_a_name_cannot_control_the_terminal(
+    output: Output, terminal: None, capsys: Captured
+) -> None:
+    items = Items(("path",), [{"path": NAME}])
+    output.report({"path": NAME}, [f"{NAME} removed."], items)
+    output.rows([NAME], [[NAME]])
+    say(f"{NAME} removed.")
+    complain(f"{NAME} removed.")
+    printed, errors = capsys.readouterr()
+    for control in "\x1b\u009b\udcff":
+        assert control not in printed + errors
+    assert "b" in printed
+    assert not any(line.startswith(("b", "\u2028")) for line in printed.splitlines())
+    assert len(errors.splitlines()) == 1
+
+
+def test_json_keeps_the_name(capsys: Captured) -> None:
+    JsonOutput().rows(["path"], [[NAME]])
+    assert json.loads(capsys.readouterr().out) == {"path": NAME}
 
 
 def test_a_report_is_printed_in_every_format(capsys: Captured) -> None:
