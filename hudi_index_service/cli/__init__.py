@@ -15,7 +15,7 @@ import typer
 from hudi_index_service import __version__, config
 from hudi_index_service.cli.begin import doctor, init
 from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import complain, error_line, usage_error
+from hudi_index_service.cli.console import complain, error_line, print_utf8, usage_error
 from hudi_index_service.cli.define import alter, create, disable, drop, enable, show
 from hudi_index_service.cli.interrupt import INTERRUPTED, TERMINATED
 from hudi_index_service.cli.keep import clean, verify
@@ -72,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     if arguments is None:
         arguments = sys.argv[1:]
+    print_utf8()
     try:
         # Standalone, Typer would fold errors into a box of several lines.
         status = app(list(arguments) or ["--help"], prog_name="hudi-index", standalone_mode=False)

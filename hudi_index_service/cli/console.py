@@ -1,7 +1,9 @@
 """Prints text and progress on standard output and standard error."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 
 import typer
 from rich.console import Console
@@ -14,6 +16,14 @@ from hudi_index_service.wording import one_line, printable
 
 out = Console()
 err = Console(stderr=True)
+
+
+def print_utf8() -> None:
+    """Has all that is printed encoded in UTF-8, whatever the locale: values may contain any
+    character, and JSON is UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def say(text: str) -> None:

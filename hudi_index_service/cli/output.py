@@ -11,7 +11,8 @@ csv    a line of names, a line per row   the same for the items that it lists, s
 =====  ================================  ==========================================================
 
 Without ``--output``, a terminal gets text. Elsewhere rows are JSON lines, and a report is text.
-No value is truncated: a table folds long values on a terminal; elsewhere lines have any length.
+All is printed in UTF-8. No value is truncated: a table folds long values on a terminal; elsewhere
+lines have any length.
 """
 
 import json

@@ -2,9 +2,13 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,6 +16,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import hudi_index_service
+from hudi_index_service import open_table
 from hudi_index_service.cli import app
 from hudi_index_service.cli.console import complain, say
 from hudi_index_service.cli.output import (
@@ -25,6 +30,7 @@ from hudi_index_service.cli.output import (
     output_of_rows,
 )
 from hudi_index_service.spark_json import python_rows
+from tests.golden.table import Golden
 
 NAMES = ("id", "text", "list")
 ROWS = [(1, "a" * 200, [1, None]), (2, "", {"b": b"\x00"}), (3, None, float("nan"))]
@@ -199,3 +205,37 @@ def test_a_report_is_printed_in_every_format(capsys: Captured) -> None:
     assert text == "1 built."
     assert json.JSONDecoder().raw_decode(rest)[0] == report
     assert rest.endswith("}\npath,error\na,\n")
+
+
+@pytest.fixture(scope="module")
+def umlauts(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table in a folder whose name is not ASCII, with such values, and an index."""
+    path = golden("awkward_clustered").put(tmp_path_factory.mktemp("umlauts") / "tablü")
+    with open_table(path) as table:
+        table.create_index("by_name", ["name"], using="lucene")
+        table.build(strategy="all").raise_for_failures()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("locale", "output"),
+    [
+        ({"LC_ALL": "C"}, "text"),
+        ({"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "ascii"}, "json"),
+        ({"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "latin-1"}, "csv"),
+    ],
+)
+def test_characters_do_not_depend_on_the_locale(
+    umlauts: Path, locale: dict[str, str], output: str
+) -> None:
+    where = "name = 'Ünïcödé' AND place.City = '😀 emoji'"
+    command = [sys.executable, "-m", "hudi_index_service.cli", "query", umlauts, where]
+    command += ["--columns", "name,place", "--limit", "1", "-o", output]
+    environment = {key: each for key, each in os.environ.items() if key[:3] not in ("LC_", "LAN")}
+    done = subprocess.run(
+        command, env=environment | locale, capture_output=True, timeout=100, check=False
+    )
+    printed, errors = done.stdout.decode(), done.stderr.decode()
+    assert (done.returncode, errors) == (0, ""), "no slice is scanned for want of its index"
+    assert "Ünïcödé" in printed
+    assert "😀 emoji" in printed

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from locale import CODESET, nl_langinfo
 from pathlib import Path
 from threading import Lock, Thread, get_ident, local, main_thread
 from typing import Any
@@ -167,33 +168,54 @@ def _not_loaded(error: ImportError) -> NativeModuleMissing:
     return NativeModuleMissing(f"PyLucene cannot be loaded: {reason}.", remedy=_REINSTALL)
 
 
+@contextmanager
+def _names_in_utf8() -> Iterator[None]:
+    """Has a JVM that starts in the block encode names of files as Python does. It asks the locale,
+    while Python uses UTF-8 in the locale C, too."""
+    codeset = nl_langinfo(CODESET).replace("-", "").upper()
+    if codeset == "UTF8" or sys.getfilesystemencoding() != "utf-8":
+        yield
+        return
+    before = os.environ.get("LC_ALL")
+    os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = before
+
+
 def _start(lucene: Any, class_options: Sequence[str]) -> None:
     global _unusable
     heap_mb = settings().lucene.heap_mb
     try:
-        # -Xrs leaves signals to Python, so that Ctrl-C works as usual.
-        lucene.initVM(
-            vmargs=[
-                "-Xrs",
-                "-Xss1m",
-                f"-Xmx{heap_mb}m",
-                # Java would begin with a 64th of the machine's memory; queries need less.
-                f"-Xms{min(_FIRST_HEAP_MB, heap_mb)}m",
-                "-XX:+UseSerialGC",
-                # The compiler pastes hot methods of at most so many bytes into each other. By
-                # default 325: it then takes a third of a build of 1,000 small base files, and
-                # what it compiles is hardly faster.
-                "-XX:FreqInlineSize=100",
-                # Reserved at the start; the defaults needlessly exceed the heap.
-                "-XX:CompressedClassSpaceSize=64m",
-                "-XX:ReservedCodeCacheSize=64m",
-                # Avoids the file of counters for monitors in /tmp, which a killed process leaves.
-                "-XX:-UsePerfData",
-                "-Djava.awt.headless=true",
-                *_consent(lucene.libjvm),
-                *class_options,
-            ]
-        )
+        with _names_in_utf8():
+            # -Xrs leaves signals to Python, so that Ctrl-C works as usual.
+            lucene.initVM(
+                vmargs=[
+                    "-Xrs",
+                    "-Xss1m",
+                    f"-Xmx{heap_mb}m",
+                    # Java would begin with a 64th of the machine's memory; queries need less.
+                    f"-Xms{min(_FIRST_HEAP_MB, heap_mb)}m",
+                    "-XX:+UseSerialGC",
+                    # The compiler pastes hot methods of at most so many bytes into each other. By
+                    # default 325: it then takes a third of a build of 1,000 small base files, and
+                    # what it compiles is hardly faster.
+                    "-XX:FreqInlineSize=100",
+                    # Reserved at the start; the defaults needlessly exceed the heap.
+                    "-XX:CompressedClassSpaceSize=64m",
+                    "-XX:ReservedCodeCacheSize=64m",
+                    # Avoids the file of counters for monitors in /tmp, which a killed process
+                    # leaves.
+                    "-XX:-UsePerfData",
+                    "-Djava.awt.headless=true",
+                    *_consent(lucene.libjvm),
+                    *class_options,
+                ]
+            )
     except lucene.JavaError as error:  # it has no message; Java has printed the reason
         reason, remedy = _unusable = _not_running(lucene)
         raise NativeModuleMissing(reason, remedy=remedy) from error
