@@ -5,12 +5,10 @@ import os
 import shutil
 import weakref
 from contextlib import suppress
-from pathlib import Path
-from tempfile import mkdtemp
-from types import TracebackType
-from typing import Self
+from functools import cache
 
 from hudi_index_service.errors import NativeModuleMissing
+from hudi_index_service.storage.temporary_folder import locked_folder, remove_abandoned
 
 
 class OwnRuntime:
@@ -43,31 +41,27 @@ class OwnRuntime:
 
 
 class OwnedFolder:
-    """A temporary folder, removed with this object, by `close`, or at the end of a block, by the
-    process that made it alone.
+    """A temporary folder, removed with this object, or by `close`, by the process that made it
+    alone. What killed processes left is removed before a process makes its first one.
 
     Args:
-        prefix: Of its name.
-        parent: The folder above it; by default the system's for temporary files.
+        prefix: Of its name; see `locked_folder`.
 
     Attributes:
         name: Its path.
     """
 
-    def __init__(self, prefix: str, parent: Path | None = None) -> None:
-        self.name = mkdtemp(prefix=prefix, dir=parent)
+    def __init__(self, prefix: str) -> None:
+        _remove_abandoned_once(os.getpid())
+        folder, lock = locked_folder(prefix)
+        self.name = str(folder)
+        weakref.finalize(self, os.close, lock)  # made first, called last
         self.close = weakref.finalize(self, _remove, self.name, os.getpid())
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+@cache
+def _remove_abandoned_once(process: int) -> None:
+    remove_abandoned()
 
 
 def _remove(name: str, owner: int) -> None:

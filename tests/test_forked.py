@@ -2,6 +2,7 @@
 folders. Of object stores: `tests/remote/test_s3_storage.py`."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,3 +54,38 @@ def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -
     status = os.spawnve(os.P_WAIT, sys.executable, [sys.executable, "-c", program], environment)
     assert status == 0
     assert list(tmp_path.iterdir()) == [], "the parent removes it"
+
+
+HOLD_A_FOLDER = """
+import sys
+from hudi_index_service.forked import OwnedFolder
+folder = OwnedFolder("hudi-index-merge-")
+print(folder.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_sigterm_leaves_is_removed_by_the_next_process(tmp_path: Path) -> None:
+    def start() -> tuple[subprocess.Popen[str], Path]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLD_A_FOLDER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            text=True,
+        )
+        assert process.stdout is not None
+        return process, Path(process.stdout.readline().strip())
+
+    others = tmp_path / "hudi-index-demo-x"
+    others.mkdir()
+    killed, left = start()
+    living, in_use = start()
+    killed.terminate()
+    killed.wait()
+    assert left.is_dir()
+    last, own = start()
+    assert set(tmp_path.iterdir()) == {others, in_use, own}
+    for process in (living, last):
+        process.communicate("")
+    assert set(tmp_path.iterdir()) == {others}

@@ -16,7 +16,6 @@ from functools import cached_property
 from itertools import chain
 from time import time
 
-from hudi_index_service.build.entry.scratch import remove_abandoned
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, EntryInvalid, IndexTypeUnknown
@@ -38,6 +37,7 @@ from hudi_index_service.metadata.documents import (
     document_name,
 )
 from hudi_index_service.storage.store import StoredFile
+from hudi_index_service.storage.temporary_folder import remove_abandoned
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.build.entry.scratch import remove_abandoned, scratch_folder
+from hudi_index_service.build.entry.scratch import scratch_folder
+from hudi_index_service.storage.temporary_folder import remove_abandoned
 
 HOLD_A_FOLDER = """
 import sys, tempfile

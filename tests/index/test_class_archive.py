@@ -172,10 +172,10 @@ def test_a_java_that_writes_no_archive_is_reported(copied: Installation) -> None
 def test_a_folder_that_cannot_be_written_is_reported(
     errno: int, error: type[IndexServiceError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> NoReturn:
+    def refuse(**_: object) -> NoReturn:
         raise OSError(errno, os.strerror(errno))
 
-    monkeypatch.setattr(class_recorder, "OwnedFolder", refuse)
+    monkeypatch.setattr(class_recorder, "TemporaryDirectory", refuse)
 
     with pytest.raises(error, match=os.strerror(errno)) as raised:
         class_recorder.make_class_archive()

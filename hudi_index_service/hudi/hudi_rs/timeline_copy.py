@@ -21,10 +21,10 @@ from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
 from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
+from hudi_index_service.storage.temporary_folder import MERGING
 
 _MOST_READERS = 100
 _DOWNLOADS = 8  # at a time
-_PREFIX = "hudi-index-merge-"
 _PARTITION_MARKER = ".hoodie_partition_metadata"
 
 
@@ -74,7 +74,7 @@ class TimelineCopy:
         Raises:
             FileNotFoundError: an instant was archived meanwhile.
         """
-        folder = OwnedFolder(_PREFIX)
+        folder = OwnedFolder(MERGING)
         instants = timeline_folder(table_version)
         names = storage.names_in(instants)
         if parse_timeline(names).version != timeline:
@@ -120,7 +120,7 @@ class TimelineCopy:
     def slices(self, listing: Listing, options: "hudi.HudiReadOptions") -> list[Any]:
         """hudi-rs' slices of listed files, which it takes for files of the local disk: without
         Hudi's metadata table it needs no more than their names."""
-        with closing(OwnedFolder(_PREFIX)) as owned:
+        with closing(OwnedFolder(MERGING)) as owned:
             folder = Path(owned.name)
             Path(folder, HOODIE_FOLDER).symlink_to(self.folder / HOODIE_FOLDER)
             for partition in listing.partitions:

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, StorageFailed
-from hudi_index_service.forked import OwnedFolder
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
@@ -81,9 +80,8 @@ def make_class_archive() -> ClassArchive:
     path = class_archive.archive_of(jvm.require())
     try:
         # In the same folder, so that a rename publishes it.
-        with OwnedFolder(f".{path.name}-", path.parent) as owned:
-            folder = Path(owned.name)
-            content, draft = _recorded(folder / "recorded"), folder / path.name
+        with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            content, draft = _recorded(Path(folder) / "recorded"), Path(folder) / path.name
             class_archive.store(content, draft)
             size = draft.stat().st_size
             draft.replace(path)

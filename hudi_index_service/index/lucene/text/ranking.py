@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from hudi_index_service.forked import OwnedFolder
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, TEXT_PREFIX
@@ -19,6 +18,7 @@ from hudi_index_service.index.lucene.queries import analyzer_of, to_query
 from hudi_index_service.index.lucene.search import Words
 from hudi_index_service.index.scores import RankedRows, RankedTexts
 from hudi_index_service.predicate.expression import Match
+from hudi_index_service.storage.temporary_folder import RANKING, temporary_folder
 
 _MEMORY_MB = 64
 
@@ -86,8 +86,7 @@ class LuceneTextRanker:
         analyzer = match.words.analyzer
         fields = (TEXT_PREFIX + analyzer, RANKED_PREFIX + analyzer)
         spec = ColumnSpec(match.column.name, match.column.type, fields)
-        with OwnedFolder("hudi-index-ranked-") as owned:
-            folder = Path(owned.name)
+        with temporary_folder(RANKING) as folder:
             builder = LuceneBuilder([spec], folder, memory_mb=_MEMORY_MB)
             texts = LuceneTexts(builder, folder, match)
             try:
