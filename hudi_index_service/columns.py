@@ -181,7 +181,7 @@ def hudi_types(field: pa.Field) -> set[str]:
     return types
 
 
-_UNIT = b"unit"
+_UNIT = b"hudi_unit"
 _MILLIS = b"ms"
 
 

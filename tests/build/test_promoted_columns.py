@@ -57,8 +57,10 @@ def test_the_other_columns_are_indexed_and_the_promoted_one_is_named(
     assert f"holds column price as {stored}, but the table's type is" in outcome.skipped["price"]
     assert any("Built without column price" in line for line in build_lines(build))
     assert_by_index(table, "n = 7", [8])
+    by_price = table.scan("price = '0.1'", columns=["id"])
+    assert f"its {using} entry lacks column price, which only Spark" in str(by_price.explain())
     with pytest.raises(NeedsSpark, match="holds column price as"):
-        table.scan("price = '0.1'", columns=["id"]).count()
+        by_price.count()
 
     for again in (table, open_table(tmp_path)):
         status = again.status()

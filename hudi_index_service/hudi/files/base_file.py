@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.arrow import numbers_array
-from hudi_index_service.columns import column_path, column_values, common_times, in_millis
+from hudi_index_service.columns import (
+    column_path,
+    column_values,
+    common_times,
+    has_millis,
+    in_millis,
+)
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.legacy_calendar import legacy_calendar_columns
 from hudi_index_service.hudi.files.parquet_file import damage_named
@@ -254,6 +260,8 @@ def _refuse_inexact(stored: pa.DataType, target: pa.DataType, column: str, sourc
 def _refuse_other_unit(stored: pa.Field, target: pa.Field, source: str) -> None:
     """Refuses stored microseconds that Hudi, from release 1.1 on, takes for milliseconds, as
     writers before it labelled some (its `SchemaRepair`). It does so only for times in UTC."""
+    if not has_millis(target):
+        return
     for own, field in common_times(stored, target):
         is_utc = own.type.tz is not None and field.type.tz is not None
         if is_utc and own.type.unit == "us" and in_millis(field):

@@ -3,7 +3,7 @@
 import base64
 import struct
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
@@ -145,6 +145,12 @@ class Manifest(Document):
     skipped: tuple[SkippedColumn, ...] = ()
     definitions: dict[str, str]
     build: BuildInfo
+
+    def _fields(self) -> dict[str, Any]:
+        fields = super()._fields()
+        if not self.skipped:
+            del fields["skipped"]
+        return fields
 
     def __reduce__(self) -> tuple[object, ...]:
         # As JSON: the plans of Spark's tasks hold thousands of manifests, of 30 models each.
