@@ -215,3 +215,35 @@ def test_pandas_by_arrow(spark, enabled, settings_of_both, tables):
     assert repr(found.toPandas().to_dict("records")) == repr(plain.toPandas().to_dict("records"))
     [use] = last_queries(enabled)[-1]
     assert (use.by_index, use.rows) == (True, 10)
+
+
+def test_queries_that_spark_plans_on_a_thread_of_its_own(enabled, tables):
+    """Each thread sees those that it has begun, in whichever session."""
+    sessions = [enabled.newSession() for _ in range(2)]
+    for each in sessions:
+        each.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+        each.conf.set("hoodie.enable.data.skipping", "false")
+
+    def ask(number):
+        found = []
+        for place, session in enumerate(sessions):
+            query = f"SELECT id FROM rule_cow WHERE amount < {number + 30 * place}"
+            found.append(len(session.sql(query).toPandas()))
+        return found, [use.rows for [use] in last_queries(sessions[0])[-2:]]
+
+    with ThreadPoolExecutor(2) as threads:
+        for found, known in threads.map(ask, (30, 90, 150)):
+            assert known == found
+
+
+def test_queries_that_another_thread_runs(enabled, tables):
+    """They belong to the thread that began them, and to that which runs them."""
+    frame = enabled.sql("SELECT id FROM rule_cow WHERE amount < 21")
+
+    def run():
+        assert len(frame.collect()) == 7
+        return [use.rows for use in last_queries(enabled)[-1]]
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(run).result() == [7]
+    assert [use.rows for use in last_queries(enabled)[-1]] == [7]

@@ -111,7 +111,9 @@ def enabled(
 def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
     """How the latest queries of the calling thread that read Hudi tables read them, the oldest
     first, up to 16 of them: each occurrence of a table, with its reader and the reason. A query
-    counts when Spark has planned it; `RelationUse.rows` is known once it has run.
+    counts when Spark has planned it; `RelationUse.rows` is known once it has run. It belongs to the
+    thread that wrote it down, and to the one that runs it; Spark may plan it on another, as for
+    ``toPandas`` by Arrow.
 
     Raises:
         NativeModuleMissing, SparkUnsupported: as `enable`.

@@ -1,5 +1,6 @@
 package hudiindex.spark;
 
+import hudiindex.spark.catalyst.BegunQueries;
 import hudiindex.spark.catalyst.IndexRule;
 import hudiindex.spark.catalyst.IndexStrategy;
 import hudiindex.spark.catalyst.NoIndexHints;
@@ -64,6 +65,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
         registry.injectPreCBORule(
             function(session -> new IndexRule(session, from(session, Answers::decisions))));
         registry.injectPlannerStrategy(function(session -> new IndexStrategy()));
+        registry.injectResolutionRule(function(session -> new BegunQueries()));
         registry.injectResolutionRule(function(NoIndexHints::new));
         registry.injectResolutionRule(function(IndexExtensions::binding));
         FullTextFunctions.inject(registry);
@@ -90,6 +92,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** The same for any source. */
   public void enable(SparkSession session, Source source) {
     apply(session.extensions());
+    RunningAnalyzer.hasAdded(session, new BegunQueries());
     RunningAnalyzer.hasAdded(session, new NoIndexHints(session));
     Answers answers = Answers.of(source);
     BY_SESSION.put(session, answers);
@@ -109,7 +112,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
 
   /** The latest queries of the calling thread, as {@link Uses} writes them. */
   public String lastQueries() {
-    return Uses.ofThisThread();
+    return Uses.writtenOfThisThread();
   }
 
   /** How a query's Hudi relations are read. Plans the query, unless it has been planned. */
