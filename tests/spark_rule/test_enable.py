@@ -105,6 +105,45 @@ def test_enable_readies_what_the_first_query_needs(tables, tmp_path):
     assert run_program(program, tables.folder, tmp_path) == ["True", "1 True", "[]"]
 
 
+def test_nothing_is_left_of_a_context_that_was_stopped(tables, tmp_path):
+    program = """
+    import hudi_index_spark, sys
+    from pyspark.errors import AnalysisException
+    module = sys.modules["hudi_index_service.sql.rule.enable"]
+    both = HUDI_SETTINGS["spark.sql.extensions"] + "," + hudi_index_spark.EXTENSIONS
+    jar = hudi_index_spark.jar_path()
+
+    def kept(spark):
+        kind = spark._jsparkSession.sharedState().jarClassLoader().loadClass(module._CLASS)
+        sizes = []
+        for name in ("BY_SESSION", "BY_CONTEXT"):
+            field = kind.getDeclaredField(name)
+            field.setAccessible(True)
+            sizes.append(field.get(None).size())
+        return sizes
+
+    for _ in range(2):
+        spark = session(
+            **{"spark.sql.extensions": both, "spark.driver.extraClassPath": jar}
+        )
+        few = table(spark).where("id = '3'")
+        print("HudiIndexScan" in few._jdf.queryExecution().toString(), last_queries(spark))
+        try:
+            spark.sql("SHOW INDEXING rules")
+        except AnalysisException as error:
+            print(error.getErrorClass())
+        enable(spark)
+        enable(spark.newSession(), storage_options={"aws_region": "x"})
+        print(table(spark).where("id = '3'").count(), uses(spark)[0].by_index, kept(spark))
+        [readers] = module._readers.values()
+        print([len(each._tables) for each in readers])
+        spark.stop()
+        print(kept(spark))
+    """
+    lines = run_program(program, tables.folder, tmp_path)
+    assert lines == [*("False []", "INDEX_NOT_ENABLED", "1 True [2, 1]", "[1, 0]", "[0, 0]")] * 2
+
+
 def test_jar_reaches_executors_of_a_cluster(tables, tmp_path):
     program = """
     spark = session("local-cluster[1,2,1024]")

@@ -133,7 +133,11 @@ def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
 def _reader(
     context: "SparkContext", storage_options: Mapping[str, str] | None, settings: Settings | None
 ) -> RelationReader:
-    """The reader with these arguments: sessions of one Spark context share its open files."""
+    """The reader with these arguments: sessions of one Spark context share its open files. Those of
+    contexts that have been stopped are closed."""
+    for stopped in [each for each in _readers if each._jsc is None]:
+        for reader in _readers.pop(stopped):
+            reader.close()
     readers = _readers.setdefault(context, [])
     for each in readers:
         if each.has(storage_options, settings):

@@ -22,6 +22,8 @@ import java.util.WeakHashMap;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -46,11 +48,11 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   private static final Map<SparkSession, Answers> BY_SESSION =
       Collections.synchronizedMap(new WeakHashMap<>());
 
-  /** Who answers all others: whoever was enabled last; null until `enable`. Then a daemon may. */
-  private static volatile Answers latest;
-
-  /** The daemons of Spark contexts without `enable`, whose settings name one. */
-  private static final Map<SparkContext, Optional<Answers>> DAEMONS =
+  /**
+   * Who answers the others of a Spark context: whoever was enabled last in it; without `enable`, the
+   * daemon that its settings name, if they do.
+   */
+  private static final Map<SparkContext, Optional<Answers>> BY_CONTEXT =
       Collections.synchronizedMap(new WeakHashMap<>());
 
   /** The registries that hold rule and parser; each Spark context's sessions share one. */
@@ -96,7 +98,9 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
     RunningAnalyzer.hasAdded(session, new NoIndexHints(session));
     Answers answers = Answers.of(source);
     BY_SESSION.put(session, answers);
-    latest = answers;
+    if (BY_CONTEXT.put(session.sparkContext(), Optional.of(answers)) == null) {
+      forgetAtEnd(session.sparkContext());
+    }
     if (RunningAnalyzer.hasAdded(session, binding(session))) {
       FullTextFunctions.register(session);
     }
@@ -131,15 +135,33 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   }
 
   private static <T> T from(SparkSession session, Function<Answers, T> part) {
-    Answers answers = BY_SESSION.getOrDefault(session, latest);
+    SparkContext context = session.sparkContext();
+    if (context.isStopped()) {
+      return null;
+    }
+    Answers answers = BY_SESSION.get(session);
     if (answers == null) {
-      answers = DAEMONS.computeIfAbsent(session.sparkContext(), IndexExtensions::daemon).orElse(null);
+      answers = BY_CONTEXT.computeIfAbsent(context, IndexExtensions::daemon).orElse(null);
     }
     return answers == null ? null : part.apply(answers);
   }
 
+  /** The JVM goes on after a context ends, and may begin another one, which nothing is known of. */
+  private static void forgetAtEnd(SparkContext context) {
+    context.addSparkListener(
+        new SparkListener() {
+          @Override
+          public void onApplicationEnd(SparkListenerApplicationEnd end) {
+            BY_CONTEXT.remove(context);
+            BY_SESSION.keySet().removeIf(each -> each.sparkContext() == context);
+            Uses.forget();
+          }
+        });
+  }
+
   /** The daemon that a context's settings name, which are those of its start. */
   private static Optional<Answers> daemon(SparkContext context) {
+    forgetAtEnd(context);
     String address = context.conf().get(IndexSettings.ADDRESS, "").strip();
     if (address.isEmpty()) {
       return Optional.empty();

@@ -82,6 +82,13 @@ public final class Uses {
     return BY_THREAD.computeIfAbsent(Thread.currentThread(), any -> new Latest());
   }
 
+  /** Forgets all queries. */
+  static void forget() {
+    BY_THREAD.clear();
+    BEGUN.clear();
+    BY_TRACKER.clear();
+  }
+
   /** The uses of a query that has been planned, as they were found. */
   static List<Use> of(QueryPlanningTracker tracker) {
     return BY_TRACKER.getOrDefault(tracker, List.of());
