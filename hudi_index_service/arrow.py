@@ -2,18 +2,23 @@
 
 Where pandas is installed, pyarrow's own conversions import it (`scalar`, `array`, `to_numpy`, and
 functions of `pyarrow.compute` that are given a Python value), if only to find out that a value is
-none of its. That takes a quarter of a second of a process's first query.
+none of its. That takes a quarter of a second of a process's first query, and fails if two threads
+do it at once. So elsewhere `array` and `scalar` are not called, which the linter checks.
 """
 
 from collections.abc import Sequence
 from decimal import Context, Decimal
-from typing import Any
+from threading import Lock
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 _DIGITS = Context(prec=100)
+
+_with_pandas = Lock()
+"""Held where pyarrow may import pandas, which two threads cannot do at once."""
 
 
 def numbers_array(
@@ -36,17 +41,25 @@ def texts_array(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
     Raises:
         pa.ArrowInvalid: a ``string`` array would hold 2 GiB or more.
     """
-    encoded = [text.encode() if text else b"" for text in texts]
-    return _bytes_array(encoded, kind, _validity(_is_none(texts)))
+    is_none = _is_none(texts)
+    present = cast(Sequence[str], texts) if is_none is None else [text or "" for text in texts]
+    joined = "".join(present)
+    if joined.isascii():
+        return _variable_width(present, joined.encode(), kind, is_none)
+    return _bytes_array([text.encode() for text in present], kind, is_none)
 
 
-def binary_array(values: Sequence[bytes]) -> pa.BinaryArray:
-    """Bytes as ``binary``.
+def binary_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa.Array:
+    """Bytes, by default as ``binary``.
+
+    Args:
+        kind: ``binary``, ``large_binary`` or ``fixed_size_binary``.
 
     Raises:
-        pa.ArrowInvalid: they are 2 GiB or more.
+        pa.ArrowInvalid: a ``binary`` array would hold 2 GiB or more; or values are not of the fixed
+            size.
     """
-    return _bytes_array(values, pa.binary(), None)
+    return _bytes_array(values, kind or pa.binary(), None)
 
 
 def utf8_array(texts: Sequence[bytes | None]) -> pa.StringArray:
@@ -55,20 +68,34 @@ def utf8_array(texts: Sequence[bytes | None]) -> pa.StringArray:
     Raises:
         pa.ArrowInvalid: they are 2 GiB or more.
     """
-    validity = _validity(_is_none(texts))
-    return _bytes_array([text or b"" for text in texts], pa.string(), validity)
+    return _bytes_array([text or b"" for text in texts], pa.string(), _is_none(texts))
 
 
 def _bytes_array(
-    values: Sequence[bytes], kind: pa.DataType, validity: pa.Buffer | None
+    values: Sequence[bytes], kind: pa.DataType, is_null: npt.NDArray[np.bool_] | None
 ) -> pa.Array:
+    data = b"".join(values)
+    if not pa.types.is_fixed_size_binary(kind):
+        return _variable_width(values, data, kind, is_null)
+    if any(len(value) != kind.byte_width for value in values):
+        raise pa.ArrowInvalid(f"not all values have {kind.byte_width} bytes")
+    return pa.Array.from_buffers(kind, len(values), [_validity(is_null), pa.py_buffer(data)])
+
+
+def _variable_width(
+    values: Sequence[bytes] | Sequence[str],
+    data: bytes,
+    kind: pa.DataType,
+    is_null: npt.NDArray[np.bool_] | None,
+) -> pa.Array:
+    """Values from their bytes one after the other; each has as many bytes as it is long."""
     offsets = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
-    if not pa.types.is_large_string(kind):
+    if not (pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)):
         if offsets[-1] > np.iinfo(np.int32).max:
             raise pa.ArrowInvalid(f"{offsets[-1]:,} bytes are too many for one array of {kind}")
         offsets = offsets.astype(np.int32)
-    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+    buffers = [_validity(is_null), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(values), buffers)
 
 
@@ -102,9 +129,9 @@ def text_scalar(text: str, kind: pa.DataType | None = None) -> pa.Scalar:
     return texts_array([text], kind or pa.string())[0]
 
 
-def binary_scalar(value: bytes) -> pa.Scalar:
-    """A binary value."""
-    return binary_array([value])[0]
+def binary_scalar(value: bytes, kind: pa.DataType | None = None) -> pa.Scalar:
+    """A binary value, by default ``binary``; see `binary_array`."""
+    return binary_array([value], kind)[0]
 
 
 def float_scalar(value: float, kind: pa.DataType) -> pa.Scalar:
@@ -147,7 +174,8 @@ def scalar(value: object, kind: pa.DataType) -> pa.Scalar:
         if unscaled == int(unscaled) and abs(unscaled) < 10**kind.precision:
             bits = int(unscaled).to_bytes(16, "little", signed=True)
             return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bits)])[0]
-    return pa.scalar(value, kind)
+    with _with_pandas:
+        return pa.scalar(value, kind)
 
 
 FALSE = truth_scalar(False)
@@ -186,9 +214,9 @@ def as_truths(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     array = _single(values)
     if not len(array):
         return np.empty(0, dtype=bool)
-    bits = np.frombuffer(array.buffers()[1], dtype=np.uint8)
-    end = array.offset + len(array)
-    return np.unpackbits(bits, count=end, bitorder="little")[array.offset :].view(bool)
+    byte, bit = divmod(array.offset, 8)
+    bits = np.frombuffer(array.buffers()[1], dtype=np.uint8, offset=byte)
+    return np.unpackbits(bits, count=bit + len(array), bitorder="little")[bit:].view(bool)
 
 
 def _single(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -72,7 +72,7 @@ def _unscaled_decimals(array: pa.Array) -> pa.Array:
 def encode_wide(array: pa.Array) -> pa.Array:
     """A decimal column as an array of 16-byte values without offset, NULLs kept."""
     if not len(array):  # it may have no buffer at all
-        return pa.array([], pa.binary(WIDE_BYTES))
+        return pa.nulls(0, pa.binary(WIDE_BYTES))
     little_endian = np.frombuffer(array.buffers()[1], dtype=np.uint8).reshape(-1, WIDE_BYTES)
     encoded = little_endian[array.offset : array.offset + len(array), ::-1].copy()
     encoded[:, 0] ^= 0x80

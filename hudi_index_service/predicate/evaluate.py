@@ -69,7 +69,7 @@ def evaluate(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> pa.Boolea
     """
     truth = _truth(predicate, data)
     if isinstance(truth, pa.ChunkedArray):
-        return pa.concat_arrays(truth.chunks) if truth.num_chunks else pa.array([], pa.bool_())
+        return pa.concat_arrays(truth.chunks) if truth.num_chunks else pa.nulls(0, pa.bool_())
     return truth
 
 

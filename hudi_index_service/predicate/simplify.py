@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import FALSE
 from hudi_index_service.predicate.evaluate import evaluate
 from hudi_index_service.predicate.expression import (
     And,
@@ -133,7 +134,7 @@ def _filter_values(
     if not others:
         return leaves
     rows = pa.record_batch([values], [column.name])
-    remaining = values.filter(evaluate(conjunction(others), rows).fill_null(False))
+    remaining = values.filter(evaluate(conjunction(others), rows).fill_null(FALSE))
     if not len(remaining):
         return None
     if len(remaining) == len(values):

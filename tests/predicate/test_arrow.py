@@ -63,6 +63,15 @@ def test_masks() -> None:
     assert truths.null_count == 1
 
 
+def test_bytes_of_every_width() -> None:
+    values = [b"ab", b"\0\xff"]
+    for kind in (pa.binary(), pa.large_binary(), pa.binary(2)):
+        assert binary_array(values, kind).equals(pa.array(values, kind))
+        assert binary_array([], kind).equals(pa.array([], kind))
+    with pytest.raises(pa.ArrowInvalid, match="2 bytes"):
+        binary_array([b"abc"], pa.binary(2))
+
+
 @pytest.mark.parametrize(
     ("value", "kind"),
     [

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_truths, binary_scalar, numbers_array
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.index.btree.fields import KEY, has_number_keys, required_fields
 from hudi_index_service.index.btree.intervals import Interval, above_prefix, after
@@ -77,23 +78,23 @@ def composites(columns: Iterable[ColumnSpec | StoredColumn]) -> dict[str, tuple[
 def composite_keys(columns: Sequence[pa.Array]) -> pa.Array:
     """The keys of rows with these values, before long ones are cut; of type large_binary."""
     parts = [_with_nulls(each) for each in columns]
-    return pc.binary_join_element_wise(*parts, pa.scalar(b"", _BYTES))
+    return pc.binary_join_element_wise(*parts, binary_scalar(b"", _BYTES))
 
 
 def _with_nulls(values: pa.Array) -> pa.Array:
     encoded = _encoded(values.drop_null() if values.null_count else values)
     if not values.null_count:
         return encoded
-    valid = np.asarray(values.is_valid())
-    places = pa.array(np.maximum(np.cumsum(valid) - 1, 0), mask=~valid)
+    valid = as_truths(values.is_valid())
+    places = numbers_array(np.maximum(np.cumsum(valid) - 1, 0), ~valid)
     if not len(encoded):
-        return pa.repeat(pa.scalar(NULL_KEY, _BYTES), len(values))
-    return encoded.take(places).fill_null(pa.scalar(NULL_KEY, _BYTES))
+        return pa.repeat(binary_scalar(NULL_KEY, _BYTES), len(values))
+    return encoded.take(places).fill_null(binary_scalar(NULL_KEY, _BYTES))
 
 
 def _encoded(values: pa.Array) -> pa.Array:
     """The bytes of values without NULL."""
-    marker, end = pa.scalar(_VALUE, _BYTES), pa.scalar(_END, _BYTES)
+    marker, end = binary_scalar(_VALUE, _BYTES), binary_scalar(_END, _BYTES)
     if has_number_keys(values.type):
         numbers = number_keys(values)
         raw = np.empty((len(numbers), 9), dtype=np.uint8)
@@ -103,12 +104,12 @@ def _encoded(values: pa.Array) -> pa.Array:
         return pa.Array.from_buffers(fixed, len(raw), [None, pa.py_buffer(raw)]).cast(_BYTES)
     if is_wide_number(values.type):
         return pc.binary_join_element_wise(
-            marker, encode_wide(values).cast(_BYTES), pa.scalar(b"", _BYTES)
+            marker, encode_wide(values).cast(_BYTES), binary_scalar(b"", _BYTES)
         )
     texts = as_binary(values).cast(_BYTES)
-    if pc.any(pc.greater_equal(pc.find_substring(texts, _ZERO), 0)).as_py():
+    if pc.any(pc.match_substring(texts, _ZERO)).as_py():
         texts = pc.replace_substring(texts, pattern=_ZERO, replacement=_ESCAPED)
-    return pc.binary_join_element_wise(marker, texts, end, pa.scalar(b"", _BYTES))
+    return pc.binary_join_element_wise(marker, texts, end, binary_scalar(b"", _BYTES))
 
 
 def value_of_point(key: bytes, type: pa.DataType) -> bytes:

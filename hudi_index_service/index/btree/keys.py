@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers, integer_scalar
 from hudi_index_service.index.column_kinds import is_wide_number
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
 
@@ -79,7 +80,7 @@ def chained_keys(parts: Sequence[Keys]) -> Keys:
 
 def number_keys(values: pa.Array) -> np.ndarray:
     """The keys of values without NULL whose type has number keys."""
-    return np.asarray(encode_array(values)).view(np.uint64) ^ _SIGN
+    return as_numbers(encode_array(values)).view(np.uint64) ^ _SIGN
 
 
 def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
@@ -90,7 +91,7 @@ def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
     lengths = pc.binary_length(keys)
     if not len(keys) or pc.max(lengths).as_py() < CUT_BYTES:
         return keys, 0
-    cut = int(pc.sum(pc.greater_equal(lengths, CUT_BYTES)).as_py())
+    cut = int(pc.sum(pc.greater_equal(lengths, integer_scalar(CUT_BYTES, lengths.type))).as_py())
     return pc.binary_slice(keys, 0, CUT_BYTES), cut
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import binary_scalar
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import CUT_BYTES, ByteKeys, Keys, lowest_number
 
@@ -110,8 +111,8 @@ class PackedLeaf:
         keys = ByteKeys(offsets, memoryview(suffixes))
         if not prefix:
             return keys
-        start = pa.scalar(prefix, pa.large_binary())
-        nothing = pa.scalar(b"", pa.large_binary())
+        start = binary_scalar(prefix, pa.large_binary())
+        nothing = binary_scalar(b"", pa.large_binary())
         return ByteKeys.of(pc.binary_join_element_wise(start, keys.to_arrow(), nothing))
 
     def span(self, low: bytes, high: bytes | None) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import binary_array
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import ByteKeys
 
@@ -90,7 +91,7 @@ def write_tree(
     )
     keys = [branch_prefix(column, branch) + leaf.key for column, branch, leaf in leaves]
     places = [_pack(leaf) for _, _, leaf in leaves]
-    arrays = [pa.array(keys, pa.large_binary()), pa.array(places, pa.binary(LEAF.size))]
+    arrays = [binary_array(keys, pa.large_binary()), binary_array(places, pa.binary(LEAF.size))]
     batch = pa.record_batch(arrays, schema=schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema, options=_OPTIONS) as stream:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers, as_truths, integer_scalar, numbers_array
 from hudi_index_service.index.column_kinds import element_type, is_array
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.lucene.fields import (
@@ -90,9 +91,10 @@ def field_values(field: IndexField, column: pa.Array) -> FieldValues:
         return FieldValues(_null_where_an_element_is(column))
     if field.kind == "NULLS" or not is_array(column.type):
         return FieldValues(_encode(field, column))
-    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    lengths = pc.list_value_length(column)
+    lengths = pc.fill_null(lengths, integer_scalar(0, lengths.type))
     offsets = np.zeros(len(column) + 1, dtype=np.int64)
-    np.cumsum(np.asarray(lengths), out=offsets[1:])
+    np.cumsum(as_numbers(lengths), out=offsets[1:])
     return FieldValues(_encode(field, pc.list_flatten(column)), offsets)
 
 
@@ -106,8 +108,8 @@ def _null_where_an_element_is(column: pa.Array) -> pa.Array:
     """An array that is NULL in exactly the rows whose array has a NULL element."""
     null = np.zeros(len(column), dtype=bool)
     rows = element_rows(column)
-    null[rows[np.asarray(pc.list_flatten(column).is_null())]] = True
-    return pa.array(np.zeros(len(column), dtype=np.int8), mask=null)
+    null[rows[as_truths(pc.list_flatten(column).is_null())]] = True
+    return numbers_array(np.zeros(len(column), dtype=np.int8), null)
 
 
 def count_broken_text(column: pa.Array) -> int:

@@ -7,6 +7,7 @@ from math import sqrt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import integer_scalar
 from hudi_index_service.predicate.comparison import is_binary, is_string
 
 
@@ -63,7 +64,7 @@ def sampled_values(pieces: Iterable[pa.Array]) -> SampledValues:
         rows,
         len(present),
         len(counts),
-        pc.sum(pc.equal(counts, 1)).as_py() or 0,
+        pc.sum(pc.equal(counts, integer_scalar(1, counts.type))).as_py() or 0,
         runs,
         _mean_bytes(present),
         _mean_words(present),

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import FALSE, as_truths, numbers_array
 from hudi_index_service.columns import column_type, column_values, root_column
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.base_file import align, read_columns
@@ -134,11 +135,11 @@ class RowSample:
             raise EntryInvalid(
                 f"{self._base_file.path} cannot be read with {footer}: {error}."
             ) from error
-        if not present:
+        batches = table.combine_chunks().to_batches() if present else []
+        if not batches:
             empty = [pa.nulls(len(positions), field.type) for field in self._schema]
             return pa.RecordBatch.from_arrays(empty, names=self._schema.names)
-        batches = table.combine_chunks().to_batches()
-        batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+        batch = batches[0]
         return align(batch, self._schema, source=self._base_file.path)
 
     def _scanned(self) -> pa.RecordBatch:
@@ -150,9 +151,8 @@ class RowSample:
                 file, self._schema, batch_rows=_ROWS_AT_ONCE, source=self._base_file.path
             ):
                 end = start + batch.num_rows
-                batches.append(
-                    batch.take(positions[(positions >= start) & (positions < end)] - start)
-                )
+                here = positions[(positions >= start) & (positions < end)]
+                batches.append(batch.take(numbers_array(here - start)))
                 start = end
         (rows,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
         return rows
@@ -165,7 +165,7 @@ class RowSample:
             answer = kind.answer(leaf, self._all_columns)
             if answer is Answer.NONE:
                 continue
-            is_true = np.asarray(evaluate(leaf, rows).fill_null(False))
+            is_true = as_truths(evaluate(leaf, rows).fill_null(FALSE))
             expected = BitMap(np.array(self.positions, dtype=np.uint32)[is_true])
             row_ids = reader.row_ids(leaf) & sample
             missing, surplus = expected - row_ids, row_ids - expected

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers, as_truths, integers_array, text_scalar, texts_array
 from hudi_index_service.columns import column_path, column_values, find_column
 from hudi_index_service.errors import Remedy, TableFeatureUnsupported
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY
@@ -30,6 +31,7 @@ NO_NUMBERS: Numbers = np.zeros(0, np.int64)
 
 _NULL = "__null__"
 _EMPTY = "__empty__"
+_NO_TEXT = text_scalar("")
 _SEARCH = Remedy(
     "Search the column itself: scan(…).row_ids().",
     command="Search the column itself with `hudi-index query`.",
@@ -62,11 +64,12 @@ class RecordKeys:
         values = [column_values(rows, each.name).cast(pa.string()) for each in self.fields.values()]
         if len(values) == 1:
             return values[0]
-        parts: list[pa.Array | str] = []
+        parts: list[pa.Array | pa.Scalar] = []
+        empty, null = text_scalar(_EMPTY), text_scalar(_NULL)
         for field, column in zip(self.fields, values, strict=True):
-            text = pc.if_else(pc.equal(column, ""), _EMPTY, column).fill_null(_NULL)
-            parts += [f"{',' if parts else ''}{field}:", text]
-        return pc.binary_join_element_wise(*parts, "")
+            text = pc.if_else(pc.equal(column, _NO_TEXT), empty, column).fill_null(null)
+            parts += [text_scalar(f"{',' if parts else ''}{field}:"), text]
+        return pc.binary_join_element_wise(*parts, _NO_TEXT)
 
     def conditions(self, keys: pa.StringArray) -> Iterator[Predicate]:
         """Conditions that are each TRUE for every row with one of these keys, and perhaps for
@@ -177,14 +180,14 @@ def _values(values: set[str] | None, type: pa.DataType) -> pa.Array | None:
     """The values in the column's type, at least one; None if they are not known."""
     if values is None:
         return None
-    listed: list[int] | list[str] = []
     if pa.types.is_integer(type):
         numbers = sorted(int(value) for value in values if _INTEGER.fullmatch(value))
         low, high = -(2 ** (type.bit_width - 1)), 2 ** (type.bit_width - 1) - 1
-        listed = [number for number in numbers if low <= number <= high]
-    elif pa.types.is_string(type) or pa.types.is_large_string(type):
-        listed = sorted(values)
-    return pa.array(listed, type) if listed else None
+        fitting = [number for number in numbers if low <= number <= high]
+        return integers_array(fitting, type) if fitting else None
+    if pa.types.is_string(type) or pa.types.is_large_string(type):
+        return texts_array(sorted(values), type) if values else None
+    return None
 
 
 def rows_with(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:
@@ -192,8 +195,8 @@ def rows_with(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numb
     key_positions, rows = [NO_NUMBERS], [NO_NUMBERS]
     for row_ids, row_keys in _in_portions(keys, len(search_keys)):
         places = pc.index_in(row_keys, value_set=search_keys)
-        key_positions.append(places.drop_null().to_numpy().astype(np.int64))
-        rows.append(row_ids[places.is_valid().to_numpy(zero_copy_only=False)])
+        key_positions.append(as_numbers(places.drop_null()).astype(np.int64))
+        rows.append(row_ids[as_truths(places.is_valid())])
     return np.concatenate(key_positions), np.concatenate(rows)
 
 

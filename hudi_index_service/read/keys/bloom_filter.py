@@ -21,6 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers, as_truths, numbers_array, text_scalar
+
 log = logging.getLogger(__name__)
 
 _FILTER = b"org.apache.hudi.bloomfilter"
@@ -72,12 +74,12 @@ class KeyFilter:
         """For each non-NULL key, whether the file may hold it; False is certain."""
         possible = np.ones(len(keys), dtype=bool)
         if self.least is not None and _orders_alike(self.least):
-            possible &= np.asarray(pc.greater_equal(keys, self.least))
+            possible &= as_truths(pc.greater_equal(keys, text_scalar(self.least)))
         if self.greatest is not None and _orders_alike(self.greatest):
-            possible &= np.asarray(pc.less_equal(keys, self.greatest))
+            possible &= as_truths(pc.less_equal(keys, text_scalar(self.greatest)))
         if self.filters is not None:
             left = np.flatnonzero(possible)
-            possible[left] = _may_hold(self.filters, keys.take(pa.array(left)))
+            possible[left] = _may_hold(self.filters, keys.take(numbers_array(left)))
         return possible
 
     def may_hold_any(self, keys: pa.StringArray) -> bool:
@@ -137,11 +139,11 @@ def _integers(layout: str, data: BytesIO) -> tuple[int, ...]:
 
 def _may_hold(filters: tuple[_Filter, ...], keys: pa.StringArray) -> Mask:
     values = keys.cast(pa.binary())
-    lengths = pc.binary_length(values).to_numpy()
+    lengths = as_numbers(pc.binary_length(values))
     possible = np.ones(len(keys), dtype=bool)  # filters neither hold nor reject empty keys
     for length in np.unique(lengths[lengths > 0]):
         same = np.flatnonzero(lengths == length)
-        hashed_keys = _HashedKeys.of(values.take(pa.array(same)), int(length))
+        hashed_keys = _HashedKeys.of(values.take(numbers_array(same)), int(length))
         possible[same] = np.logical_or.reduce([hashed_keys.may_be_in(each) for each in filters])
     return possible
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import scalar, truths_array
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import KeyRange
@@ -94,10 +95,10 @@ def routed(
         if partitioned:
             if group.partition not in batch_partitions:
                 continue
-            group_keys = keys.filter(pc.equal(partitions, group.partition))
+            group_keys = keys.filter(pc.equal(partitions, scalar(group.partition, pa.string())))
         group_keys = group_keys.drop_null()
         if group.within is not None:
-            group_keys = group_keys.filter(pa.array(group.within.holds(group_keys)))
+            group_keys = group_keys.filter(truths_array(group.within.holds(group_keys)))
         if len(group_keys):
             yield number, group_keys
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from hudi_index_parquet import read_columns
 
+from hudi_index_service.arrow import numbers_array, scalar, truths_array
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.plan import Access, SlicePlan
@@ -85,7 +86,7 @@ class KeyLocator:
             possible = self._possible(each, search_keys, first_keys)
             if possible is not None:
                 if len(possible):
-                    keys, plan = search_keys.take(pa.array(possible)), each.plan()
+                    keys, plan = search_keys.take(numbers_array(possible)), each.plan()
                     positions, locations = self._located(plan, keys, _statistics(plan))
                     yield possible[positions], locations
                 continue
@@ -146,7 +147,7 @@ class KeyLocator:
         key_positions, rows = NO_NUMBERS, NO_NUMBERS
         if base_file is not None:
             key_positions, rows = self._in_base_file(plan, search_keys, statistics)
-        row_ids, deleted = pa.array(rows), np.zeros(len(rows), dtype=bool)
+        row_ids, deleted = numbers_array(rows), np.zeros(len(rows), dtype=bool)
         if file_slice.log_files and (
             self.find_deleted or len(np.unique(key_positions)) < len(search_keys)
         ):
@@ -162,13 +163,13 @@ class KeyLocator:
         slice_values = (file_slice.partition, file_slice.file_id, instant)
         return key_positions, pa.table(
             [
-                search_keys.take(pa.array(key_positions)),
+                search_keys.take(numbers_array(key_positions)),
                 *(
-                    pa.repeat(pa.scalar(each, pa.string()), len(key_positions))
+                    pa.repeat(scalar(each, pa.string()), len(key_positions))
                     for each in slice_values
                 ),
                 row_ids,
-                pa.array(deleted),
+                truths_array(deleted),
             ],
             schema=LOCATIONS,
         )
@@ -187,7 +188,7 @@ class KeyLocator:
             statistics.access = Access.SKIP
             statistics.note = "no key lies between its least and greatest key"
             return NO_NUMBERS, NO_NUMBERS
-        possible_keys = search_keys.take(pa.array(possible))
+        possible_keys = search_keys.take(numbers_array(possible))
         key_positions, rows = rows_with(
             self._candidates(plan, possible_keys, statistics), possible_keys
         )

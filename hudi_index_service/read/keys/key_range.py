@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_truths, scalar, text_scalar
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
@@ -18,6 +19,8 @@ NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 
 LONG_NUMBER = "^-?[1-9][0-9]{18}$"
 """A number that may have more than 64 bits."""
+
+_ZERO = text_scalar("0")
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -71,7 +74,7 @@ class KeyRange:
         """For each non-NULL key, whether it may lie in the range."""
         mask = self._within(keys)
         if self.prefix:
-            prefixed = np.asarray(pc.starts_with(keys, self.prefix))
+            prefixed = as_truths(pc.starts_with(keys, self.prefix))
             if prefixed.any():
                 rest = pc.utf8_slice_codeunits(keys, len(self.prefix))
                 mask |= prefixed & self._within(rest)
@@ -81,14 +84,15 @@ class KeyRange:
         if isinstance(self.least, bytes):
             return self._between(keys.cast(pa.binary()))
         numbers = pc.match_substring_regex(keys, NUMBER)
-        values = pc.if_else(numbers, keys, "0").cast(pa.int64())
+        values = pc.if_else(numbers, keys, _ZERO).cast(pa.int64())
         doubtful = pc.match_substring_regex(keys, LONG_NUMBER)
-        mask: Mask = np.asarray(numbers) & self._between(values) | np.asarray(doubtful)
+        mask: Mask = as_truths(numbers) & self._between(values) | as_truths(doubtful)
         return mask
 
     def _between(self, values: pa.Array) -> Mask:
-        low, high = pc.greater_equal(values, self.least), pc.less_equal(values, self.greatest)
-        mask: Mask = np.asarray(pc.and_(low, high))
+        least, greatest = scalar(self.least, values.type), scalar(self.greatest, values.type)
+        low, high = pc.greater_equal(values, least), pc.less_equal(values, greatest)
+        mask: Mask = as_truths(pc.and_(low, high))
         return mask
 
 

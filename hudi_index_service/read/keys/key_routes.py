@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_truths, numbers_array, truths_array
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.read.base_file.record_keys import RecordKeys
@@ -49,21 +50,21 @@ def key_values(keys: RecordKeys, search_keys: pa.StringArray) -> Iterator[KeyVal
     ((key_column, field),) = keys.fields.items()
     # Some releases of ComplexKeyGenerator print the column's name before a single column's value.
     prefix = f"{key_column}:"
-    prefixed = np.flatnonzero(np.asarray(pc.starts_with(search_keys, prefix)))
-    rest = pc.utf8_slice_codeunits(search_keys.take(pa.array(prefixed)), len(prefix))
+    prefixed = np.flatnonzero(as_truths(pc.starts_with(search_keys, prefix)))
+    rest = pc.utf8_slice_codeunits(search_keys.take(numbers_array(prefixed)), len(prefix))
     texts = pa.concat_arrays([search_keys, rest])
     positions = np.concatenate([every, prefixed])
     column = (field.name, str(field.type))
     if pa.types.is_string(field.type):
         yield KeyValues(column, texts, positions, none)
     elif pa.types.is_int64(field.type) or pa.types.is_int32(field.type):
-        are_numbers = np.asarray(pc.match_substring_regex(texts, NUMBER))
+        are_numbers = as_truths(pc.match_substring_regex(texts, NUMBER))
         # Numbers of 19 digits may fit or not; other texts are no key of this column.
-        doubtful = np.asarray(pc.match_substring_regex(texts, LONG_NUMBER))
-        values = texts.filter(pa.array(are_numbers)).cast(pa.int64())
+        doubtful = as_truths(pc.match_substring_regex(texts, LONG_NUMBER))
+        values = texts.filter(truths_array(are_numbers)).cast(pa.int64())
         if pa.types.is_int32(field.type):
-            fits = np.asarray(pc.and_(pc.less(values, 2**31), pc.greater_equal(values, -(2**31))))
-            values = values.filter(pa.array(fits)).cast(pa.int32())
+            fits = as_truths(pc.equal(values, values.cast(pa.int32(), safe=False).cast(pa.int64())))
+            values = values.filter(truths_array(fits)).cast(pa.int32())
             chosen = positions[are_numbers][fits]
         else:
             chosen = positions[are_numbers]
@@ -93,5 +94,5 @@ def key_holders(
                     held[number] = nothing
                     continue
                 positions = np.union1d(each.keys[found], each.anywhere)
-                held[number] = search_keys.take(pa.array(positions))
+                held[number] = search_keys.take(numbers_array(positions))
     return held

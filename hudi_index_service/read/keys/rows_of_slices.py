@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hudi_index_parquet import polynomials
 
-from hudi_index_service.arrow import numbers_array
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths, numbers_array, texts_array
 from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.read.base_file.record_keys import Numbers
 from hudi_index_service.read.base_file.row_reader import RowIds
@@ -102,20 +102,20 @@ class RowsOfSlices:
         of_rows = np.concatenate([nothing, *self._of_rows])
         row_keys = pa.chunked_array(self._row_keys, pa.string())
         places = pc.index_in(row_keys, value_set=self.search_keys).combine_chunks()
-        found = np.asarray(places.is_valid())
-        key_positions = np.asarray(places.drop_null()).astype(np.int64)
+        found = as_truths(places.is_valid())
+        key_positions = as_numbers(places.drop_null()).astype(np.int64)
         slices = numbers_array(of_rows[found])
         slice_values = (
             [each.partition for each in self._slices],
             [each.file_id for each in self._slices],
-            [each.base_file and each.base_file.instant for each in self._slices],
+            [None if each.base_file is None else each.base_file.instant for each in self._slices],
         )
         locations = pa.table(
             [
                 row_keys.filter(places.is_valid()),
-                *(pa.array(each, pa.string()).take(slices) for each in slice_values),
+                *(texts_array(each, pa.string()).take(slices) for each in slice_values),
                 numbers_array(row_ids[found]),
-                pa.repeat(pa.scalar(False), len(slices)),
+                pa.repeat(FALSE, len(slices)),
             ],
             schema=LOCATIONS,
         )

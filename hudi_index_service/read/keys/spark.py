@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from hudi_index_service.arrow import integer_scalar
 from hudi_index_service.errors import ConfigInvalid, NeedsSpark, Remedy, TableFeatureUnsupported
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
@@ -131,7 +132,7 @@ def _locations_by_job(
     keys = requested.by_partition()
     slices = [pickle.dumps(each) for each in plan.slices if len(keys(each.file_slice.partition))]
     if not slices:
-        return LOCATIONS.empty_table()
+        return pa.Table.from_batches([], LOCATIONS)
     task = _LocatorTask.of(locator)
     broadcast = spark.sparkContext.broadcast(requested.table)
 
@@ -211,7 +212,7 @@ def _answer_by_groups(locator: KeyLocator, plan: QueryPlan, requested: DataFrame
     def to_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number, group_keys in routed(batch, groups):
-                numbers = pa.repeat(pa.scalar(number, pa.int64()), len(group_keys))
+                numbers = pa.repeat(integer_scalar(number, pa.int64()), len(group_keys))
                 yield pa.record_batch([numbers, group_keys], schema=_ROUTED_KEYS)
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

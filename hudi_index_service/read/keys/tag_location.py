@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import numbers_array, texts_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
@@ -87,7 +89,7 @@ class RequestedKeys:
         grouped = self.table.group_by(PARTITION).aggregate([(KEY, "distinct")])
         names, lists = grouped.column(PARTITION).to_pylist(), grouped.column(f"{KEY}_distinct")
         keys_by_partition = {name: keys.values for name, keys in zip(names, lists, strict=True)}
-        nothing = pa.array([], pa.string())
+        nothing = pa.nulls(0, pa.string())
         return lambda partition: keys_by_partition.get(partition, nothing)
 
     def answered(self, locations: pa.Table) -> pa.Table:
@@ -100,7 +102,7 @@ class RequestedKeys:
         locations = living(locations) if not self.partitioned else locations
         on = [KEY, PARTITION] if self.partitioned else [KEY]
         numbered_keys = self.table.append_column(
-            "number", pa.array(range(self.table.num_rows), pa.int64())
+            "number", numbers_array(np.arange(self.table.num_rows))
         )
         joined = numbered_keys.join(locations.drop_columns(["deleted"]), on, join_type="left outer")
         order = [("number", "ascending"), (PARTITION, "ascending"), ("file_id", "ascending")]
@@ -213,7 +215,7 @@ def _locations(
     tables = mapped(
         work, jobs, reader.settings.read.parallelism, may_be_fast=reader.table.storage.is_local
     )
-    return pa.concat_tables([LOCATIONS.empty_table(), *tables])
+    return pa.concat_tables([pa.Table.from_batches([], LOCATIONS), *tables])
 
 
 def living(locations: pa.Table) -> pa.Table:
@@ -235,9 +237,9 @@ def _table_of(keys: list[Any]) -> pa.Table:
     try:
         if keys and all(isinstance(key, tuple) for key in keys):
             pairs = [(partition, key) for partition, key in keys]
-            columns = [pa.array(column, pa.string()) for column in zip(*pairs, strict=True)]
+            columns = [texts_array(column, pa.string()) for column in zip(*pairs, strict=True)]
             return pa.table(columns, names=[PARTITION, KEY])
-        return pa.table({KEY: pa.array(keys, pa.string())})
+        return pa.table({KEY: texts_array(keys, pa.string())})
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
         raise _no_keys(f"The keys are invalid: {error}.") from error
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import numbers_array
+from hudi_index_service.arrow import numbers_array, scalar
 from hudi_index_service.optimizer.decide import each_task_reads_all_keys
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.keys.key_locator import KeyLocator
@@ -108,7 +108,7 @@ def _repeated(rows: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
 
 def _nowhere(keys: pa.StringArray, partition: str | None) -> pa.Table:
     """The answer for absent keys."""
-    known = {KEY: keys, PARTITION: pa.repeat(pa.scalar(partition, pa.string()), len(keys))}
+    known = {KEY: keys, PARTITION: pa.repeat(scalar(partition, pa.string()), len(keys))}
     return pa.table(
         [known.get(each.name, pa.nulls(len(keys), each.type)) for each in ANSWER], schema=ANSWER
     )

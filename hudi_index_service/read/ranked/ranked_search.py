@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import FALSE, as_truths
+from hudi_index_service.arrow import FALSE, as_truths, numbers_array
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.scores import RankedRows, TextRanker
@@ -156,15 +156,15 @@ class RankedSearch:
         return pa.schema([field.with_nullable(True) for field in self.query.output])
 
     def _rows(self, hits: Sequence[Hit], slices: Sequence[_ScoredSlice]) -> pa.Table:
-        tables, order = [self.output.empty_table()], []
+        tables, order = [pa.Table.from_batches([], self.output)], []
         for number, each in enumerate(slices):
             slice_hits = sorted((row, at) for at, (_, of, row) in enumerate(hits) if of == number)
             if slice_hits:
                 tables.append(each.read([row for row, _ in slice_hits]))
                 order += [at for _, at in slice_hits]
         table = pa.concat_tables([table.cast(self.output) for table in tables])
-        scores = pa.array([score for score, _, _ in hits], pa.float32())
-        return table.take(pa.array(np.argsort(order), pa.int64())).append_column(SCORE, scores)
+        scores = numbers_array(np.array([score for score, _, _ in hits], np.float32))
+        return table.take(numbers_array(np.argsort(order))).append_column(SCORE, scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +205,11 @@ class _Covered:
         plan = self.plan.declined("its rows cannot be read one by one", "ranked_search")
         reader = replace(search.reader, query=_everything(search.query, search.query.output))
         statistics = SliceStatistics(plan.file_slice.name, plan.access)
-        tables, start = [search.output.empty_table()], 0
+        tables, start = [pa.Table.from_batches([], search.output)], 0
         for batch in reader.batches(plan, statistics):
             offsets = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
             tables.append(
-                pa.Table.from_batches([batch.take(pa.array(offsets))]).cast(search.output)
+                pa.Table.from_batches([batch.take(numbers_array(offsets))]).cast(search.output)
             )
             start += batch.num_rows
         return pa.concat_tables(tables)
@@ -235,7 +235,7 @@ class _Analyzed:
     def read(self, rows: Sequence[int]) -> pa.Table:
         places = [self.matches.rank(row) - 1 for row in rows]
         table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.batches])
-        return table.take(pa.array(places, pa.int64()))
+        return table.take(numbers_array(np.array(places, np.int64)))
 
 
 def _declined(plan: SlicePlan) -> SlicePlan:

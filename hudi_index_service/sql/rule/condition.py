@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import scalar
 from hudi_index_service.columns import column_name
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import parse_predicate
@@ -205,7 +206,7 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
             value = float(value)
         case "binary":
             value = base64.b64decode(value)
-    return literal_sql(pa.scalar(value, arrow))
+    return literal_sql(scalar(value, arrow))
 
 
 def _decimal(value: Any) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import as_truths
 from hudi_index_service.index.btree.composite import composite_keys, composites
 from hudi_index_service.index.btree.fields import KEY, has_number_keys
 from hudi_index_service.index.btree.keys import byte_keys, number_keys
@@ -60,7 +61,7 @@ class _Tree:
             if array.null_count:
                 self.null_elements |= _rows_where(array.is_null(), rows)
         if array.null_count:
-            rows = _ids(rows)[np.asarray(array.is_valid())]
+            rows = _ids(rows)[as_truths(array.is_valid())]
             array = array.drop_null()
         if has_number_keys(self.type):
             keys: np.ndarray | pa.Array = number_keys(array)
@@ -90,7 +91,7 @@ def _ids(rows: range | np.ndarray) -> np.ndarray:
 
 
 def _rows_where(mask: pa.Array, rows: range | np.ndarray) -> BitMap:
-    row_ids: np.ndarray = _ids(rows)[np.asarray(mask)]
+    row_ids: np.ndarray = _ids(rows)[as_truths(mask)]
     return BitMap(np.unique(row_ids))
 
 

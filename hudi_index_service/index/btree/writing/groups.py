@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import as_numbers, as_truths, numbers_array, truths_array
 from hudi_index_service.index.btree.intervals import after
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes, position
 
@@ -50,7 +51,7 @@ def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
     begins = np.ones(len(rows), dtype=bool)
     if isinstance(keys, ByteKeys):
         array = keys.to_arrow()
-        begins[1:] = np.asarray(pc.not_equal(array[1:], array[:-1]))
+        begins[1:] = as_truths(pc.not_equal(array[1:], array[:-1]))
     else:
         begins[1:] = keys[1:] != keys[:-1]
     if unique:
@@ -65,7 +66,7 @@ def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
 
 def _take(keys: Keys, at: np.ndarray) -> Keys:
     if isinstance(keys, ByteKeys):
-        return ByteKeys.of(keys.to_arrow().take(pa.array(at)))
+        return ByteKeys.of(keys.to_arrow().take(numbers_array(at)))
     numbers: np.ndarray = keys[at]
     return numbers
 
@@ -140,11 +141,11 @@ def _sorted_keys(parts: Sequence[Keys]) -> tuple[Keys, np.ndarray, np.ndarray]:
     if all(isinstance(part, ByteKeys) for part in parts):
         arrays = [part.to_arrow() for part in parts if isinstance(part, ByteKeys)]
         array = pa.concat_arrays(arrays)
-        order = np.asarray(pc.sort_indices(array))
-        array = array.take(pa.array(order))
+        order = as_numbers(pc.sort_indices(array))
+        array = array.take(numbers_array(order))
         begins = np.ones(len(order), dtype=bool)
-        begins[1:] = np.asarray(pc.not_equal(array[1:], array[:-1]))
-        return ByteKeys.of(array.filter(pa.array(begins))), order, begins
+        begins[1:] = as_truths(pc.not_equal(array[1:], array[:-1]))
+        return ByteKeys.of(array.filter(truths_array(begins))), order, begins
     numbers = np.concatenate([np.asarray(part) for part in parts])
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]

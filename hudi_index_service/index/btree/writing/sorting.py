@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers, numbers_array
 from hudi_index_service.index.btree.keys import ByteKeys
 from hudi_index_service.index.btree.writing.groups import Groups, grouped
 
@@ -39,23 +40,23 @@ def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Group
 def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) -> Groups:
     """Like `sorted_numbers`, for byte keys; the rows of equal keys come in ascending order."""
     kind = pa.large_binary()
-    array = pa.concat_arrays([pa.array([], kind), *(each.cast(kind) for each in arrays)])
+    array = pa.concat_arrays([pa.nulls(0, kind), *(each.cast(kind) for each in arrays)])
     if not len(array):
         return Groups(ByteKeys.of(array), np.zeros(0, dtype=np.int64), rows)
     if _repeats(array):
         encoded = array.dictionary_encode()
         order = pc.sort_indices(encoded.dictionary)
         ranks = np.empty(len(order), dtype=np.uint64)
-        ranks[np.asarray(order)] = np.arange(len(order), dtype=np.uint64)
-        groups = sorted_numbers(ranks[np.asarray(encoded.indices)], rows, unique=unique)
+        ranks[as_numbers(order)] = np.arange(len(order), dtype=np.uint64)
+        groups = sorted_numbers(ranks[as_numbers(encoded.indices)], rows, unique=unique)
         keys = ByteKeys.of(encoded.dictionary.take(order))
         return Groups(keys, groups.counts, groups.rows)
     order = pc.sort_indices(array)
-    return grouped(ByteKeys.of(array.take(order)), rows[np.asarray(order)], unique=unique)
+    return grouped(ByteKeys.of(array.take(order)), rows[as_numbers(order)], unique=unique)
 
 
 def _repeats(array: pa.Array) -> bool:
     """Whether there are noticeably fewer distinct values than values."""
     step = -(-len(array) // _SAMPLE)
-    sample = array.take(pa.array(np.arange(0, len(array), step)))
+    sample = array.take(numbers_array(np.arange(0, len(array), step)))
     return int(pc.count_distinct(sample).as_py()) <= (1 - _REPEATED) * len(sample)

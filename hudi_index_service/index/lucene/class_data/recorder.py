@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import array_of_scalars, numbers_array, scalar, texts_array
 from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, StorageFailed
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -112,13 +113,16 @@ def _recorded(path: Path) -> bytes:
 def _data() -> pa.Table:
     numbers = range(_ROWS)
     words = [None if number % 50 == 0 else f"word{number % 97}" for number in numbers]
+    tags = texts_array([f"tag{number % 31}" for number in numbers], pa.string())
+    starts = np.arange(_ROWS + 1, dtype=np.int32)
+    money = pa.decimal128(38, 2)
     return pa.table(
         {
-            "word": pa.array(words, pa.string()),
-            "text": pa.array([f"the text of {word}" for word in words], pa.string()),
-            "number": pa.array(numbers, pa.int64()),
-            "amount": pa.array([Decimal(number) for number in numbers], pa.decimal128(38, 2)),
-            "tags": pa.array([[f"tag{number % 31}"] for number in numbers], pa.list_(pa.string())),
+            "word": texts_array(words, pa.string()),
+            "text": texts_array([f"the text of {word}" for word in words], pa.string()),
+            "number": numbers_array(np.array(numbers)),
+            "amount": array_of_scalars([scalar(Decimal(each), money) for each in numbers], money),
+            "tags": pa.ListArray.from_arrays(numbers_array(starts), tags),
         }
     )
 
