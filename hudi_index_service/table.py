@@ -19,6 +19,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
+from hudi_index_service.ending import awaited, awaited_methods
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.entries.requirements import Requirement, requirements
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from hudi_index_service.read.ranked.scoring import Scoring
 
 
+@awaited
 def open_table(
     uri: str | Path,
     *,
@@ -86,10 +88,12 @@ def open_table(
     return IndexedTable(open_hudi_table(location, storage_options), spark=spark, settings=settings)
 
 
+@awaited_methods
 class IndexedTable:
     """A Hudi table and its indexes: define, build, maintain and query them.
 
-    Several threads may read through one instance. Create it with `open_table`.
+    Several threads may read through one instance; an exit of the process waits some seconds for the
+    calls of daemon threads. Create it with `open_table`.
     """
 
     def __init__(

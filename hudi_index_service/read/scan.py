@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from hudi_index_service import notebook
+from hudi_index_service.ending import awaited_methods
 from hudi_index_service.errors import (
     ConfigInvalid,
     PredicateUnsupported,
@@ -66,6 +67,7 @@ class Planner:
     history: History | None = None
 
 
+@awaited_methods
 class Scan:
     """The rows of a table for which a predicate is TRUE.
 
