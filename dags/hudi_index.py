@@ -55,6 +55,12 @@ HOODIE_CONF = (
             type="object",
             description="Keys hoodie.index.*, which override those in the table's commits",
         ),
+        "when_idle": Param(
+            "fail",
+            enum=["fail", "wait"],
+            description="If the table has no index, or no base file is indexed or due: fail at "
+            "once, or wait for a table service",
+        ),
     },
 )
 def hudi_index() -> None:
@@ -63,11 +69,14 @@ def hudi_index() -> None:
         table=TABLE,
         strategy=STRATEGY,
         hoodie_conf=HOODIE_CONF,
+        when_idle="{{ params.when_idle }}",
         mode="reschedule",
         poke_interval=timedelta(minutes=1),
         timeout=timedelta(hours=6),
         # With nothing to build within that time, the run is skipped and does not fail.
         soft_fail=True,
+        retries=2,
+        retry_delay=timedelta(minutes=1),
     )
     build = BuildIndexOperator(
         task_id="build_index",

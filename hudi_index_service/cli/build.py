@@ -17,7 +17,8 @@ from hudi_index_service.cli.arguments import (
 from hudi_index_service.cli.console import complain, progress_bar
 from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
-from hudi_index_service.cli.reports import build_lines, coverage_hints, status_lines
+from hudi_index_service.cli.reports import build_lines, status_lines
+from hudi_index_service.maintain.hints import coverage_hints
 from hudi_index_service.maintain.status import Thresholds
 from hudi_index_service.upkeep import TableUpkeep, configured, read_write_config, read_write_keys
 

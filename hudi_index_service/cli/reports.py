@@ -1,6 +1,6 @@
 """Formats definitions, builds, status, cleaning, verification and history as lines of text."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.progress import BuildProgress
@@ -9,6 +9,7 @@ from hudi_index_service.build.run import Build
 from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.maintain.clean import Cleaning
 from hudi_index_service.maintain.drop import Dropped
+from hudi_index_service.maintain.hints import coverage_hints
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.maintain.verify import Verification
 from hudi_index_service.metadata.definitions import IndexDefinition
@@ -77,51 +78,6 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
         yield f"  {partition.partition}: {partition.covered} of {partition.base_files} covered."
     if others := incomplete[_PARTITIONS_SHOWN:]:
         yield f"  {counted(len(others), 'more partition')} not fully covered."
-
-
-def coverage_hints(status: TableStatus) -> list[str]:
-    """The base files that incremental builds will not cover, and how to cover them."""
-    if not status:
-        return [
-            f"The table has no index: `hudi-index create {status.uri} NAME COLUMN...` defines one."
-        ]
-    hints = []
-    if older := _files_of(status, lambda each: each.left):
-        hints.append(
-            f"Not indexed and not due: {older}. They were written before the index was "
-            f"defined, or not by clustering or compaction: `hudi-index build {status.uri} "
-            "--strategy all` indexes them."
-        )
-    if outdated := _files_of(status, lambda each: each.outdated):
-        names = sorted({each.definition.name for each in status if each.outdated})
-        hints.append(
-            f"Not up to date: {outdated}. The index was changed since their entries were built, "
-            "which serve what still matches: "
-            + ", ".join(f"`hudi-index refresh {status.uri} {name}`" for name in names)
-            + " updates them."
-        )
-    for each in status:
-        for column, (number, reason) in each.skipped.items():
-            hints.append(
-                f"Not indexed: column {column} in {number} of {each.base_files} base files for "
-                f"{each.definition.name} ({each.index_type}). {reason} Rewritten base files, as "
-                "by clustering, hold it as the table does."
-            )
-    if newer := _files_of(status, lambda each: each.newer):
-        hints.append(
-            f"Of a newer release: the entries of {newer}. Upgrade this installation to use them."
-        )
-    return hints
-
-
-def _files_of(status: TableStatus, number: Callable[[IndexStatus], int]) -> str:
-    """The indexes with a number of base files other than 0, as text."""
-    return ", ".join(
-        f"{number(each)} of {each.base_files} base files for {each.definition.name} "
-        f"({each.index_type})"
-        for each in status
-        if number(each)
-    )
 
 
 def progress_counts(now: BuildProgress) -> str:

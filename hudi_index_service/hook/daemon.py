@@ -13,6 +13,7 @@ from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.hook import IndexHook
+from hudi_index_service.hook.idle import warn_of_idle_tables
 from hudi_index_service.hook.secret import is_set, kept_in_file
 from hudi_index_service.hook.signals import stopped_by_signals
 from hudi_index_service.hook.write_options import SECRET_OPTION
@@ -57,6 +58,9 @@ def serve(
     with stopped_by_signals() as stop, hook, _instructions(hook, effective_settings) as lines:
         for line in lines:
             say(line)
+        warn_of_idle_tables(
+            hook.tables, strategy=strategy, options=options, settings=effective_settings
+        )
         stop.wait()
         say("Stopping after the requested builds.")
 

@@ -12,6 +12,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.idle import warn_of_idle_tables
 from hudi_index_service.hook.signals import stopped_by_signals
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.storage.backoff import Backoff
@@ -77,12 +78,16 @@ def watch(
     with stopped_by_signals() as stop:
         worker.start()
         try:
+            if not once:
+                say(f"Watching {', '.join(upkeep)} every {seconds:g} s.")
+            warn_of_idle_tables(
+                upkeep, strategy=strategy, options=options, settings=effective_settings
+            )
             if once:
                 poll.look()
                 poll.when_done(stop.set)
                 stop.wait()
             else:
-                say(f"Watching {', '.join(upkeep)} every {seconds:g} s.")
                 while not stop.is_set():
                     poll.look()
                     stop.wait(seconds)

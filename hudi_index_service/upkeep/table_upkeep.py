@@ -14,6 +14,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
+from hudi_index_service.maintain.hints import idle_reason
 from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
 from hudi_index_service.metadata.definitions import DefinitionStore
 from hudi_index_service.storage.store import normalize_uri
@@ -212,6 +213,30 @@ class TableUpkeep:
         return self._apply(
             self._request(self._detect_overwrite(self._memory.load())), defining=False
         )
+
+    def idle_reason(self, strategy: Strategy | None = None) -> str | None:
+        """Why wake-ups build nothing on the table as it is, although it is not indexed, in
+        sentences with the remedy; None if they do, or will after the next table service. Changes
+        nothing.
+
+        Args:
+            strategy: What to build in place of what the keys say.
+
+        Raises:
+            IndexServiceError: the table cannot be read.
+        """
+        request = self._request(self._detect_overwrite(self._memory.load()))
+        keys = self._apply(request, defining=False)
+        if not keys.enabled:
+            return f"Nothing is built: the key {PREFIX}enabled is false."
+        status = self.table.status()
+        if not status and request is not None and not request.outdated and keys.failure is None:
+            defined = read_write_keys(request.options)
+            if defined is not None and defined.columns:
+                return None
+        if status and (strategy or keys.strategy) is Strategy.ALL:
+            return None
+        return idle_reason(status)
 
     def _detect_overwrite(self, before: Remembered | None) -> TableOverwritten | None:
         overwrite = overwritten_since(self.table.hudi_table, before.table) if before else None

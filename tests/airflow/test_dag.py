@@ -107,6 +107,39 @@ print(json.dumps([*before, built, by_keys, built_by_keys, is_due("all")]))
     assert json.loads(output.splitlines()[-1]) == [False, True, 1, True, 1, False]
 
 
+def test_sensor_fails_at_once_or_says_how_long_it_waits(golden, tmp_path, airflow_environment):
+    program = """
+import logging, sys
+from hudi_index_service import open_table
+from hudi_index_service.airflow.sensor import TableServiceSensor
+
+logging.basicConfig(stream=sys.stdout, level="INFO", format="%(message)s")
+
+def poke(when_idle):
+    sensor = TableServiceSensor(
+        task_id="wait", table=sys.argv[1], when_idle=when_idle, timeout=21_600, soft_fail=True
+    )
+    try:
+        sensor.execute({}) if when_idle == "fail" else sensor.poke({})
+    except Exception as error:
+        print(type(error).__name__, error)
+
+poke("fail")
+open_table(sys.argv[1]).create_index("by_sender", ["sender"])
+poke("fail")
+poke("wait")
+"""
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
+
+    output = run([sys.executable, "-c", program, str(path)], airflow_environment)
+
+    failed = f"AirflowFailException {path}: "
+    undefined, unindexed = (line for line in output.splitlines() if line.startswith(failed))
+    assert f"The table has no index: `hudi-index create {path} NAME COLUMN...`" in undefined
+    assert f"`hudi-index build {path} --strategy all` indexes them." in unindexed
+    assert f"Nothing is due for {path}. Waiting up to 6:00:00 for a table service." in output
+
+
 def run_operator(table: Path, environment: dict[str, str]) -> str:
     """The result of the operator's task: an error's type and text, or "done"."""
     output = run([sys.executable, "-c", EXECUTE, str(table)], environment)

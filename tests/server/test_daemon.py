@@ -146,3 +146,14 @@ def test_configured_secret_is_used_and_not_shown(tmp_path, daemon):
 def test_address_of_another_machine_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"cannot listen on 203\.0\.113\.1:0"):
         serve([tmp_path], host="203.0.113.1", settings=Settings())
+
+
+def test_a_path_that_is_no_table_is_told_at_once(tmp_path, daemon):
+    process = daemon(tmp_path / "typo")
+    assert process.stderr is not None
+
+    line = process.stderr.readline()
+
+    assert line.startswith(f"{tmp_path / 'typo'}: TABLE_NOT_FOUND: ")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0, "the table may be written later"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -209,3 +209,25 @@ def test_wrong_keys_and_intervals_are_refused_at_once(tmp_path):
         watch([tmp_path], options={"hoodie.index.colums": "a"})
     with pytest.raises(ConfigInvalid, match=r"interval=0.* is not positive"):
         watch([tmp_path], interval=0, settings=Settings())
+
+
+def test_at_its_start_it_says_what_would_never_be_built(table, golden, tmp_path, caplog):
+    undefined = golden("two_hundred_rows").put(tmp_path / "undefined")
+
+    def warned(path: Path, **options: Any) -> list[str]:
+        caplog.clear()
+        watch([path], once=True, **options)
+        idle = [each for each in caplog.records if each.name.endswith(".idle")]
+        return [each.getMessage() for each in idle]
+
+    (not_due,) = warned(table)
+    assert not_due.startswith(f"{table}: Not indexed and not due: 1 of 1 base files for by_sender")
+    assert f"`hudi-index build {table} --strategy all` indexes them." in not_due
+    (no_index,) = warned(undefined)
+    assert no_index.startswith(f"{undefined}: The table has no index: `hudi-index create ")
+    (typo,) = warned(tmp_path / "typo")
+    assert typo.startswith(f"{tmp_path / 'typo'}: TABLE_NOT_FOUND: ")
+    (switched_off,) = warned(table, options={"hoodie.index.enabled": "false"})
+    assert switched_off.endswith("the key hoodie.index.enabled is false.")
+    assert warned(table, options={"hoodie.index.strategy": "all"}) == []
+    assert warned(table) == []
