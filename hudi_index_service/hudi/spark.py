@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_index_service.errors import StorageFailed
@@ -84,7 +84,7 @@ class SparkHudiReader:
     def read(
         self,
         columns: Sequence[str],
-        where: str | None = None,
+        where: str | Column | None = None,
         instant: str | None = None,
         *,
         limit: int | None = None,
@@ -107,7 +107,7 @@ class SparkHudiReader:
     def batches(
         self,
         columns: Sequence[str],
-        where: str | None = None,
+        where: str | Column | None = None,
         instant: str | None = None,
         *,
         limit: int | None = None,
@@ -139,7 +139,11 @@ class SparkHudiReader:
             yield batch
 
     def count(
-        self, where: str | None = None, instant: str | None = None, *, limit: int | None = None
+        self,
+        where: str | Column | None = None,
+        instant: str | None = None,
+        *,
+        limit: int | None = None,
     ) -> int:
         """The number of rows that match the condition, at most `limit`. Raises StorageFailed."""
         with self.failures_named():
@@ -148,7 +152,7 @@ class SparkHudiReader:
     def frame(
         self,
         columns: Sequence[str],
-        where: str | None = None,
+        where: str | Column | None = None,
         instant: str | None = None,
         *,
         limit: int | None = None,
@@ -157,7 +161,7 @@ class SparkHudiReader:
 
         Args:
             columns: Column names, in the order of the result; Hudi's meta columns too.
-            where: A condition in Spark SQL; None for all rows.
+            where: A condition, as Spark's column or in Spark SQL; None for all rows.
             instant: Requested time of the instant to read at (``as.of.instant``). None for the
                 latest completed one, even while others are in flight: Spark refuses to travel to
                 an instant that is later than one in flight.

@@ -14,6 +14,7 @@ from hudi_index_service import notebook
 from hudi_index_service.ending import awaited_methods
 from hudi_index_service.errors import (
     ConfigInvalid,
+    IndexServiceError,
     PredicateUnsupported,
     RowIdsUnavailable,
     SnapshotChanged,
@@ -34,7 +35,7 @@ from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from hudi_index_service.hudi.spark import SparkHudiReader
 
@@ -203,17 +204,17 @@ class Scan:
                 log.info("Planning again: %s", error)
                 return planned_frame()
         except _UNSUPPORTED as error:
-            self._leave_to_spark(error)
+            where = self._left_to_spark(error)
             names = self._output_names()
             reader = self._planner.on_session(spark)
             with reader.failures_named():
-                return reader.frame(names, self._where, limit=self._limit)
+                return reader.frame(names, where, limit=self._limit)
 
     def count(self) -> int:
         """The number of matching rows, regardless of `limit`. Raises what `to_arrow` raises."""
         return self._run(
             lambda run: run.count(),
-            lambda spark: spark.count(self._where),
+            lambda spark, where: spark.count(where),
             counting=True,
         )
 
@@ -221,7 +222,7 @@ class Scan:
         """Whether any row matches. Raises what `to_arrow` raises."""
         return self._run(
             lambda run: run.exists(),
-            lambda spark: spark.count(self._where, limit=1) > 0,
+            lambda spark, where: spark.count(where, limit=1) > 0,
             counting=True,
         )
 
@@ -252,7 +253,7 @@ class Scan:
         except _UNSUPPORTED as error:
             if self._planner.spark is None:
                 raise
-            self._leave_to_spark(error)
+            self._left_to_spark(error)
             return Explanation(self._where, "spark", error.message, None, None)
 
     def _explain_analyze(self, run: Execution) -> Explanation:
@@ -282,17 +283,17 @@ class Scan:
             except _UNSUPPORTED as error:
                 if self._planner.spark is None or not first:
                     raise
-                self._leave_to_spark(error)
+                where = self._left_to_spark(error)
                 self._statistics = None
                 yield from self._planner.spark.batches(
-                    self._output_names(), self._where, limit=self._limit
+                    self._output_names(), where, limit=self._limit
                 )
                 return
 
     def _run(
         self,
         work: Callable[[Execution], T],
-        by_spark: "Callable[[SparkHudiReader], T] | None",
+        by_spark: "Callable[[SparkHudiReader, str | Column | None], T] | None",
         *,
         counting: bool = False,
     ) -> T:
@@ -307,9 +308,9 @@ class Scan:
         except _UNSUPPORTED as error:
             if self._planner.spark is None or by_spark is None:
                 raise
-            self._leave_to_spark(error)
+            where = self._left_to_spark(error)
             self._statistics = None
-            return by_spark(self._planner.spark)
+            return by_spark(self._planner.spark, where)
 
     def planned(self) -> Execution:
         """The query planned on the present snapshot, for callers that run it themselves. Raises
@@ -322,10 +323,41 @@ class Scan:
         query, plan = self._planner.plan(binding)
         return Execution(plan, self._planner.reader(query, plan), history=self._planner.history)
 
-    def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:
-        """Raises PredicateUnsupported for predicates that Spark's own reader must not or cannot
-        evaluate, such as full-text search, which Spark does not have. Every text that Spark gets
-        passes here, whatever the reason why Spark reads."""
+    def _left_to_spark(
+        self, error: TableFeatureUnsupported | PredicateUnsupported
+    ) -> "str | Column | None":
+        """The condition for Spark's own reader, without text where it can be. All that Spark gets
+        passes here, whatever the reason why Spark reads.
+
+        Raises:
+            PredicateUnsupported: Spark must not or cannot evaluate it, such as full-text search,
+                which Spark does not have.
+        """
+        if isinstance(error, PredicateUnsupported):
+            text = self._text_for_spark(error)
+            if not is_for_spark(text or ""):
+                raise error
+            # The message has literals, and search terms must not appear in the log.
+            log.info("Spark's own reader serves this query: %s.", error.code)
+            return text
+        log.info("Spark's own reader serves this query: %s", error.message)
+        try:
+            predicate = self._binding.to(self._planner.schema()).predicate
+        except PredicateUnsupported as unsupported:
+            return self._left_to_spark(unsupported)
+        if predicate is None:
+            return self._text_for_spark(error)
+        if any(isinstance(each, Match) for each in predicate.leaves()):
+            raise PredicateUnsupported(
+                f"Only Spark can read the table, and it has no full-text search. {error.message}",
+                remedy="Search by LIKE or RLIKE instead.",
+            ) from error
+        from hudi_index_service.read.spark.conditions import condition
+
+        found = condition(predicate)
+        return self._text_for_spark(error) if found is None else found
+
+    def _text_for_spark(self, error: IndexServiceError) -> str | None:
         if has_substitution(self._where or ""):
             raise PredicateUnsupported(
                 f"Only Spark can read this, and it would replace ${{…}} in the condition by a "
@@ -333,26 +365,10 @@ class Scan:
                 remedy="Match the characters by LIKE: _ stands for any character, such as in "
                 "'$_name}'.",
             ) from error
-        if isinstance(error, PredicateUnsupported):
-            if not is_for_spark(self._where or ""):
-                raise error
-            # The message has literals, and search terms must not appear in the log.
-            log.info("Spark's own reader serves this query: %s.", error.code)
-            return
-        log.info("Spark's own reader serves this query: %s", error.message)
-        try:
-            predicate = self._binding.to(self._planner.schema()).predicate
-        except PredicateUnsupported as unsupported:
-            self._leave_to_spark(unsupported)
-            return
-        if predicate is not None and any(isinstance(each, Match) for each in predicate.leaves()):
-            raise PredicateUnsupported(
-                f"Only Spark can read the table, and it has no full-text search. {error.message}",
-                remedy="Search by LIKE or RLIKE instead.",
-            ) from error
+        return self._where
 
-    def _by_spark(self, spark: "SparkHudiReader") -> pa.Table:
-        return spark.read(self._output_names(), self._where, limit=self._limit)
+    def _by_spark(self, spark: "SparkHudiReader", where: "str | Column | None") -> pa.Table:
+        return spark.read(self._output_names(), where, limit=self._limit)
 
     def _output_names(self) -> list[str]:
         return list(self._output().names)
