@@ -27,7 +27,7 @@ _ALERT = 3  # the exit status
 _INDEX = (
     *("index", "index_type", "columns", "base_files", "covered", "coverage"),
     *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
-    "stored",
+    *("stored", "damaged"),
 )
 
 

@@ -14,7 +14,7 @@ from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.maintain.verify import Verification
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.history.record import HistoryShape
-from hudi_index_service.wording import counted, first_line
+from hudi_index_service.wording import counted, first_line, one_line
 
 _PARTITIONS_SHOWN = 20
 
@@ -178,7 +178,7 @@ def verify_lines(verification: Verification) -> Iterator[str]:
     """What `hudi-index verify` prints."""
     for problem in verification.problems:
         fate = "repaired" if problem.repaired else "damaged"
-        yield f"{fate}: {problem.path}: {problem.reason}"
+        yield one_line(f"{fate}: {problem.path}: {problem.reason}")
     for base_file in verification.skipped:
         yield f"skipped: {base_file}: a newer release wrote its entry"
     yield (

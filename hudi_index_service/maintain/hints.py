@@ -41,6 +41,11 @@ def coverage_hints(status: TableStatus) -> list[str]:
                 f"{each.definition.name} ({each.index_type}). {reason} Rewritten base files, as "
                 "by clustering, hold it as the table does."
             )
+    if damaged := _files_of(status, lambda each: each.damaged):
+        hints.append(
+            f"Damaged, so scanned: the entries of {damaged}. `hudi-index verify {status.uri} "
+            "--repair` rebuilds them."
+        )
     if newer := _files_of(status, lambda each: each.newer):
         hints.append(
             f"Of a newer release: the entries of {newer}. Upgrade this installation to use them."

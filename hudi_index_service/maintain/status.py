@@ -18,6 +18,7 @@ from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable
 from hudi_index_service.index.entries.column_fields import names_by_use
 from hudi_index_service.index.entries.demand import holds_all
 from hudi_index_service.index.entries.entry import Entry, EntryListing
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.requirements import Requirement
 from hudi_index_service.index.entries.retention import (
     expired_entries,
@@ -63,6 +64,8 @@ class IndexStatus:
         newer: Number of base files whose entry is of a newer release, which no build changes here.
         skipped: Columns that some entries lack, since only Spark reads them in that base file → the
             number of these base files, and the reason for one of them.
+        damaged: Number of base files whose entry is damaged or not about them, so that they are
+            scanned, and which INCREMENTAL does not build.
     """
 
     definition: IndexDefinition
@@ -78,6 +81,7 @@ class IndexStatus:
     outdated: int = 0
     newer: int = 0
     skipped: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    damaged: int = 0
 
     def __repr__(self) -> str:
         name = f"{self.definition.name} ({self.index_type})"
@@ -91,7 +95,8 @@ class IndexStatus:
     @property
     def left(self) -> int:
         """The number of base files without an entry that INCREMENTAL does not build either."""
-        return self.base_files - self.covered - self.due - self.outdated - self.newer
+        others = self.due + self.outdated + self.newer + self.damaged
+        return self.base_files - self.covered - others
 
     def to_dict(self) -> dict[str, Any]:
         """As `hudi-index status --output json` prints it."""
@@ -116,6 +121,7 @@ class IndexStatus:
                 for name, (number, reason) in self.skipped.items()
             ],
             "stored": of_stored,
+            "damaged": self.damaged,
         }
 
 
@@ -364,7 +370,7 @@ class _Coverage:
         due: list[BaseFile] = []
         missing: list[BaseFile] = []  # those of the due ones that have no entry at all
         skipped: dict[str, tuple[int, str]] = {}
-        outdated = newer = 0
+        outdated = newer = damaged = 0
         for file_slice in self._slices:
             base_file = file_slice.base_file
             if base_file is None:
@@ -397,6 +403,8 @@ class _Coverage:
                         missing.append(base_file)
                 elif entry is not None:
                     outdated += 1
+                elif listing.generations(entry_folder(requirement.index_type, base_file)):
+                    damaged += 1
                 elif self._is_empty(base_file):
                     count[1] += 1
         partitions = tuple(PartitionCoverage(name, *counts[name]) for name in sorted(counts))
@@ -413,6 +421,7 @@ class _Coverage:
             outdated=outdated,
             newer=newer,
             skipped=skipped,
+            damaged=damaged,
         )
 
     def _is_empty(self, base_file: BaseFile) -> bool:

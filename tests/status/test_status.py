@@ -13,7 +13,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords
-from hudi_index_service.cli.reports import status_lines
+from hudi_index_service.cli.reports import status_lines, verify_lines
 from hudi_index_service.maintain.hints import coverage_hints
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds
 from hudi_index_service.storage.store import Storage
@@ -155,6 +155,26 @@ def test_hints_name_base_files_that_a_build_does_not_cover(table: IndexedTable) 
     assert f"`hudi-index create {table.uri} NAME COLUMN...`" in none
 
 
+def test_a_damaged_entry_is_one_line_that_names_its_repair(table: IndexedTable) -> None:
+    table.build(strategy="all")
+    for manifest in Path(table.uri, ".hoodie/.index").rglob("manifest-0001.json"):
+        manifest.write_bytes(b"not JSON")
+    for facts in ("instants", "segments"):
+        shutil.rmtree(Path(table.uri, ".hoodie/.index/_service", facts), ignore_errors=True)
+
+    (damaged,) = coverage_hints(table.status())
+    assert damaged in status_lines(table.status())
+    assert damaged.startswith("Damaged, so scanned: the entries of 1 of 2 base files for by_amount")
+    assert f"`hudi-index verify {table.uri} --repair` rebuilds them." in damaged
+    *problems, _ = verify_lines(table.verify())
+    assert [line.split(": ")[0] for line in problems] == ["damaged", "damaged"]
+    assert [line.count("manifest-0001.json") for line in problems] == [1, 1]
+
+    assert table.verify(repair=True).unrepaired == ()
+    assert table.status()[0].damaged == 0
+    assert table.status()[0].covered == 2
+
+
 def test_entries_from_before_a_column_was_added_ask_for_a_refresh(table: IndexedTable) -> None:
     table.build(strategy="all")
     an_hour_ago = time() - 3600
@@ -239,7 +259,7 @@ def test_as_json(table: IndexedTable) -> None:
     assert list(index) == [
         *("index", "index_type", "columns", "base_files", "covered", "coverage"),
         *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
-        *("outdated", "newer", "skipped", "stored"),
+        *("outdated", "newer", "skipped", "stored", "damaged"),
     ]
     assert index["partitions"][0] == {
         "partition": FIRST,

@@ -153,7 +153,7 @@ class _Pass:
             return
         self.checked.add(folder)
         if faults:
-            log.warning("%s: %s", folder, "; ".join(reason for _, reason in faults))
+            log.info("%s: %s", folder, "; ".join(reason for _, reason in faults))
             files = tuple(listing.files(folder))
             self.damaged.append(
                 Damaged(listing.index_type, base_file, folder, generations[0], files)
@@ -171,7 +171,7 @@ class _Pass:
         except NewerFormat:
             raise
         except EntryInvalid as error:
-            yield newest, error.message
+            yield newest, error.message.removeprefix(f"{newest} ")
             return
         for number in listing.generations(folder):
             if number == entry.manifest.generation:
