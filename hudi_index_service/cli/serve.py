@@ -11,6 +11,7 @@ from hudi_index_service.cli.arguments import HoodieConfOption, OutputOption, Pro
 from hudi_index_service.cli.console import out
 from hudi_index_service.cli.logs import announcer
 from hudi_index_service.cli.output import Items, output_of_report
+from hudi_index_service.errors import UsageInvalid
 from hudi_index_service.upkeep import read_write_config
 
 
@@ -88,6 +89,10 @@ def watch(
     exit status 1 if a build failed."""
     from hudi_index_service.hook.watch import watch as watch_until_stopped
 
+    if once and interval is not None:
+        raise UsageInvalid(
+            "With --once there is no second poll, so no --interval.", remedy="Give one of the two."
+        )
     succeeded = watch_until_stopped(
         tables,
         interval=interval,

@@ -12,6 +12,7 @@ With ``hoodie.datasource.write.commitmeta.key.prefix=hoodie.index.`` Hudi stores
 each commit, so that every process can read them from the timeline (design, rule 6).
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +25,8 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import parse_properties
 from hudi_index_service.metadata.definitions import Column
 from hudi_index_service.wording import did_you_mean, first_mistake, reason
+
+log = logging.getLogger(__name__)
 
 PREFIX = "hoodie.index."
 
@@ -117,7 +120,8 @@ def read_write_config(lines: Sequence[str] = (), file: str | Path | None = None)
     """Write options from ``--props`` and ``--hoodie-conf``, as in Hudi's own tools.
 
     Args:
-        lines: Each ``key=value``, or several of them on separate lines; they override the file.
+        lines: Each ``key=value``, or several of them on separate lines; they override the file. A
+            key that does not begin with ``hoodie.`` is logged.
         file: A properties file, such as ``configs/hudi-write.properties``.
 
     Raises:
@@ -139,6 +143,11 @@ def read_write_config(lines: Sequence[str] = (), file: str | Path | None = None)
         if not separator or not key.strip():
             raise ConfigInvalid(
                 f"{line!r} is not of the form key=value.", remedy="Write key=value on each line."
+            )
+        if not key.strip().startswith("hoodie."):
+            log.warning(
+                "%s is no key of Hudi, and is ignored. Write whole keys, such as %scolumns.",
+                *(key.strip(), PREFIX),
             )
         options[key.strip()] = value.strip()
     return options

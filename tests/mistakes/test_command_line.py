@@ -41,6 +41,13 @@ MISTAKES = [
         "has no value",
         "msg:analyzer=VALUE",
     ),
+    (
+        "watch {table} --once --interval 5",
+        FAILED,
+        "USAGE_INVALID",
+        "no second poll",
+        "one of the two",
+    ),
     ("--log-level loud show {table}", FAILED, "CONFIG_INVALID", "'loud'", "Use debug, info"),
     # Tables.
     ("status {folder}/tabel", FAILED, "TABLE_NOT_FOUND", "/tabel", "Did you mean table?"),

@@ -101,6 +101,17 @@ def test_config_as_given_to_hudis_tools(tmp_path):
     assert read_write_config() == {}
 
 
+def test_a_key_without_its_prefix_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    assert read_write_config(["index.columns=msg", "hoodie.index.wait=3"]) == {
+        "index.columns": "msg",
+        "hoodie.index.wait": "3",
+    }
+    assert caplog.messages == [
+        "index.columns is no key of Hudi, and is ignored. "
+        "Write whole keys, such as hoodie.index.columns."
+    ]
+
+
 def test_config_that_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match="'nothing' is not of the form key=value"):
         read_write_config(["nothing"])
