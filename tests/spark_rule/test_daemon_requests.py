@@ -184,6 +184,8 @@ def test_folders_in_any_spelling(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "data")
     (tmp_path / "data" / "out").symlink_to("/")
     allowed = AllowedFolders([tmp_path / "link", "s3://bucket/tables"])
+    assert allowed.missing() == []
+    assert AllowedFolders([tmp_path / "typo"]).missing() == [str(tmp_path / "typo")]
     orders = str(tmp_path / "data" / "orders")
     for path in (orders, f"file:{orders}", f"file://{orders}", str(tmp_path / "link" / "orders")):
         assert allowed.checked(path) == orders

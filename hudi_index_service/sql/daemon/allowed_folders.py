@@ -30,6 +30,10 @@ class AllowedFolders:
     def __str__(self) -> str:
         return ", ".join(self._folders)
 
+    def missing(self) -> list[str]:
+        """The local folders that do not exist now."""
+        return [each for each in self._folders if "://" not in each and not Path(each).exists()]
+
     def checked(self, base_path: str) -> str:
         """The path of a table, as it is opened.
 

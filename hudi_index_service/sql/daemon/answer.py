@@ -1,5 +1,6 @@
 """`hudi-index answer`: answers Spark sessions without Python until it is stopped."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from hudi_index_service.sql.rule.reader import RelationReader
 
 if TYPE_CHECKING:
     from hudi_index_service.sql.daemon.listener import SessionListener
+
+log = logging.getLogger(__name__)
 
 EXTENSIONS = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension,hudiindex.spark.IndexExtensions"
 ADDRESS = "spark.hudi.index.address"
@@ -74,6 +77,8 @@ def answer(
             say(f"Answering for the tables in {allowed}. Start Spark sessions with these settings:")
             for line in lines:
                 say(line)
+            for folder in allowed.missing():
+                log.warning("%s does not exist. Sessions get no answer for tables in it.", folder)
             stop.wait()
     finally:
         listener.close()
