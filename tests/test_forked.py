@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.forked import OwnedFolder
+from hudi_index_service.storage.temporary_folder import OwnedFolder
 from tests.forked_child import status_of_child
 from tests.golden.table import Golden
 
@@ -43,7 +43,7 @@ def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from hudi_index_service.forked import OwnedFolder\n"
+        "from hudi_index_service.storage.temporary_folder import OwnedFolder\n"
         "folder = OwnedFolder('hudi-index-merge-')\n"
         "child = os.fork()\n"
         "if child == 0: sys.exit(0)\n"
@@ -58,7 +58,7 @@ def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -
 
 HOLD_A_FOLDER = """
 import sys
-from hudi_index_service.forked import OwnedFolder
+from hudi_index_service.storage.temporary_folder import OwnedFolder
 folder = OwnedFolder("hudi-index-merge-")
 print(folder.name, flush=True)
 sys.stdin.read()

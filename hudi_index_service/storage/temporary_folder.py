@@ -9,8 +9,10 @@ import logging
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -58,6 +60,25 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
         os.close(lock)
 
 
+class OwnedFolder:
+    """A temporary folder, removed with this object, or by `close`, by the process that made it
+    alone. What killed processes left is removed before a process makes its first one.
+
+    Args:
+        prefix: Of its name; see `locked_folder`.
+
+    Attributes:
+        name: Its path.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        _remove_abandoned_once(os.getpid())
+        folder, lock = locked_folder(prefix)
+        self.name = str(folder)
+        weakref.finalize(self, os.close, lock)  # made first, called last
+        self.close = weakref.finalize(self, _remove, self.name, os.getpid())
+
+
 def remove_abandoned() -> int:
     """Removes this user's folders whose owners are dead. Returns the number of removed folders."""
     removed = 0
@@ -87,3 +108,15 @@ def _lock(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+@cache
+def _remove_abandoned_once(process: int) -> None:
+    remove_abandoned()
+
+
+def _remove(name: str, owner: int) -> None:
+    if owner == os.getpid():
+        # Who cleaned up the temporary folder above it has removed this one too.
+        with suppress(FileNotFoundError):
+            shutil.rmtree(name)
