@@ -145,6 +145,8 @@ def test_workers_without_python_and_without_the_package_build(
             for file in worker["files"]
             if not file.startswith((worker["folder"], str(moved_jdk), "/usr/lib", "/lib", "/dev"))
             and not file.startswith(str(SPARK_HOME / "python" / "lib"))
+            # The entry that was opened before it was published, until the JVM's next collection.
+            and not ("/hudi-index-build-" in file and file.endswith(" (deleted)"))
         ]
         assert foreign == []
         assert worker["executable"].startswith(worker["folder"]), unpacked
