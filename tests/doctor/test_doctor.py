@@ -92,6 +92,8 @@ def test_a_wrong_version_of_a_needed_package_fails(
 def test_hudis_bundle_has_to_exist_and_to_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HUDI_INDEX_CACHE_FOLDER", str(tmp_path))  # where the demo left nothing
+    config.settings.cache_clear()
     jar = tmp_path / "hudi-spark3.4-bundle_2.12-1.2.0.jar"
     monkeypatch.setenv("HUDI_INDEX_HUDI_JAR", str(jar))
     assert found("Hudi's Spark bundle").status is Status.MISSING
@@ -101,6 +103,7 @@ def test_hudis_bundle_has_to_exist_and_to_fit(
     missing = found("Hudi's Spark bundle")
     assert (missing.status, missing.required) == (Status.MISSING, False)
     assert "Download org.apache.hudi:hudi-spark3.5-bundle_2.12" in missing.remedy
+    config.settings.cache_clear()
 
 
 def test_the_bundle_is_sought_where_a_session_would_find_it(
