@@ -23,8 +23,8 @@ _MOST_KINDS = 1000
 _opened: OrderedDict[Hashable, None] = OrderedDict()  # kinds of entries, the latest last
 
 
-def readable_footer(storage: Storage, base_file: BaseFile) -> bytes:
-    """The base file's stripped footer, which the row reader can parse.
+def readable_footer(storage: Storage, base_file: BaseFile) -> tuple[bytes, Footer]:
+    """The base file's stripped footer, and the same as the row reader parses it.
 
     Raises:
         FileNotFoundError, PermissionDenied, StorageFailed: the base file cannot be read.
@@ -34,7 +34,7 @@ def readable_footer(storage: Storage, base_file: BaseFile) -> bytes:
     try:
         with refusals_named(base_file.path):
             footer = stripped_footer(row_source(storage, base_file.path), size=base_file.size)
-        Footer(footer)
+        parsed = Footer(footer)
     except ParquetReadError as error:
         open_parquet(storage, base_file.path, base_file.size).close()  # names damage better
         raise BuildFailed(
@@ -42,7 +42,7 @@ def readable_footer(storage: Storage, base_file: BaseFile) -> bytes:
             f"{error}.",
             remedy="Queries scan it. It can be indexed once it is rewritten with types known here.",
         ) from error
-    return footer
+    return footer, parsed
 
 
 def open_first_of_kind(
@@ -50,7 +50,7 @@ def open_first_of_kind(
     kind: IndexType,
     manifest: Manifest,
     data: bytes | Path,
-    footer: bytes,
+    footer: Footer,
     scratch: Scratch,
 ) -> None:
     """Opens an entry as a reader does, if this process has not opened another one of the same
@@ -59,14 +59,14 @@ def open_first_of_kind(
     Args:
         table: The table's URI.
         data: Its packed file, or the content of that.
-        footer: The base file's stripped footer.
+        footer: The base file's.
 
     Raises:
         EntryInvalid: it cannot be opened.
         NativeModuleMissing, StorageFailed: see `IndexType.open`.
     """
     columns = tuple((each.name, each.type_name, each.fields) for each in manifest.columns)
-    schema = Footer(footer).schema.serialize().to_pybytes()
+    schema = footer.schema.serialize().to_pybytes()
     this = (table, manifest.build.id, kind.name, columns, schema)
     if this in _opened:
         return

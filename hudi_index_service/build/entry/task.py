@@ -312,7 +312,7 @@ class _EntryBuild:
         """Builds and publishes one generation. None if another builder took its number."""
         started = _now()
         with Scratch() as scratch:
-            footer = readable_footer(self._storage, self._base_file)
+            footer, parsed_footer = readable_footer(self._storage, self._base_file)
             indexed = self._index(content.columns, scratch)
             built = indexed.built
             data_name = f"data-{self._task.build_id}-{uuid.uuid4().hex[:12]}{DATA_SUFFIX}"
@@ -355,7 +355,9 @@ class _EntryBuild:
                 ),
             )
             try:
-                open_first_of_kind(self._storage.uri, self._kind, manifest, data, footer, scratch)
+                open_first_of_kind(
+                    self._storage.uri, self._kind, manifest, data, parsed_footer, scratch
+                )
             except IndexServiceError:
                 self._destroy(data_path)
                 raise

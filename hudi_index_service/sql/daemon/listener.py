@@ -44,9 +44,10 @@ ARROW = "application/vnd.apache.arrow.stream"
 COST = "Hudi-Index-Cost"
 
 _SHUTDOWN_SECONDS = 5.0
-# Whether rows are asked for → how many such questions are answered at once; others wait, and are
-# not answered if their session has left. Each answer of rows is in memory as a whole.
-_AT_ONCE = {True: 4, False: 32}
+# Questions that are answered at once; others wait, and are not answered if their session has left.
+# An answer of rows is in memory as a whole.
+_ROWS_AT_ONCE = 4
+_OTHERS_AT_ONCE = 32
 _CORES_DIGITS = 9
 
 
@@ -89,7 +90,7 @@ class SessionListener:
             max_connections=limits.max_connections,
             request_seconds=limits.request_seconds,
         )
-        self._at_once = {rows: Semaphore(_AT_ONCE[rows]) for rows in _AT_ONCE}
+        self._rows, self._others = Semaphore(_ROWS_AT_ONCE), Semaphore(_OTHERS_AT_ONCE)
         self.url = self._server.url
         self.start, self.close = self._server.start, self._server.close
 
@@ -107,7 +108,8 @@ class SessionListener:
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
         try:
-            async with self._at_once[request.path_params["question"] == "rows"]:
+            asks_for_rows = request.path_params["question"] == "rows"
+            async with self._rows if asks_for_rows else self._others:
                 if await request.is_disconnected():
                     return Response(status_code=HTTPStatus.REQUEST_TIMEOUT)  # nobody reads it
                 return await run_in_threadpool(answer, text)
