@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hudi_index_service.build.budget import Budget
     from hudi_index_service.errors import IndexServiceError
     from hudi_index_service.hook import IndexHook
-    from hudi_index_service.metadata.definitions import Column
+    from hudi_index_service.index.metadata.definitions import Column
     from hudi_index_service.table import IndexedTable, open_table
 
 __version__ = "0.1.0"
@@ -23,7 +23,7 @@ __all__ = ["Budget", "Column", "IndexHook", "IndexServiceError", "IndexedTable",
 
 _MODULES = {
     "Budget": "build.budget",
-    "Column": "metadata.definitions",
+    "Column": "index.metadata.definitions",
     "IndexHook": "hook",
     "IndexServiceError": "errors",
     "IndexedTable": "table",

@@ -8,8 +8,8 @@ from hudi_index_parquet import Footer
 
 from benchmarks.calibrate.sample import GROUPS, KINDS, Sample, SampleIndex
 from benchmarks.calibrate.timing import Stopwatch, explained
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 
 _PREFIXES = {"lucene": "", "btree": "btree_"}

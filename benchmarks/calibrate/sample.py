@@ -20,9 +20,9 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.storage.store import Storage
 
 ROWS = 200_000

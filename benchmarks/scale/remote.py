@@ -15,7 +15,7 @@ from benchmarks.bench_table import ROOT
 from benchmarks.build import log
 from benchmarks.scale import tables
 from benchmarks.scale.queries import look_ups
-from hudi_index_service.metadata.documents import INDEX_ROOT
+from hudi_index_service.index.metadata.documents import INDEX_ROOT
 from hudi_index_service.storage.store import Storage
 from tests.remote.s3_server import S3Server, serving
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.build import log
 from benchmarks.scale import tables
-from hudi_index_service.index.segments.segment import merged
-from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore
+from hudi_index_service.index.metadata.segments.segment import merged
+from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.storage.store import Storage
 
 

@@ -21,8 +21,8 @@ from hudi_index_service.errors import (
     SnapshotUnavailable,
     StorageFailed,
 )
+from hudi_index_service.hook.write_keys import read_write_config
 from hudi_index_service.submit import APPLICATION
-from hudi_index_service.upkeep import read_write_config
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

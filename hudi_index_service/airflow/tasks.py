@@ -6,7 +6,7 @@ from airflow.sdk import task
 
 from hudi_index_service.build.budget import Budget
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.upkeep import TableUpkeep, configured
+from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
 
 
 @task

@@ -8,14 +8,14 @@ from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import ColumnSpec, IndexType
-from hudi_index_service.index.entries.demand import DesiredEntry, holds_all
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.requirements import Requirement, by_index_type
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.metadata.definitions import DefinitionStore
-from hudi_index_service.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.demand import DesiredEntry, holds_all
+from hudi_index_service.index.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.requirements import Requirement, by_index_type
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from hudi_index_service.build.builder_process import BuilderProcess
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.retry import FailedEntry, failed_entries
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid, IndexServiceError
-from hudi_index_service.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)

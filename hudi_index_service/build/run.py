@@ -38,10 +38,10 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.contract import IndexType
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.requirements import Requirement
-from hudi_index_service.index.entries.retention import retained_instants
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.requirements import Requirement
+from hudi_index_service.index.metadata.retention import retained_instants
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)

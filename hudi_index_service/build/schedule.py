@@ -9,7 +9,7 @@ from hudi_index_service.build.entry.parts import Part, largest_first, part_count
 from hudi_index_service.build.entry.staging import Staging
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.index.entries.folders import entry_folder
+from hudi_index_service.index.metadata.folders import entry_folder
 
 log = logging.getLogger(__name__)
 

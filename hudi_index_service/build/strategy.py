@@ -5,7 +5,7 @@ from enum import Enum
 
 from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable, Instant, ServiceKind
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.definitions import IndexDefinition
 
 _SETTING = {
     ServiceKind.CLUSTERING: "clustering",

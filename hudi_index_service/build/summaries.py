@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from hudi_index_service.errors import EntryInvalid, IndexServiceError
-from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing
-from hudi_index_service.index.entries.folders import entry_folder_at, instant_of
-from hudi_index_service.index.entries.summary import SummaryStore
-from hudi_index_service.index.segments.segment import Facts, facts_of, merged
-from hudi_index_service.index.segments.segment_file import SegmentFile
-from hudi_index_service.index.segments.store import SegmentStore
-from hudi_index_service.metadata.documents import document_name, numbers_of
+from hudi_index_service.index.metadata.documents import document_name, numbers_of
+from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder_at, instant_of
+from hudi_index_service.index.metadata.segments.segment import Facts, facts_of, merged
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
+from hudi_index_service.index.metadata.segments.store import SegmentStore
+from hudi_index_service.index.metadata.summary import SummaryStore
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)

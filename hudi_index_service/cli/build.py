@@ -18,9 +18,10 @@ from hudi_index_service.cli.console import complain, progress_bar
 from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.reports import build_lines, status_lines
+from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
+from hudi_index_service.hook.write_keys import read_write_config, read_write_keys
 from hudi_index_service.maintain.hints import coverage_hints
 from hudi_index_service.maintain.status import Thresholds
-from hudi_index_service.upkeep import TableUpkeep, configured, read_write_config, read_write_keys
 
 _ALERT = 3  # the exit status
 

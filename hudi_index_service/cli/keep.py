@@ -9,8 +9,8 @@ from hudi_index_service import open_table
 from hudi_index_service.cli.arguments import OutputOption, TableArgument
 from hudi_index_service.cli.output import Items, output_of_report
 from hudi_index_service.cli.reports import clean_lines, verify_lines
+from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.maintain import DEFAULT_SAMPLE
-from hudi_index_service.upkeep import configured
 
 
 def clean(

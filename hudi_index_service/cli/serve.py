@@ -12,7 +12,7 @@ from hudi_index_service.cli.console import out
 from hudi_index_service.cli.logs import announcer
 from hudi_index_service.cli.output import Items, output_of_report
 from hudi_index_service.errors import UsageInvalid
-from hudi_index_service.upkeep import read_write_config
+from hudi_index_service.hook.write_keys import read_write_config
 
 
 def serve(

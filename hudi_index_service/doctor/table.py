@@ -12,7 +12,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi import HudiTable, Snapshot, open_hudi_table
 from hudi_index_service.hudi.files.parquet_file import open_parquet
-from hudi_index_service.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.wording import counted
 

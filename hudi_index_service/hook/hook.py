@@ -11,10 +11,11 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.secret import secret_of
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.worker import Worker
+from hudi_index_service.hook.write_keys import read_write_keys
 from hudi_index_service.hook.write_options import callback_options, with_keys_in_commits
 from hudi_index_service.storage.backoff import Backoff
-from hudi_index_service.upkeep import TableUpkeep, read_write_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

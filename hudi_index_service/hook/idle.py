@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.upkeep import TableUpkeep
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.wording import one_line
 
 log = logging.getLogger(__name__)

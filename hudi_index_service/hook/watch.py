@@ -14,9 +14,10 @@ from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.idle import warn_of_idle_tables
 from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.worker import Worker
+from hudi_index_service.hook.write_keys import read_write_keys
 from hudi_index_service.storage.backoff import Backoff
-from hudi_index_service.upkeep import TableUpkeep, read_write_keys
 
 log = logging.getLogger(__name__)
 

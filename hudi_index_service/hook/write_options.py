@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from math import ceil
 
-from hudi_index_service.upkeep.write_keys import (
+from hudi_index_service.hook.write_keys import (
     METADATA_PREFIX_OPTION,
     PREFIX,
     holds_write_keys,

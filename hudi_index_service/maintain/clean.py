@@ -1,7 +1,7 @@
 """Cleaning: removes the files below ``.hoodie/.index`` that are no longer used.
 
 An entry is removed when its base file is gone, or already when its instant has expired
-(`index/entries/retention.py`). Superseded generations, files of dead builds, and entries that no
+(`index/metadata/retention.py`). Superseded generations, files of dead builds, and entries that no
 live definition uses are removed after a grace period, since a reader or a builder may be using
 them. Copies in this user's cache are removed with their originals, and so are temporary folders of
 this user's killed builds on this machine. A summary is removed with any of its manifests.
@@ -20,22 +20,22 @@ from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, EntryInvalid, IndexTypeUnknown
 from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing
-from hudi_index_service.index.entries.external_storage import Elsewhere, without
-from hudi_index_service.index.entries.folders import index_type_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.retention import Retention, stored_index_types
-from hudi_index_service.index.entries.summary import stored_summaries
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import CachedCopy, copies_but, discard
-from hudi_index_service.maintain.facts import forget_facts
-from hudi_index_service.metadata.definitions import DefinitionStore
-from hudi_index_service.metadata.documents import (
+from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.documents import (
     INDEX_ROOT,
     SERVICE_FOLDER,
     NewerFormat,
     document_name,
 )
+from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.external_storage import Elsewhere, without
+from hudi_index_service.index.metadata.folders import index_type_folder
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.retention import Retention, stored_index_types
+from hudi_index_service.index.metadata.summary import stored_summaries
+from hudi_index_service.maintain.facts import forget_facts
 from hudi_index_service.storage.store import StoredFile
 from hudi_index_service.storage.temporary_folder import remove_abandoned
 

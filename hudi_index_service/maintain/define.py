@@ -8,14 +8,14 @@ from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists, Table
 from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.factory import index_types
-from hudi_index_service.maintain.definition_changes import altered_columns, new_columns
-from hudi_index_service.metadata.definitions import (
+from hudi_index_service.index.metadata.definitions import (
     Column,
     DefinitionStore,
     IndexDefinition,
     SeenTimeline,
     check_index_name,
 )
+from hudi_index_service.maintain.definition_changes import altered_columns, new_columns
 
 _INSTANT = re.compile("[0-9]{14}([0-9]{3})?")
 

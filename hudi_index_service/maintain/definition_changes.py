@@ -9,15 +9,15 @@ from hudi_index_service.columns import column_path, find_column, require_list, r
 from hudi_index_service.errors import ColumnNotFound, ConfigInvalid, IndexDefinitionInvalid
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import IndexType
-from hudi_index_service.index.entries.column_fields import (
+from hudi_index_service.index.factory import index_types
+from hudi_index_service.index.metadata.column_fields import (
     column_fields,
     including,
     is_in_key,
     is_indexed,
     key_of,
 )
-from hudi_index_service.index.factory import index_types
-from hudi_index_service.metadata.definitions import Column, IndexDefinition
+from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
 
 
 def new_columns(

@@ -16,9 +16,9 @@ from hudi_index_service.errors import (
     Remedy,
 )
 from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
 from hudi_index_service.maintain.definition_changes import without_columns
 from hudi_index_service.maintain.purge import Purge
-from hudi_index_service.metadata.definitions import DefinitionStore, IndexDefinition
 
 
 @dataclass(frozen=True, slots=True)

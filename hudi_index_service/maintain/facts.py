@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.folders import entry_folder_at
-from hudi_index_service.index.segments.segment import ColumnKey
-from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore
-from hudi_index_service.metadata.definitions import StoredVersions
+from hudi_index_service.index.metadata.definitions import StoredVersions
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder_at
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
+from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.storage.store import Storage, StoredFile
 
 

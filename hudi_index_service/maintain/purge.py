@@ -21,15 +21,15 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.index.entries.demand import DesiredEntry
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.external_storage import Elsewhere, without
-from hudi_index_service.index.entries.folders import index_type_folder
-from hudi_index_service.index.entries.requirements import Requirement, requirements
-from hudi_index_service.index.entries.retention import stored_index_types
+from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.demand import DesiredEntry
+from hudi_index_service.index.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.external_storage import Elsewhere, without
+from hudi_index_service.index.metadata.folders import index_type_folder
+from hudi_index_service.index.metadata.requirements import Requirement, requirements
+from hudi_index_service.index.metadata.retention import stored_index_types
 from hudi_index_service.maintain.clean import Cleaning, clean
-from hudi_index_service.metadata.definitions import DefinitionStore
-from hudi_index_service.metadata.documents import NewerFormat
 
 log = logging.getLogger(__name__)
 

@@ -15,18 +15,18 @@ from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable
-from hudi_index_service.index.entries.column_fields import names_by_use
-from hudi_index_service.index.entries.demand import holds_all
-from hudi_index_service.index.entries.entry import Entry, EntryListing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.requirements import Requirement
-from hudi_index_service.index.entries.retention import (
+from hudi_index_service.index.metadata.column_fields import names_by_use
+from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.demand import holds_all
+from hudi_index_service.index.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.entry import Entry, EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.requirements import Requirement
+from hudi_index_service.index.metadata.retention import (
     expired_entries,
     retained_instants,
     stored_index_types,
 )
-from hudi_index_service.metadata.definitions import IndexDefinition
-from hudi_index_service.metadata.documents import NewerFormat
 from hudi_index_service.wording import counted
 
 _BUILDS_SHOWN = 10

@@ -6,9 +6,9 @@ from functools import cached_property
 from itertools import count
 
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
-from hudi_index_service.index.entries.column_fields import indexed
-from hudi_index_service.index.entries.entry import Entry
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.column_fields import indexed
+from hudi_index_service.index.metadata.entry import Entry
 from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
 from hudi_index_service.predicate.expression import Predicate
 

@@ -10,19 +10,19 @@ import pyarrow as pa
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entries.column_fields import indexed, stored_names
-from hudi_index_service.index.entries.entry import (
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.column_fields import indexed, stored_names
+from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.entry import (
     Entry,
     EntryListing,
     EntryMissing,
     StatedGeneration,
 )
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.requirements import Requirement, by_index_type, requirements
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.segments.segment import ColumnKey
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, requirements
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.index_folder import IndexFolder, Listings

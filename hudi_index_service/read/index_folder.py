@@ -18,17 +18,17 @@ from hudi_index_service.errors import (
     StorageFailed,
 )
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import (
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.definitions import Definitions, IndexDefinition
+from hudi_index_service.index.metadata.entry import (
     EntryListing,
     StatedGeneration,
     hold_manifests,
     is_manifest_cached,
 )
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
-from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
-from hudi_index_service.metadata.definitions import Definitions, IndexDefinition
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
+from hudi_index_service.index.metadata.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)

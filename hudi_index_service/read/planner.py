@@ -19,8 +19,8 @@ from hudi_index_service.hudi.gate import (
     unsupported_partition_values,
 )
 from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
-from hudi_index_service.index.segments.segment import ColumnKey
-from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer import optimize
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import (

@@ -16,13 +16,13 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.index.entries.requirements import (
+from hudi_index_service.index.metadata.definitions import Definitions
+from hudi_index_service.index.metadata.requirements import (
     Requirement,
     analyzed_texts,
     requirements,
     text_rankers,
 )
-from hudi_index_service.metadata.definitions import Definitions
 from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText

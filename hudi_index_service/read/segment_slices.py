@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_index_service.hudi.protocol import Snapshot
-from hudi_index_service.index.segments.bounds import Mask
-from hudi_index_service.index.segments.exclusion import Exclusion, located_values
-from hudi_index_service.index.segments.segment import ColumnKey
-from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.index.metadata.segments.bounds import Mask
+from hudi_index_service.index.metadata.segments.exclusion import Exclusion, located_values
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED, exclusion_reason
 from hudi_index_service.predicate.expression import Predicate

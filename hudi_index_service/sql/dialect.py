@@ -15,7 +15,7 @@ from sqlglot.errors import ErrorLevel, TokenError
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.predicate.text.lex import position
 from hudi_index_service.sql.first_words import after_words, first_words, skip_gaps
 from hudi_index_service.sql.statements import (

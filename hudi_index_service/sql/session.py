@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, StatementInvalid
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.sql.call import (
     Argument,
     call_statement,
@@ -28,7 +29,6 @@ from hudi_index_service.sql.spark_errors import (
     services_errors_again,
 )
 from hudi_index_service.sql.statements import TableReference
-from hudi_index_service.upkeep import TableUpkeep
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)

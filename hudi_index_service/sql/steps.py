@@ -11,7 +11,7 @@ from sqlglot.parsers.spark import SparkParser
 from hudi_index_service.build.record import build_id
 from hudi_index_service.columns import column_name
 from hudi_index_service.errors import PredicateUnsupported, StatementInvalid
-from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.predicate.text.lex import Token as LiteralToken
 from hudi_index_service.predicate.text.lex import position, string_value
 from hudi_index_service.sql.statements import TableName, TablePath, TableReference

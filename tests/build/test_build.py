@@ -15,7 +15,7 @@ from hudi_index_service.build.run import Build, run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
-from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.storage.store import Storage
 from tests.build.conftest import CopyTable
 from tests.build.entries import (

@@ -17,11 +17,11 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.files.stored_values import VALUES
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file

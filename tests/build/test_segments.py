@@ -13,10 +13,10 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.index.entries.folders import entry_folder_at
-from hudi_index_service.index.segments.segment import Facts
-from hudi_index_service.index.segments.segment_file import SegmentFile
-from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore
+from hudi_index_service.index.metadata.folders import entry_folder_at
+from hudi_index_service.index.metadata.segments.segment import Facts
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
+from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden

@@ -13,10 +13,10 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.metadata.definitions import Column
-from hudi_index_service.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.index.metadata.definitions import Column
+from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.build.entries import (
     all_manifests,

@@ -12,7 +12,7 @@ import pytest
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.build.spark import SparkExecutor
 from hudi_index_service.errors import BuildFailed
-from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file
 from tests.build.spark_jobs import all_jobs_end, running_jobs

@@ -8,8 +8,8 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.record import BuildState
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.upkeep.table_upkeep import TableUpkeep
 from tests.golden.table import Golden
 
 MISSING = "hbase needs the Python module happybase, which is missing"

@@ -13,14 +13,14 @@ from hudi_index_service import IndexedTable
 from hudi_index_service.build.record import BuildRecords, RunningBuild
 from hudi_index_service.cli import app
 from hudi_index_service.config import CleanSettings, Settings
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.maintain.clean import clean
 from hudi_index_service.storage.store import Storage, StoredFile
-from hudi_index_service.upkeep import TableUpkeep
 from tests.clean.conftest import Open
 
 INDEX = ".hoodie/.index/lucene"

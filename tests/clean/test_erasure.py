@@ -14,13 +14,13 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.index.entries.entry import Entry, EntryListing
-from hudi_index_service.index.entries.retention import expired_entries
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
-from hudi_index_service.index.segments.keys import exact_keys, hashes
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.metadata.entry import Entry, EntryListing
+from hudi_index_service.index.metadata.retention import expired_entries
+from hudi_index_service.index.metadata.segments.keys import exact_keys, hashes
+from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.storage.store import Storage
 from tests.golden.recipes.services import ACCOUNT
 from tests.golden.recipes.services import PERSON as NAME

@@ -13,10 +13,10 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.retention import expired_entries
-from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.retention import expired_entries
+from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
     hudi_options,

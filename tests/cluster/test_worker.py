@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark import cloudpickle
 
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
-from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.submit.pack import needed_distributions
 from tests.build.base_files import build_task, numbered_rows, write_base_file

@@ -13,9 +13,9 @@ import pyarrow as pa
 from hudi_index_service import open_table
 from hudi_index_service.config import settings
 from hudi_index_service.hudi.protocol import FileSlice
-from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
+from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 
 

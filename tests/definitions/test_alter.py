@@ -15,7 +15,7 @@ from hudi_index_service.errors import (
     IndexExists,
     IndexNotFound,
 )
-from hudi_index_service.metadata.definitions import (
+from hudi_index_service.index.metadata.definitions import (
     DEFINITIONS_FOLDER,
     DefinitionStore,
     IndexDefinition,

@@ -14,8 +14,8 @@ from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexTypeUnknown,
 )
-from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, index_files

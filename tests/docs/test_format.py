@@ -19,8 +19,10 @@ from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import (
+from hudi_index_service.index.metadata.definitions import IndexDefinition, SeenTimeline
+from hudi_index_service.index.metadata.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
     DataFile,
@@ -29,12 +31,10 @@ from hudi_index_service.index.entries.manifest import (
     Member,
     SkippedColumn,
 )
-from hudi_index_service.index.entries.summary import Summary
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE
-from hudi_index_service.index.segments.segment import Segment
-from hudi_index_service.metadata.definitions import IndexDefinition, SeenTimeline
-from hudi_index_service.metadata.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
-from hudi_index_service.metadata.reading_switch import ReadingSwitch
+from hudi_index_service.index.metadata.reading_switch import ReadingSwitch
+from hudi_index_service.index.metadata.segments.segment import Segment
+from hudi_index_service.index.metadata.summary import Summary
+from hudi_index_service.index.packed_file import BLOCK_SIZE
 from tests.docs.markdown import ROOT, code_blocks, field_tables
 
 pytestmark = pytest.mark.fast

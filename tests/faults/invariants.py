@@ -9,7 +9,7 @@ from pathlib import Path
 from time import time
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.storage.store import Storage
 
 INDEX = ".hoodie/.index"

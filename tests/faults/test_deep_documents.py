@@ -6,10 +6,10 @@ import pytest
 
 from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.summary import Summary
-from hudi_index_service.metadata.definitions import IndexDefinition
-from hudi_index_service.metadata.documents import Document
+from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.documents import Document
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.summary import Summary
 from hudi_index_service.storage.store import Storage
 
 DEEP = b"[" * 100_000

@@ -20,7 +20,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
 from tests.index.plug_in import COPIED_COLUMNS, install

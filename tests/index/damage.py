@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexReader
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE
+from hudi_index_service.index.packed_file import BLOCK_SIZE
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import building
 

@@ -14,8 +14,6 @@ import pytest
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.index.contract import IndexReader, PackedIndex
-from hudi_index_service.index.entries.entry import Entry, EntryListing
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA, DataFile
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files import block_copy, local_copy
 from hudi_index_service.index.files.block_copy import BlockCopy
@@ -26,7 +24,9 @@ from hudi_index_service.index.files.local_copy import (
     packed_index,
     readable_index,
 )
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.metadata.entry import Entry, EntryListing
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, DataFile
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.storage.store import Storage

@@ -16,17 +16,14 @@ from hudi_index_service.errors import (
     IndexNotFound,
 )
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import EntryListing, EntryMissing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.metadata.definitions import (
+from hudi_index_service.index.metadata.definitions import (
     DEFINITIONS_FOLDER,
     Column,
     DefinitionStore,
     IndexDefinition,
     SeenTimeline,
 )
-from hudi_index_service.metadata.documents import (
+from hudi_index_service.index.metadata.documents import (
     FORMAT_MAJOR,
     FORMAT_MINOR,
     DocumentCache,
@@ -35,6 +32,9 @@ from hudi_index_service.metadata.documents import (
     document_name,
     numbers_of,
 )
+from hudi_index_service.index.metadata.entry import EntryListing, EntryMissing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
@@ -261,7 +261,7 @@ def test_the_cache_grows_to_hold_all_manifests_of_a_listing(
 ) -> None:
     """With a fixed capacity, each pass over a larger table would read every manifest again."""
     known = DocumentCache(Manifest, capacity=2)
-    monkeypatch.setattr("hudi_index_service.index.entries.entry._manifests", known)
+    monkeypatch.setattr("hudi_index_service.index.metadata.entry._manifests", known)
     base_files = [replace(BASE_FILE, file_id=f"f{number}") for number in range(3)]
     source = Path(publish(storage, 1, unchanged))
     for base_file in base_files:

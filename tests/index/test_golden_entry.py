@@ -14,14 +14,14 @@ from hudi_index_service.build.reconcile import DueEntry, is_outdated
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import Answer, Conjunction
-from hudi_index_service.index.entries.column_fields import indexed
-from hudi_index_service.index.entries.entry import Entry, EntryListing
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
-from hudi_index_service.index.files.packed_file import checksums, read_member
 from hudi_index_service.index.files.stored_values import values_footer
-from hudi_index_service.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.column_fields import indexed
+from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.entry import Entry, EntryListing
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import checksums, read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And
 from hudi_index_service.storage.store import Storage

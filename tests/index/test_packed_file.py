@@ -12,7 +12,7 @@ import pytest
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, checksums, pack, read_member
+from hudi_index_service.index.packed_file import BLOCK_SIZE, checksums, pack, read_member
 from hudi_index_service.predicate.expression import (
     BoundColumn,
     Compare,

@@ -10,16 +10,16 @@ import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries import entry
-from hudi_index_service.index.entries.entry import (
+from hudi_index_service.index.metadata import entry
+from hudi_index_service.index.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata.entry import (
     EntryListing,
     EntryMissing,
     StatedGeneration,
     forget_stated,
 )
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 from tests.index.test_summaries import base_file, manifest_of, publish

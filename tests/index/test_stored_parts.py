@@ -13,8 +13,8 @@ import pytest
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.files import stored_values
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.index.files.stored_values import VALUES, ValuesWriter, joined_values
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from tests.docs.markdown import ROOT
 
 ROWS = 300_000  # of a part: several row groups

@@ -7,12 +7,12 @@ import pytest
 from hudi_index_service.build.summaries import summarize
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries import entry
-from hudi_index_service.index.entries.entry import Entry, EntryListing, EntryMissing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER, SummaryStore
-from hudi_index_service.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata import entry
+from hudi_index_service.index.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata.entry import Entry, EntryListing, EntryMissing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER, SummaryStore
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
@@ -183,6 +183,6 @@ def test_instants_without_a_summary_get_one(storage: Storage) -> None:
 
 def test_a_summary_is_limited_in_bytes(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(manifest_of(base_file(0)).to_json())
-    monkeypatch.setattr("hudi_index_service.index.entries.summary.MOST_BYTES", 2 * size)
+    monkeypatch.setattr("hudi_index_service.index.metadata.summary.MOST_BYTES", 2 * size)
     summarize(storage, "lucene", {make.INSTANT})
     assert entries_and_requests(storage)[1] == 2 + 1

@@ -15,15 +15,15 @@ from hudi_index_service.hudi.protocol import BaseFile, FileSlice, Snapshot
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
-from hudi_index_service.index.entries.entry import Entry
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import (
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import (
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
 )
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import WITH_ENTRIES, WITHOUT_ENTRIES, optimize

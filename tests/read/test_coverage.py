@@ -9,8 +9,8 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import MANIFEST_STEM, Entry, EntryListing
-from hudi_index_service.metadata.documents import document_name
+from hudi_index_service.index.metadata.documents import document_name
+from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.table import IndexedTable
 from tests.read.conftest import Indexed

@@ -11,14 +11,14 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import Entry, EntryListing
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.metadata.definitions import (
+from hudi_index_service.index.metadata.definitions import (
     Column,
     Definitions,
     DefinitionStore,
     SeenTimeline,
 )
+from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read import index_folder
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader

@@ -15,7 +15,7 @@ from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
 from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
 from hudi_index_service.hudi.hudi_rs import slice_merger
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
-from hudi_index_service.index.segments import exclusion
+from hudi_index_service.index.metadata.segments import exclusion
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.slices.log_rows import LogRowsCache

@@ -13,8 +13,8 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.errors import EntryInvalid, IndexRequired
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import StatedGeneration
 from hudi_index_service.index.lucene.reader import LuceneReaders
+from hudi_index_service.index.metadata.entry import StatedGeneration
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.coverage import Coverage

@@ -10,9 +10,9 @@ import pytest
 
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene.reader import LuceneReader
+from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.read.slices.reader_pool import OTHER_FILES, OpenEntry, ReaderPool

@@ -17,9 +17,9 @@ from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexServiceError,
 )
-from hudi_index_service.index.entries import manifest
 from hudi_index_service.index.files import packed_file
 from hudi_index_service.index.files.stored_values import VALUES
+from hudi_index_service.index.metadata import manifest
 from tests.golden.predicates import PREDICATES
 from tests.golden.table import Golden
 from tests.read.conftest import COLUMNS, Indexed, unindexed_copy

@@ -14,9 +14,9 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.completeness import Listing, list_data_files
 from hudi_index_service.hudi.hudi_rs import table as hudi_rs_table
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
-from hudi_index_service.index.entries import entry
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata import entry
+from hudi_index_service.index.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.storage.store import Storage

@@ -6,8 +6,8 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.index.entries.retention import expired_entries
-from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER
+from hudi_index_service.index.metadata.retention import expired_entries
+from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from hudi_index_service.storage.store import Storage
 from tests.remote.conftest import Copies
 from tests.remote.s3_server import S3Server

@@ -17,10 +17,10 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.watch import Poll, watch
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.storage.backoff import Backoff
-from hudi_index_service.upkeep import TableUpkeep
 from tests.golden.table import Golden
 from tests.hook.manual_clock import ManualClock
 

@@ -4,7 +4,7 @@ import pytest
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.statements import (
     AlterIndex,

@@ -8,10 +8,10 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index.entries.entry import Entry, EntryListing
-from hudi_index_service.index.entries.manifest import DataFile, Manifest, Member
 from hudi_index_service.index.files.local_copy import packed_index
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack, read_member
+from hudi_index_service.index.metadata.entry import Entry, EntryListing
+from hudi_index_service.index.metadata.manifest import DataFile, Manifest, Member
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack, read_member
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 

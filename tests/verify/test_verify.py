@@ -14,12 +14,12 @@ from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import app
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid
-from hudi_index_service.index.entries.entry import Entry
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.local_copy import packed_index
-from hudi_index_service.index.files.packed_file import read_member
-from hudi_index_service.index.segments.segment import Facts, merged
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.metadata.segments.segment import Facts, merged
+from hudi_index_service.index.metadata.segments.store import SegmentStore
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.maintain.verify.row_sample import sampled_positions
 from hudi_index_service.storage.store import Storage
 from tests.verify.conftest import ROWS, Forge, files, put_manifest, rewrite, serving

@@ -7,7 +7,7 @@ import pytest
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.errors import TableFeatureUnsupported
-from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER
+from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from tests.versions.journey import (
     COLUMNS,
     Journey,

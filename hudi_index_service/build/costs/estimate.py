@@ -15,7 +15,7 @@ from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.requirements import Requirement, by_index_type, merged
+from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, merged
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from hudi_index_service.index.contract import (
     FileRange,
     StoredColumn,
 )
-from hudi_index_service.index.entries.column_fields import indexed
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import ValuesWriter
+from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.storage.store import Storage
 
 _PIECES = 4

@@ -13,8 +13,8 @@ from hudi_index_service.errors import (
     NativeModuleMissing,
 )
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.column_fields import STORED, indexed
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.column_fields import STORED, indexed
 from hudi_index_service.predicate.comparison import is_string
 
 LARGE = 0.5

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from threading import Lock
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.folders import entry_folder_at
-from hudi_index_service.index.segments.segment import Facts, merged
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder_at
+from hudi_index_service.index.metadata.segments.segment import Facts, merged
+from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)

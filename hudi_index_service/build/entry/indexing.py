@@ -42,16 +42,16 @@ from hudi_index_service.index.contract import (
     IndexType,
     StoredColumn,
 )
-from hudi_index_service.index.entries.column_fields import indexed, stored_names
-from hudi_index_service.index.entries.manifest import DataFile, SkippedColumn
-from hudi_index_service.index.files.packed_file import pack
 from hudi_index_service.index.files.stored_values import (
     VALUES,
     ValuesWriter,
     joined_values,
     without_values,
 )
-from hudi_index_service.index.segments.keys import is_routed
+from hudi_index_service.index.metadata.column_fields import indexed, stored_names
+from hudi_index_service.index.metadata.manifest import DataFile, SkippedColumn
+from hudi_index_service.index.metadata.segments.keys import is_routed
+from hudi_index_service.index.packed_file import pack
 from hudi_index_service.storage.store import Storage
 
 SMALL_BYTES = 2 * 2**20

@@ -12,10 +12,10 @@ from hudi_index_service.errors import BuildFailed
 from hudi_index_service.hudi.files.parquet_file import open_parquet, refusals_named, row_source
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import IndexType
-from hudi_index_service.index.entries.column_fields import indexed
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA, Manifest
-from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.files.stored_values import values_footer
+from hudi_index_service.index.metadata.column_fields import indexed
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, Manifest
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.storage.store import Storage
 
 _MOST_KINDS = 1000

@@ -27,9 +27,9 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.entries.manifest import DataFile
-from hudi_index_service.index.files.packed_file import checksums
-from hudi_index_service.metadata.documents import Document
+from hudi_index_service.index.metadata.documents import Document
+from hudi_index_service.index.metadata.manifest import DataFile
+from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)

@@ -40,22 +40,22 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
-from hudi_index_service.index.entries.demand import DesiredEntry, EntryContent, holds_all
-from hudi_index_service.index.entries.entry import DATA_SUFFIX, MANIFEST_STEM, EntryListing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.manifest import (
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.files.stored_values import VALUES
+from hudi_index_service.index.metadata.demand import DesiredEntry, EntryContent, holds_all
+from hudi_index_service.index.metadata.documents import NewerFormat, document_name
+from hudi_index_service.index.metadata.entry import DATA_SUFFIX, MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
 )
-from hudi_index_service.index.entries.requirements import merged
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import PackedFile, pack, pack_into
-from hudi_index_service.index.files.stored_values import VALUES
-from hudi_index_service.index.segments.segment import Facts, facts_of
-from hudi_index_service.metadata.documents import NewerFormat, document_name
+from hudi_index_service.index.metadata.requirements import merged
+from hudi_index_service.index.metadata.segments.segment import Facts, facts_of
+from hudi_index_service.index.packed_file import PackedFile, pack, pack_into
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.index.segments.keys import Keys, distinct, exact_keys, hashes
-from hudi_index_service.index.segments.run import Pairs
+from hudi_index_service.index.metadata.segments.keys import Keys, distinct, exact_keys, hashes
+from hudi_index_service.index.metadata.segments.run import Pairs
 
 MOST_KEYS = 2**21
 """Keys of a column that are held at once, 16 MB; at most half as many values are routed."""

@@ -23,7 +23,7 @@ from hudi_index_service.index.btree.tree import Branch, Leaves, Tree
 from hudi_index_service.index.btree.tree_lookup import TreeLookup
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import Predicate
 

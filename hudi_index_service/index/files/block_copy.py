@@ -16,8 +16,6 @@ from threading import Lock
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entries.entry import Entry
-from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files import io_counters
 from hudi_index_service.index.files.cache_folder import (
     BLOCKS_SUFFIX,
@@ -26,6 +24,8 @@ from hudi_index_service.index.files.cache_folder import (
     make_room,
     table_prefix,
 )
+from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.metadata.manifest import DataFile
 from hudi_index_service.storage.store import Storage
 
 _SMALL_MEMBER = 2**20  # bytes; smaller members are fetched whole when the file is opened

@@ -16,7 +16,6 @@ from pathlib import Path
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
-from hudi_index_service.index.entries.entry import Entry
 from hudi_index_service.index.files import io_counters
 from hudi_index_service.index.files.block_copy import BlockCopy, block_copy
 from hudi_index_service.index.files.cache_folder import (
@@ -34,7 +33,8 @@ from hudi_index_service.index.files.cache_folder import (
     status_of,
     table_prefix,
 )
-from hudi_index_service.index.files.packed_file import checksums
+from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage.store import Storage
 
 WHOLE_UP_TO = 8 * 2**20

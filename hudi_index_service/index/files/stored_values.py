@@ -15,7 +15,7 @@ from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.packed_file import read_member
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq  # only builds need it

@@ -9,9 +9,9 @@ from hudi_index_service.index.btree.leaf_file import TREE
 from hudi_index_service.index.btree.tree import Tree
 from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
-from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.hbase.reader import stored_leaves
 from hudi_index_service.index.hbase.server import HBaseServer
+from hudi_index_service.index.packed_file import read_member
 
 
 def check_index(

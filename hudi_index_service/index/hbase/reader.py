@@ -8,11 +8,11 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
-from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.hbase.leaves import HBaseLeaves
 from hudi_index_service.index.hbase.row_keys import EntryKeys
 from hudi_index_service.index.hbase.server import HBaseServer
 from hudi_index_service.index.hbase.store import LAYOUT, STORED
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate.expression import Predicate
 
 

@@ -13,8 +13,8 @@ from hudi_index_service.columns import column_type, root_column
 from hudi_index_service.hudi.files.footers import Footers
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.requirements import Requirement
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.requirements import Requirement
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.footers import footers
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
-from hudi_index_service.index.entries.column_fields import names_by_use
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.requirements import requirements
+from hudi_index_service.index.metadata.column_fields import names_by_use
+from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain.advise import Advice
 from hudi_index_service.maintain.advise.build_costs import BuildCosts
 from hudi_index_service.maintain.advise.new_indexes import DefinedColumns, columns_to_index
 from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
 from hudi_index_service.maintain.advise.writing import measured_codecs, writer_settings
-from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.constants import load_constants
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot

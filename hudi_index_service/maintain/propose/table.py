@@ -15,19 +15,19 @@ from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpa
 from hudi_index_service.hudi.files.footers import Footers, footers
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.column_fields import (
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.column_fields import (
     KEY,
     STORED,
     column_fields,
     key_of,
     names_by_use,
 )
-from hudi_index_service.index.entries.requirements import requirements
-from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
+from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain.propose.proposal import ColumnProposal, IndexProposal, Proposal
 from hudi_index_service.maintain.propose.rules import Candidate, Verdict
 from hudi_index_service.maintain.propose.values import sampled_values
-from hudi_index_service.metadata.definitions import Column, IndexDefinition
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 _META_PREFIX = "_hoodie_"

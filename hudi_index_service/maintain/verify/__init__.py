@@ -10,14 +10,14 @@ from hudi_index_service.build.executor import Executor
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
-from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing
-from hudi_index_service.index.entries.folders import entry_folder
-from hudi_index_service.index.entries.requirements import Requirement, by_index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard
+from hudi_index_service.index.metadata.documents import NewerFormat, document_name
+from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.requirements import Requirement, by_index_type
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.verify.entry_check import EntryCheck
 from hudi_index_service.maintain.verify.repair import Damaged, repair
-from hudi_index_service.metadata.documents import NewerFormat, document_name
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import IndexType, PackedIndex
-from hudi_index_service.index.entries.column_fields import indexed
-from hudi_index_service.index.entries.entry import Entry
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
-from hudi_index_service.index.files.packed_file import checksums
+from hudi_index_service.index.metadata.column_fields import indexed
+from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.maintain.verify.row_sample import RowSample
 from hudi_index_service.storage.store import Storage
 

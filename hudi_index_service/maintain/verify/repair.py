@@ -14,9 +14,9 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.requirements import Requirement
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.requirements import Requirement
+from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.storage.store import StoredFile
 
 log = logging.getLogger(__name__)

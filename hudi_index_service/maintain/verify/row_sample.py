@@ -23,10 +23,10 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.entries.column_fields import indexed, stored_names
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA
-from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.files.stored_values import values_footer
+from hudi_index_service.index.metadata.column_fields import indexed, stored_names
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (
     ArrayContains,

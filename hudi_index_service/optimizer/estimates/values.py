@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.byte_scale import ByteScale
 

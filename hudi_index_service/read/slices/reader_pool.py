@@ -14,15 +14,15 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import row_source
 from hudi_index_service.index.contract import IndexReader, PackedIndex
-from hudi_index_service.index.entries.entry import EntryListing, forget_stated
-from hudi_index_service.index.entries.folders import index_type_folder
-from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.block_copy import BlockCopy
 from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.files.local_copy import packed_index, readable_index
 from hudi_index_service.index.files.opened_file import OpenedFile
-from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.files.stored_values import values_footer
+from hudi_index_service.index.metadata.entry import EntryListing, forget_stated
+from hudi_index_service.index.metadata.folders import index_type_folder
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.storage.store import Storage, StoredFile

@@ -11,6 +11,7 @@ from hudi_index_service.catalog.entry import CatalogTable
 from hudi_index_service.catalog.spark import no_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import RequestRefused
+from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.catalog import in_session_catalog
 from hudi_index_service.sql.dialect import parse_statement
@@ -28,7 +29,6 @@ from hudi_index_service.sql.statements import (
     changes_something,
 )
 from hudi_index_service.table import IndexedTable
-from hudi_index_service.upkeep import configured
 
 
 class _Message(BaseModel):

@@ -8,7 +8,7 @@ from pyspark.sql.types import BooleanType, DataType, FloatType
 
 from hudi_index_service.columns import column_path
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
-from hudi_index_service.index.entries.requirements import analyzed_texts, requirements
+from hudi_index_service.index.metadata.requirements import analyzed_texts, requirements
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
 from hudi_index_service.predicate.spark_sql import identifier_sql, string_sql

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access

@@ -15,7 +15,7 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
     ScoreUnavailable,
 )
-from hudi_index_service.index.entries.requirements import requirements, text_rankers
+from hudi_index_service.index.metadata.requirements import requirements, text_rankers
 from hudi_index_service.predicate.expression import Constant, Match, MatchMode
 from hudi_index_service.read.ranked.search_request import ranker_of
 from hudi_index_service.sql.full_text.evaluation import Matching, OfTexts, OnSeries, Scores

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
-from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.slices.index_estimates import with_index_estimates

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StatementFailed, StatementInvalid
+from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
@@ -26,7 +27,6 @@ from hudi_index_service.sql.spark_errors import (
 )
 from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
 from hudi_index_service.table import IndexedTable
-from hudi_index_service.upkeep import configured
 
 _SEE_HUDI = "This is Hudi's message about one of its own indexes; see Hudi's documentation."
 

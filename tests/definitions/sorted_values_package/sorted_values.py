@@ -22,7 +22,7 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate.expression import Compare, IsNull, Not, Operator, Predicate
 
 

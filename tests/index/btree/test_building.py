@@ -10,10 +10,10 @@ from hudi_index_service.build.entry.task import BuildTask, TaskStatus
 from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.config import Settings
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entries.entry import EntryListing
-from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import readable_index
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, write_base_file

@@ -12,7 +12,7 @@ from pyroaring import BitMap
 from hudi_index_service.index.btree.composite import composite_keys
 from hudi_index_service.index.contract import Answer, Conjunction, PackedIndex
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
 from tests.index.conftest import IndexedData, building, rows_where

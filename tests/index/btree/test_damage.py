@@ -16,7 +16,7 @@ from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, 
 from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import checksums, pack
+from hudi_index_service.index.packed_file import checksums, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from tests.index.conftest import BuildIndex, IndexedData, building

@@ -17,7 +17,7 @@ from hudi_index_service.index.btree.keys import ByteKeys
 from hudi_index_service.index.btree.writing.groups import Groups, merged
 from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import IndexedData
 

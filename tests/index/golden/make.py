@@ -22,7 +22,7 @@ from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
+from hudi_index_service.index.metadata.definitions import Column, DefinitionStore, SeenTimeline
 from hudi_index_service.storage.store import Storage
 
 FOLDER = Path(__file__).parent / "format_1"

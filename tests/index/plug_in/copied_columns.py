@@ -21,7 +21,7 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (
     And,

@@ -8,9 +8,9 @@ import pyarrow as pa
 from hudi_index_service.build.entry.extremes import Extremes
 from hudi_index_service.build.entry.value_keys import ValueKeys
 from hudi_index_service.index.contract import ColumnSpec, ColumnStatistics, StoredColumn
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.segments.keys import is_routed
-from hudi_index_service.index.segments.segment import Facts, facts_of
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.segments.keys import is_routed
+from hudi_index_service.index.metadata.segments.segment import Facts, facts_of
 from tests.index.golden import make
 
 PARTITION = "p1"

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.index.segments.exclusion import Exclusion
-from hudi_index_service.index.segments.segment import Facts, merged
-from hudi_index_service.index.segments.segment_file import SegmentFile
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.metadata.segments.exclusion import Exclusion
+from hudi_index_service.index.metadata.segments.segment import Facts, merged
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
+from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import may_match
 from hudi_index_service.predicate.expression import Predicate

@@ -14,19 +14,19 @@ import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.segments import run as runs
-from hudi_index_service.index.segments import segment as segment_module
-from hudi_index_service.index.segments import store as store_module
-from hudi_index_service.index.segments.exclusion import Exclusion
-from hudi_index_service.index.segments.run import Pairs, Run
-from hudi_index_service.index.segments.segment import ColumnKey, Facts, facts_of, merged
-from hudi_index_service.index.segments.segment_file import (
+from hudi_index_service.index.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.segments import run as runs
+from hudi_index_service.index.metadata.segments import segment as segment_module
+from hudi_index_service.index.metadata.segments import store as store_module
+from hudi_index_service.index.metadata.segments.exclusion import Exclusion
+from hudi_index_service.index.metadata.segments.run import Pairs, Run
+from hudi_index_service.index.metadata.segments.segment import ColumnKey, Facts, facts_of, merged
+from hudi_index_service.index.metadata.segments.segment_file import (
     SegmentFile,
     segment_bytes,
     stated_generations,
 )
-from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
-from hudi_index_service.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
@@ -397,7 +397,7 @@ def test_a_damaged_segment_is_removed_when_facts_are_forgotten(
 def test_a_segment_of_a_newer_format_is_left_alone(
     store: SegmentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.metadata.documents.FORMAT_MAJOR", 2)
+    monkeypatch.setattr("hudi_index_service.index.metadata.documents.FORMAT_MAJOR", 2)
     filled(store, range(2))
     monkeypatch.undo()
     with pytest.raises(NewerFormat):
@@ -445,7 +445,9 @@ def test_without_access_nothing_is_excluded(
 def test_a_large_segment_is_read_block_by_block(
     store: SegmentStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.index.segments.segment_file._FIRST_READ", 1_000)
+    monkeypatch.setattr(
+        "hudi_index_service.index.metadata.segments.segment_file._FIRST_READ", 1_000
+    )
     dice = np.random.default_rng(1)
     for number in range(60):
         numbers = dice.integers(0, 2**62, 3_000)
@@ -487,7 +489,7 @@ def test_reading_a_segment_leaves_no_thread_of_arrow(store: SegmentStore, tmp_pa
     filled(store, range(3))
     program = (
         "import os, sys\n"
-        "from hudi_index_service.index.segments.store import SegmentStore\n"
+        "from hudi_index_service.index.metadata.segments.store import SegmentStore\n"
         "from hudi_index_service.storage.store import Storage\n"
         "before = os.listdir('/proc/self/task')\n"
         "store = SegmentStore(Storage(sys.argv[1]), 'lucene')\n"

@@ -8,14 +8,14 @@ import pyarrow as pa
 from hudi_index_service.build.entry.extremes import Extremes
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entries.entry import Entry
-from hudi_index_service.index.entries.manifest import (
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.metadata.manifest import (
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
 )
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate

@@ -16,7 +16,7 @@ from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, 
 from hudi_index_service.index.btree.writing.groups import Groups, merged
 from hudi_index_service.index.btree.writing.writer import TreeWriter
 from hudi_index_service.index.contract import PackedIndex
-from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.packed_file import read_member
 
 _LEAVES_AT_ONCE = 32
 

@@ -21,10 +21,10 @@ from hudi_index_service.arrow import array_of_scalars, numbers_array, scalar, te
 from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, StorageFailed
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.class_data import archive as class_archive
 from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
 

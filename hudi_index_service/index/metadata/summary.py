@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.metadata.documents import (
+from hudi_index_service.index.metadata.documents import (
     SERVICE_FOLDER,
     Document,
     NewerFormat,

@@ -23,7 +23,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import RetentionPolicy
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import parse_properties
-from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.wording import did_you_mean, first_mistake, reason
 
 log = logging.getLogger(__name__)

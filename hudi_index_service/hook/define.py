@@ -3,9 +3,9 @@
 import logging
 
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists
-from hudi_index_service.metadata.definitions import Column, DefinitionStore, IndexDefinition
+from hudi_index_service.hook.write_keys import PREFIX, WriteKeys
+from hudi_index_service.index.metadata.definitions import Column, DefinitionStore, IndexDefinition
 from hudi_index_service.table import IndexedTable
-from hudi_index_service.upkeep.write_keys import PREFIX, WriteKeys
 
 log = logging.getLogger(__name__)
 

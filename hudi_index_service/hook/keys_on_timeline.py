@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from hudi_index_service.hook.write_keys import holds_write_keys, index_options
 from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.upkeep.write_keys import holds_write_keys, index_options
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.metadata.documents import INDEX_ROOT
+from hudi_index_service.index.metadata.documents import INDEX_ROOT
 
 
 def index_type_folder(index_type: str) -> str:

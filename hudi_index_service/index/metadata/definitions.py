@@ -26,14 +26,14 @@ from hudi_index_service.errors import (
     IndexNotFound,
     SnapshotChanged,
 )
-from hudi_index_service.metadata.documents import (
+from hudi_index_service.index.metadata.documents import (
     SERVICE_FOLDER,
     Document,
     DocumentCache,
     document_name,
     numbers_of,
 )
-from hudi_index_service.metadata.reading_switch import is_disabled, next_state
+from hudi_index_service.index.metadata.reading_switch import is_disabled, next_state
 from hudi_index_service.storage.store import Storage, StoredFile
 from hudi_index_service.wording import did_you_mean
 

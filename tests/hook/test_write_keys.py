@@ -5,8 +5,12 @@ import pytest
 from hudi_index_service import Column
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.upkeep import WriteKeys, read_write_keys
-from hudi_index_service.upkeep.write_keys import parse_columns, read_write_config
+from hudi_index_service.hook.write_keys import (
+    WriteKeys,
+    parse_columns,
+    read_write_config,
+    read_write_keys,
+)
 
 
 def test_all_keys_are_read_among_other_options():

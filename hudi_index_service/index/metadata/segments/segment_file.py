@@ -22,12 +22,11 @@ import pyarrow as pa
 from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import StatedGeneration
-from hudi_index_service.index.entries.manifest import DataFile
-from hudi_index_service.index.files.packed_file import pack_into
-from hudi_index_service.index.segments.bounds import ColumnBounds, Mask, column_bounds
-from hudi_index_service.index.segments.run import Pairs, Run, packed
-from hudi_index_service.index.segments.segment import (
+from hudi_index_service.index.metadata.entry import StatedGeneration
+from hudi_index_service.index.metadata.manifest import DataFile
+from hudi_index_service.index.metadata.segments.bounds import ColumnBounds, Mask, column_bounds
+from hudi_index_service.index.metadata.segments.run import Pairs, Run, packed
+from hudi_index_service.index.metadata.segments.segment import (
     COLUMN_FIELDS,
     FILE_FIELDS,
     SEGMENT_SUFFIX,
@@ -39,6 +38,7 @@ from hudi_index_service.index.segments.segment import (
     columns_at_once,
     newest_generations,
 )
+from hudi_index_service.index.packed_file import pack_into
 from hudi_index_service.storage.store import Storage, StoredFile
 
 _MAGIC = b"HISEG001"

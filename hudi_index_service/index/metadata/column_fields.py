@@ -18,7 +18,7 @@ from hudi_index_service.columns import column_path
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.index.arrow_types import is_known_type
 from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
-from hudi_index_service.metadata.definitions import Column, IndexDefinition
+from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
 
 STORED = "stored"
 """The field of a column whose values are stored, and the option that asks for it."""

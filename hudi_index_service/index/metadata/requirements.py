@@ -13,10 +13,10 @@ import pyarrow as pa
 from hudi_index_service.columns import column_field, has_millis
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
 from hudi_index_service.index.contract import ColumnSpec, IndexType
-from hudi_index_service.index.entries.column_fields import column_fields, indexed, key_of
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.column_fields import column_fields, indexed, key_of
+from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
 from hudi_index_service.index.scores import TextRanker
-from hudi_index_service.metadata.definitions import Column, IndexDefinition
 from hudi_index_service.predicate.expression import AnalyzedText
 
 log = logging.getLogger(__name__)

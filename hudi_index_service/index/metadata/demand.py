@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudi_index_service.index.contract import ColumnSpec, StoredColumn
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.requirements import Requirement, merged, requirements
-from hudi_index_service.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.requirements import Requirement, merged, requirements
 from hudi_index_service.storage.store import Storage
 
 

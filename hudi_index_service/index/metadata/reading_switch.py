@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from hudi_index_service.errors import EntryInvalid, SnapshotChanged
-from hudi_index_service.metadata.documents import (
+from hudi_index_service.index.metadata.documents import (
     Document,
     DocumentCache,
     document_name,

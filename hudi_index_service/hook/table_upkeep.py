@@ -14,15 +14,15 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
+from hudi_index_service.hook.define import define, is_defined, is_outdated
+from hudi_index_service.hook.keys_on_timeline import first_instant_with_keys, newest_keys
+from hudi_index_service.hook.memory import Remembered, TableMemory
+from hudi_index_service.hook.write_keys import PREFIX, index_options, read_write_keys
+from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.maintain.hints import idle_reason
 from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
-from hudi_index_service.metadata.definitions import DefinitionStore
 from hudi_index_service.storage.store import normalize_uri
 from hudi_index_service.table import IndexedTable, open_table
-from hudi_index_service.upkeep.define import define, is_defined, is_outdated
-from hudi_index_service.upkeep.keys_on_timeline import first_instant_with_keys, newest_keys
-from hudi_index_service.upkeep.memory import Remembered, TableMemory
-from hudi_index_service.upkeep.write_keys import PREFIX, index_options, read_write_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
-from hudi_index_service.index.entries.entry import UNREADABLE
-from hudi_index_service.index.segments.segment import (
+from hudi_index_service.index.metadata.documents import SERVICE_FOLDER, NewerFormat
+from hudi_index_service.index.metadata.entry import UNREADABLE
+from hudi_index_service.index.metadata.segments.segment import (
     MOST_PAIRS,
     SEGMENT_SUFFIX,
     ColumnKey,
@@ -28,8 +29,7 @@ from hudi_index_service.index.segments.segment import (
     columns_at_once,
     merged,
 )
-from hudi_index_service.index.segments.segment_file import SegmentFile, segment_bytes
-from hudi_index_service.metadata.documents import SERVICE_FOLDER, NewerFormat
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, segment_bytes
 from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)

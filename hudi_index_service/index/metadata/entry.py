@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.folders import entry_folder, index_type_folder, instant_of
-from hudi_index_service.index.entries.manifest import Manifest
-from hudi_index_service.index.entries.summary import Summary, SummaryStore
-from hudi_index_service.metadata.documents import (
+from hudi_index_service.index.metadata.documents import (
     DocumentCache,
     NewerFormat,
     document_name,
     numbers_of,
 )
+from hudi_index_service.index.metadata.folders import entry_folder, index_type_folder, instant_of
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.summary import Summary, SummaryStore
 from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)

@@ -17,10 +17,14 @@ import pyarrow as pa
 
 from hudi_index_service.index.arrow_types import arrow_type_name
 from hudi_index_service.index.column_kinds import is_number
-from hudi_index_service.index.entries.entry import UNREADABLE
-from hudi_index_service.index.number_encoding import NumberRange, encode_range
-from hudi_index_service.index.segments.bounds import ByteBounds, ColumnBounds, Mask, NumberBounds
-from hudi_index_service.index.segments.keys import (
+from hudi_index_service.index.metadata.entry import UNREADABLE
+from hudi_index_service.index.metadata.segments.bounds import (
+    ByteBounds,
+    ColumnBounds,
+    Mask,
+    NumberBounds,
+)
+from hudi_index_service.index.metadata.segments.keys import (
     Keys,
     distinct,
     exact_key,
@@ -28,9 +32,10 @@ from hudi_index_service.index.segments.keys import (
     hashes,
     is_routed,
 )
-from hudi_index_service.index.segments.run import Run
-from hudi_index_service.index.segments.segment import ColumnKey
-from hudi_index_service.index.segments.segment_file import SegmentFile, Statistics
+from hudi_index_service.index.metadata.segments.run import Run
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
+from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, Statistics
+from hudi_index_service.index.number_encoding import NumberRange, encode_range
 from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.bounds import prefix_of
 from hudi_index_service.predicate.expression import (

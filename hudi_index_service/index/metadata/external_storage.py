@@ -18,9 +18,9 @@ from hudi_index_service.errors import (
     StorageFailed,
 )
 from hudi_index_service.index.contract import IndexType
-from hudi_index_service.index.entries.entry import DATA_SUFFIX
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.metadata.documents import INDEX_ROOT
+from hudi_index_service.index.metadata.documents import INDEX_ROOT
+from hudi_index_service.index.metadata.entry import DATA_SUFFIX
 
 log = logging.getLogger(__name__)
 

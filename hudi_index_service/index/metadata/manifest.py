@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
-from hudi_index_service.index.files.packed_file import BLOCK_SIZE, PackedFile
-from hudi_index_service.metadata.documents import Document
+from hudi_index_service.index.metadata.documents import Document
+from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds
 
 PARQUET_METADATA = "parquet-metadata"

@@ -1,1 +1,0 @@
-"""Documents below ``.hoodie/.index``, and index definitions."""
