@@ -11,11 +11,11 @@ PROCESSES ?= 3
 # They make a million small files, which takes half of the time in memory, if it has room for them.
 MEMORY_GIB := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print int($$4 / 1024 / 1024)}')
 TESTS_TMPDIR ?= $(shell [ "0$(MEMORY_GIB)" -ge 16 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
-SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope
+SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope --no-loadscope-reorder
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-hdfs test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
+.PHONY: calibrate help demo test test-slow test-all test-turn turn test-hdfs test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -27,10 +27,16 @@ test: setup lint ## Set up, lint and run the fast tests of every folder; PYTEST_
 	@$(ENVIRONMENT) && $(SHARED_OUT) $(PYTEST_ARGS)
 
 test-slow: setup ## Run the slow tests: most of Spark, HBase, HDFS, a cluster, TPC-H, all Hudi releases, faults
-	@$(ENVIRONMENT) && TMPDIR=$(TESTS_TMPDIR) python -m tests.versions.written && \
-	  $(SHARED_OUT) --no-loadscope-reorder -m slow $(PYTEST_ARGS)
+	@$(ENVIRONMENT) && $(SHARED_OUT) -m slow $(PYTEST_ARGS)
 
-test-all: test test-slow ## Run every test
+test-all: setup lint ## Run every test
+	@$(ENVIRONMENT) && $(SHARED_OUT) -m "" $(PYTEST_ARGS)
+
+test-turn: setup lint ## Run what a landing runs: all tests, but a third of those that repeat one question many times
+	@$(ENVIRONMENT) && $(SHARED_OUT) -m "" --turn --durations=30 $(PYTEST_ARGS)
+
+turn: ## Raise the number of the landing in .ci/turn, which picks that third
+	@$(ENVIRONMENT) && python -m tests.turns
 
 test-hdfs: setup ## Run the tests of tables in a real HDFS, which it starts on the loopback interface
 	@$(ENVIRONMENT) && TMPDIR=$(TESTS_TMPDIR) pytest tests/hdfs -m "" $(PYTEST_ARGS)

@@ -6,14 +6,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests import java_options
+from tests import java_options, turns
+from tests.order import longest_first, record, scope_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.golden.table import Golden, GoldenTable
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Java processes start with the tests' options. What the service remembers between runs, and
     its copies of what can be fetched again, go to temporary folders, not to the user's: before any
     test module makes settings."""
@@ -31,27 +31,27 @@ def pytest_configure() -> None:
     os.environ["HUDI_INDEX_CACHE_FOLDER"] = str(Path(folder, "cache"))
     # Registered before the history's own, hence called after it.
     atexit.register(_remove, folder, os.getpid())
+    if config.option.record_seconds and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Recorder())
 
 
-# The slow tier begins with its longest folders, so that no process works alone at the end.
-LONGEST = (
-    "faults",
-    "proof",
-    "spark_rule",
-    "tpch",
-    "golden",
-    "setup",
-    "sql",
-    "hbase",
-    "hdfs",
-    "airflow",
-)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--turn",
+        action="store_true",
+        help="of the slow tests that are shared out over three landings (tests/turns.py), run the "
+        "share of the landing in .ci/turn, and what the landing touches",
+    )
+    parser.addoption(
+        "--record-seconds",
+        action="store_true",
+        help="write the seconds of what ran to tests/seconds.json",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks tests by what they need (see pyproject.toml), and puts long folders first."""
-    if config.option.markexpr == "slow":
-        items.sort(key=_place)
+    """Marks tests by what they need (see pyproject.toml), leaves out the other landings' shares,
+    and puts first what takes longest."""
     for item in items:
         needs = {"spark", "hbase", "hdfs"} & set(getattr(item, "fixturenames", ()))
         if needs and not any(item.iter_markers("fast")):
@@ -60,35 +60,68 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("spark")
         elif not any(item.iter_markers("slow")):
             item.add_marker("unit")
+    if config.option.turn:
+        share, whole = turns.turn() % turns.SHARES, turns.touched(turns.changed_paths())
+
+        def runs(item: pytest.Item) -> bool:
+            family = turns.family_of(item.nodeid) if any(item.iter_markers("slow")) else None
+            return family is None or family in whole or turns.share_of(item.nodeid) == share
+
+        config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
+        items[:] = filter(runs, items)
+    if config.getoption("numprocesses", None):
+        order = longest_first([item.nodeid for item in items], fast=_only_fast(config))
+        items[:] = [items[position] for position in order]
 
 
-def _place(item: pytest.Item) -> int:
-    folder = Path(item.nodeid).parts[1]
-    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+def _only_fast(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "not slow")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Keeps together what shares a Spark session or tables."""
-    return _BySharedFixtures(config, log)
+    """Keeps together what shares a Spark session, a server or tables."""
+    return _ByScope(config, log)
 
 
-class _BySharedFixtures(LoadScopeScheduling):
-    """Fast Spark tests run in one process, so that only one session starts. Other fast tests are
-    distributed by file, slow tests by folder.
-
-    pytest-xdist 3.8 ignores its own groups with pytest 9.2.
-    """
+class _ByScope(LoadScopeScheduling):
+    """pytest-xdist 3.8 ignores its own groups with pytest 9.2."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = Path(nodeid.split("::")[0])
-        if self.config.option.markexpr == "slow":
-            return path.parts[1]
-        return "spark" if "pytest.mark.fast" in _text(path) else str(path)
+        return scope_of(nodeid, fast=_only_fast(self.config))
 
 
-@cache
-def _text(path: Path) -> str:
-    return (Path(__file__).parent.parent / path).read_text()
+class _Recorder:
+    """Adds up the seconds of each test, set-up and teardown included."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[bool, dict[str, float]] = {False: {}, True: {}}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        tier = self._seconds["slow" in report.keywords]
+        tier[report.nodeid] = tier.get(report.nodeid, 0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        record(fast=self._seconds[False], slow=self._seconds[True])
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Says what of the tests that are shared out ran, and which landings run the rest."""
+    if not config.option.turn:
+        return
+    whole = turns.touched(turns.changed_paths())
+    number = turns.turn()
+    terminalreporter.section(f"landing {number}")
+    for name in turns.FAMILIES:
+        if name in whole:
+            terminalreporter.line(f"{name}: all of its tests, since {whole[name]}")
+        else:
+            terminalreporter.line(
+                f"{name}: share {number % turns.SHARES + 1} of {turns.SHARES}; landings "
+                f"{number + 1} and {number + 2} run the others"
+            )
+    terminalreporter.line("all other tests ran")
 
 
 def _remove(folder: str, owner: int) -> None:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from dev.paths import cache_folder
@@ -20,12 +21,10 @@ def kept(name: str, key: str, write: Callable[[Path], None]) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as scratch:
-        write(Path(scratch, "tables"))
-        try:
-            Path(scratch, "tables").rename(folder)
-        except OSError:
-            # Another run was faster, and its tables are equally good.
-            if not folder.is_dir():
-                raise
+    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
+        flock(lock, LOCK_EX)  # other test processes wait for what this one writes
+        if not folder.is_dir():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as scratch:
+                write(Path(scratch, "tables"))
+                Path(scratch, "tables").rename(folder)
     return folder

@@ -17,7 +17,7 @@ from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexServiceError,
 )
-from hudi_index_service.index.files import packed_file
+from hudi_index_service.index import packed_file
 from hudi_index_service.index.files.stored_values import VALUES
 from hudi_index_service.index.metadata import manifest
 from tests.golden.predicates import PREDICATES

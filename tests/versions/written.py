@@ -1,16 +1,14 @@
 """The tables written by the Hudi releases, kept in the user's cache.
 
-`python -m tests.versions.written` writes the missing ones. The key of a run is a hash of its
-inputs: the scripts in `writing/`, the release's bundle, PySpark's version, and, for an upgrade, the
-run that it continues.
+The first test that needs a release's tables writes them if they are missing. The key of a run is a
+hash of its inputs: the scripts in `writing/`, the release's bundle, PySpark's version, and, for an
+upgrade, the run that it continues.
 """
 
 import hashlib
 import os
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
@@ -71,20 +69,3 @@ def _write(release: str, folder: Path, earlier: Path | None) -> None:
     )
     if done.returncode != 0:
         raise RuntimeError(f"Hudi {release} could not write its tables:\n{done.stdout[-6000:]}")
-
-
-def main() -> None:
-    """Writes the missing tables, two releases at a time, and prints the time of each."""
-    began = time.monotonic()
-
-    def write(release: str | None) -> None:
-        folder = upgraded() if release is None else written_by(release)
-        print(f"{time.monotonic() - began:7.1f} s  {folder}", flush=True)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, TABLE_VERSIONS))
-    write(None)
-
-
-if __name__ == "__main__":
-    main()

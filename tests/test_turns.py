@@ -1,0 +1,103 @@
+"""Which tests a landing runs, and in which order."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import order
+from tests.turns import (
+    ALWAYS,
+    EVERYWHERE,
+    FAMILIES,
+    HARMLESS,
+    SHARES,
+    family_of,
+    matches,
+    share_of,
+    touched,
+)
+
+ALL = set(FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("changed", "whole"),
+    [
+        ([], set()),
+        (["README.md", "docs/design.md", ".ci/turn"], set()),
+        (["hudi_index_service/cli/output.py"], set()),
+        (["hudi_index_service/sql/session.py"], set()),
+        (["hudi_index_service/hudi/gate.py"], {"Hudi releases"}),
+        (["hudi_index_service/storage/hdfs.py"], {"HDFS", "faults"}),
+        (["hudi_index_service/predicate/cast.py"], {"proof"}),
+        (["hudi_index_service/index/btree/tree.py"], {"HBase", "faults", "proof"}),
+        (["native/parquet_rows/src/lib.rs"], {"wheels", "proof"}),
+        (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
+        (["hudi_index_service/errors.py"], ALL),
+        (["constraints/test.txt"], ALL),
+        (["a_new_folder/module.py"], ALL),
+        (None, ALL),
+    ],
+)
+def test_what_a_change_touches_runs_whole(changed: list[str] | None, whole: set[str]) -> None:
+    assert set(touched(changed)) == whole
+
+
+def test_the_reason_names_the_path() -> None:
+    assert touched(["docs/design.md", "hudi_index_service/hudi/gate.py"]) == {
+        "Hudi releases": "hudi_index_service/hudi/gate.py has changed"
+    }
+
+
+def test_every_pattern_names_files() -> None:
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True)
+    tracked = listed.stdout.splitlines()
+    families = [pattern for each in FAMILIES.values() for pattern in (*each.tests, *each.about)]
+    for pattern in {*families, *ALWAYS, *EVERYWHERE, *HARMLESS}:
+        assert any(matches(path, [pattern]) for path in tracked), pattern
+
+
+def test_three_landings_run_each_shared_out_test_once() -> None:
+    shares = {share_of(nodeid) for nodeid in order.recorded()["tests"] if family_of(nodeid)}
+    assert shares == set(range(SHARES))
+
+
+def test_tests_of_a_server_stay_together() -> None:
+    first, second = (f"tests/hbase/test_{name}.py::test_it" for name in ("store", "build"))
+    assert order.scope_of(first, fast=False) == order.scope_of(second, fast=False)
+
+
+def test_tests_of_a_release_stay_together() -> None:
+    one = "tests/versions/test_tables.py::test_due[1.2.0-archived]"
+    other = "tests/versions/test_races.py::test_files[1.2.0-before]"
+    older = "tests/versions/test_races.py::test_files[1.0.2-before]"
+    assert order.scope_of(one, fast=False) == order.scope_of(other, fast=False)
+    assert order.scope_of(one, fast=False) != order.scope_of(older, fast=False)
+
+
+def test_a_long_file_is_shared_out_and_begins_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    long, short = "tests/read/test_long.py", "tests/read/test_short.py"
+    tests = {f"{long}::test_{n}": 100.0 + n for n in range(2)}
+    monkeypatch.setattr(
+        order, "recorded", lambda: {"fast": {short: 1.0}, "slow": {long: 201.0}, "tests": tests}
+    )
+    nodeids = [f"{short}::test_it", *tests]
+    assert [order.scope_of(each, fast=False) for each in nodeids] == [short, *tests]
+    assert order.longest_first(nodeids, fast=False) == [2, 1, 0]
+
+
+def test_a_file_that_did_not_run_keeps_its_seconds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept, ran = "tests/test_turns.py", "tests/test_forked.py"
+    known = {"fast": {kept: 3.0, ran: 1.0, "tests/gone.py": 9.0}, "slow": {}, "tests": {}}
+    monkeypatch.setattr(order, "recorded", lambda: known)
+    monkeypatch.setattr(order, "RECORDED", tmp_path / "seconds.json")
+    order.record(fast={f"{ran}::test_a": 20.0, f"{ran}::test_b": 0.5}, slow={})
+    assert json.loads((tmp_path / "seconds.json").read_text()) == {
+        "fast": {kept: 3.0, ran: 20.5},
+        "slow": {},
+        "tests": {f"{ran}::test_a": 20.0},
+    }
