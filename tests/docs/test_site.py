@@ -65,11 +65,14 @@ def test_pages_request_nothing_from_elsewhere(site: Path) -> None:
                 assert file.is_file(), (page.name, address)
 
 
-def test_every_page_is_in_the_navigation(site: Path) -> None:
+def test_every_page_is_in_the_navigation_or_in_the_list_of_decisions(site: Path) -> None:
     home = (site / "index.html").read_text()
+    decisions = (site / "decisions" / "index.html").read_text()
     for page in sorted(site.rglob("*.html")):
         name = page.relative_to(site).as_posix()
-        assert name in ("404.html", "index.html") or f'href="{name}"' in home, name
+        listed = decisions if name.startswith("decisions/") and page.name != "index.html" else home
+        link = page.name if listed is decisions else name
+        assert name in ("404.html", "index.html") or f'href="{link}"' in listed, name
 
 
 def test_titles_of_the_navigation_are_short(site: Path) -> None:
@@ -78,7 +81,8 @@ def test_titles_of_the_navigation_are_short(site: Path) -> None:
     navigation = {re.sub("<.*?>", "", each).strip() for each in labels}
     assert {"Install", "Production", "Disk format"} <= navigation
     in_file = re.findall(r"^ +- (.+): \S+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert len(in_file) == len(list((ROOT / "docs").rglob("*.md"))) + 7  # and those that are made
+    pages = [each for each in (ROOT / "docs").rglob("*.md") if each.parent.name != "decisions"]
+    assert len(in_file) == len(pages) + 1 + 7  # the list of decisions, and those that are made
     assert all(len(each) <= 20 for each in in_file)
 
 
