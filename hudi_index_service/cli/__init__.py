@@ -13,17 +13,20 @@ from typing import Annotated
 import typer
 
 from hudi_index_service import __version__, config
-from hudi_index_service.cli.begin import doctor, init
-from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import complain, error_line, print_utf8, usage_error
+from hudi_index_service.cli.advice import advise, forget, history, init
+from hudi_index_service.cli.console import (
+    complain,
+    configure_logging,
+    error_line,
+    print_utf8,
+    usage_error,
+)
 from hudi_index_service.cli.define import alter, create, disable, drop, enable, show
-from hudi_index_service.cli.interrupt import INTERRUPTED, TERMINATED
-from hudi_index_service.cli.keep import clean, verify
-from hudi_index_service.cli.logs import configure_logging
-from hudi_index_service.cli.read import explain, locate, query, search
-from hudi_index_service.cli.serve import answer, demo, pack, prepare, serve, watch
-from hudi_index_service.cli.sql import sql
-from hudi_index_service.cli.tune import advise, forget, history
+from hudi_index_service.cli.installation import demo, doctor, pack, prepare
+from hudi_index_service.cli.maintain import build, cancel, clean, refresh, status, verify
+from hudi_index_service.cli.progress import INTERRUPTED, TERMINATED
+from hudi_index_service.cli.read import explain, locate, query, search, sql
+from hudi_index_service.cli.serve import answer, serve, watch
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(

@@ -1,21 +1,24 @@
-"""Prints text and progress on standard output and standard error."""
+"""What commands print besides their results: lines on standard output and standard error, and the
+log, one line per event, regardless of the terminal's width."""
 
+import json
+import logging
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from datetime import UTC, datetime
 from io import TextIOWrapper
+from typing import Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hudi_index_service.build.progress import BuildProgress
-from hudi_index_service.cli.reports import progress_counts
 from hudi_index_service.errors import IndexServiceError, UsageInvalid
 from hudi_index_service.wording import one_line, printable
 
 out = Console()
 err = Console(stderr=True)
+
+LogFormat = Literal["text", "json"]
 
 
 def print_utf8() -> None:
@@ -49,26 +52,64 @@ def usage_error(error: typer.TyperException) -> UsageInvalid:
     return UsageInvalid(f"{message}.", remedy=f"`{command} --help` lists what it takes.")
 
 
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[BuildProgress], None]]:
-    """A progress bar on standard error that appears with the first progress. It advances by rows,
-    also within a base file, or by base files if row counts are unknown."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[counts]}"),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(what, total=None, counts="")
+class EventFormatter(logging.Formatter):
+    """An event as one line: time (ISO 8601, UTC), level, logger, message and, if there was an
+    exception, its trace.
 
-        def show(now: BuildProgress) -> None:
-            done, total = (
-                (now.files_done, now.files) if now.rows is None else (now.rows_done, now.rows)
-            )
-            bar.update(task, completed=done, total=total, counts=progress_counts(now))
+    Args:
+        kind: ``text``, with control characters in Python's escapes; or ``json``, an object with the
+            keys `time`, `level`, `logger`, `message` and optionally `exception`.
+    """
 
-        yield show
+    def __init__(self, kind: LogFormat) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without the line break."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        event = {
+            "time": at.replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            event["exception"] = self.formatException(record.exc_info)
+        if self._kind == "json":
+            return json.dumps(event)
+        line = "{time} {level} {logger}: {message}".format(**event)
+        if "exception" in event:
+            line = f"{line}\n{event['exception']}"
+        return printable(line)
+
+
+class _StandardError(logging.Handler):
+    """Writes to the current `sys.stderr`, since a progress bar replaces it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):  # closed, or its reader has exited
+            self.handleError(record)
+
+
+def configure_logging(level: str, kind: LogFormat) -> None:
+    """Logs to standard error, from `level` upwards."""
+    handler = _StandardError()
+    handler.setFormatter(EventFormatter(kind))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def announcer(kind: LogFormat) -> Callable[[str], None]:
+    """A function that prints a daemon's messages on standard output, as text or JSON events."""
+    if kind == "text":
+        return say
+    formatter = EventFormatter(kind)
+
+    def announce(text: str) -> None:
+        fields = {"name": "hudi_index_service.server", "levelname": "INFO", "msg": text}
+        print(formatter.format(logging.makeLogRecord(fields)), flush=True)
+
+    return announce

@@ -1,16 +1,13 @@
-"""Commands around tables and Spark: serve, answer, watch, pack, prepare, demo."""
+"""Commands that run until they are stopped: serve, answer, watch."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.cli.arguments import HoodieConfOption, OutputOption, PropsOption
-from hudi_index_service.cli.console import out
-from hudi_index_service.cli.logs import announcer
-from hudi_index_service.cli.output import Items, output_of_report
+from hudi_index_service.cli.arguments import HoodieConfOption, PropsOption
+from hudi_index_service.cli.console import announcer
 from hudi_index_service.errors import UsageInvalid
 from hudi_index_service.hook.write_keys import read_write_config
 
@@ -103,55 +100,4 @@ def watch(
         say=announcer(config.settings().logging.format),
     )
     if once and not succeeded:
-        raise typer.Exit(1)
-
-
-def pack(
-    archive: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The archive to write: a .tar.gz file.")
-    ],
-    output: OutputOption = None,
-) -> None:
-    """Pack this Python environment for Spark executors without one."""
-    from hudi_index_service.submit.pack import pack_environment
-
-    packed = pack_environment(archive)
-    report = {
-        "path": str(packed.path),
-        "bytes": packed.size,
-        "python": packed.python,
-        "distributions": packed.distributions,
-    }
-    lines = [
-        f"{packed.path}: Python {packed.python}, {len(packed.distributions)} distributions, "
-        f"{packed.size:,} bytes.",
-        f"spark-submit --archives {packed.path}#environment "
-        "--conf spark.pyspark.python=./environment/bin/python "
-        "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ...",
-    ]
-    output_of_report(output).report(report, lines, Items(tuple(report), [report]))
-
-
-def prepare(output: OutputOption = None) -> None:
-    """Prepare this installation: write an archive of Lucene's Java classes, by which processes
-    start faster. Run it once after each change of this package or the JDK."""
-    from hudi_index_service.index.lucene.class_data.recorder import make_class_archive
-
-    archive = make_class_archive()
-    report = {"path": str(archive.path), "bytes": archive.size}
-    lines = [f"{archive.path}: Lucene's Java classes, {archive.size:,} bytes."]
-    output_of_report(output).report(report, lines, Items(tuple(report), [report]))
-
-
-def demo(
-    folder: Annotated[
-        Path | None, typer.Option(help="Folder for the tables; by default a temporary one.")
-    ] = None,
-    rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 200_000,
-) -> None:
-    """Write, cluster, compact, index, query and clean real Hudi tables. Needs the extra demo, by
-    which it downloads Hudi once."""
-    from hudi_index_service.demo.story import run_demo
-
-    if not run_demo(out, folder, rows):
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hudi_index_service.cli.logs import EventFormatter
+from hudi_index_service.cli.console import EventFormatter
 
 
 def logged(message: str, *arguments: object) -> logging.LogRecord:

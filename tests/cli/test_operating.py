@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,8 +168,7 @@ def test_ctrl_c_and_sigterm_cancel_a_build_in_good_order(
 
         yield details
 
-    module = sys.modules["hudi_index_service.cli.build"]  # the package's attribute is the command
-    monkeypatch.setattr(module, "progress_bar", press_once)
+    monkeypatch.setattr("hudi_index_service.cli.maintain.progress_bar", press_once)
 
     printed = run("build", table, "--strategy", "all", status=status)
 

@@ -229,7 +229,7 @@ def test_characters_do_not_depend_on_the_locale(
     umlauts: Path, locale: dict[str, str], output: str
 ) -> None:
     where = "name = 'Ünïcödé' AND place.City = '😀 emoji'"
-    command = [sys.executable, "-m", "hudi_index_service.cli", "query", umlauts, where]
+    command = [sys.executable, "-m", "hudi_index_service", "query", umlauts, where]
     command += ["--columns", "name,place", "--limit", "1", "-o", output]
     environment = {key: each for key, each in os.environ.items() if key[:3] not in ("LC_", "LAN")}
     done = subprocess.run(

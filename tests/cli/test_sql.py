@@ -41,7 +41,7 @@ def test_statements_run_in_order(golden: Golden, tmp_path: Path) -> None:
 
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "hudi_index_service.cli", "sql", "--format", "json"),
+            *(sys.executable, "-m", "hudi_index_service", "sql", "--format", "json"),
             *("--conf", "spark.master=local[1]", "--conf", "spark.sql.session.timeZone=+09:00"),
             *("--conf", f"spark.sql.warehouse.dir={tmp_path}", *statements),
         ],

@@ -50,7 +50,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     archive = folder / "environment.tar.gz"
     done = subprocess.run(
-        [build / "bin" / "python", "-m", "hudi_index_service.cli", "pack", archive],
+        [build / "bin" / "python", "-m", "hudi_index_service", "pack", archive],
         env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]},
         cwd=folder,
         capture_output=True,

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(900)
 def demo(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Runs `hudi-index demo` with these arguments."""
     return subprocess.run(
-        [sys.executable, "-m", "hudi_index_service.cli", "demo", *arguments],
+        [sys.executable, "-m", "hudi_index_service", "demo", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

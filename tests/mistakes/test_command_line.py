@@ -306,7 +306,7 @@ def test_a_question_without_an_answer_is_aborted(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.cli.begin._is_terminal", lambda: True)
+    monkeypatch.setattr("hudi_index_service.cli.advice._is_terminal", lambda: True)
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         with pytest.raises(SystemExit) as ended:

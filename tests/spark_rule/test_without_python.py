@@ -70,7 +70,7 @@ def until(process: subprocess.Popen[str], output: Path, text: str) -> str:
 @pytest.fixture
 def daemon(tables, tmp_path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """A daemon for the tables and those of the test, and the file with its sessions' settings."""
-    command = [sys.executable, "-m", "hudi_index_service.cli", "answer", str(tables.folder)]
+    command = [sys.executable, "-m", "hudi_index_service", "answer", str(tables.folder)]
     command += [str(tmp_path), "--port", "0", "--allow-changes"]
     with process(command, tmp_path, "daemon") as started:
         printed = until(started, tmp_path / "daemon", "only this user can read it.")

@@ -1,5 +1,5 @@
-"""Ctrl-C or SIGTERM during a build: entries in progress are finished, and the record lists those
-built."""
+"""A build on the command line: its progress bar, and its orderly end after Ctrl-C or SIGTERM, when
+entries in progress are finished, and the record lists those built."""
 
 import os
 import signal
@@ -9,15 +9,43 @@ from contextlib import contextmanager
 from types import FrameType
 
 import typer
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.run import Progress
-from hudi_index_service.cli.console import complain
-from hudi_index_service.cli.reports import ended_line
+from hudi_index_service.cli.console import complain, err
+from hudi_index_service.cli.reports import ended_line, progress_counts
 
 # The exit statuses of shells for SIGINT and SIGTERM.
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[BuildProgress], None]]:
+    """A progress bar on standard error that appears with the first progress. It advances by rows,
+    also within a base file, or by base files if row counts are unknown."""
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(what, total=None, counts="")
+
+        def show(now: BuildProgress) -> None:
+            done, total = (
+                (now.files_done, now.files) if now.rows is None else (now.rows_done, now.rows)
+            )
+            bar.update(task, completed=done, total=total, counts=progress_counts(now))
+
+        yield show
 
 
 @contextmanager

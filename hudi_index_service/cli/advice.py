@@ -1,4 +1,4 @@
-"""The first steps with a table: doctor, init."""
+"""What to index: init proposes by the table's data, history and advise by its queries."""
 
 import shlex
 import sys
@@ -7,38 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable, config, open_table
 from hudi_index_service.build.record import BuildState
 from hudi_index_service.build.run import Build
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
-from hudi_index_service.cli.console import progress_bar
-from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
-from hudi_index_service.cli.reports import amounts, build_lines
+from hudi_index_service.cli.progress import ends_orderly, progress_bar
+from hudi_index_service.cli.reports import amounts, build_lines, history_lines
 from hudi_index_service.maintain.propose import Proposal
-from hudi_index_service.wording import printable
-
-
-def doctor(
-    table: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TABLE", help="Base path of a table to check, too: reading, listing, writing."
-        ),
-    ] = None,
-    output: OutputOption = None,
-) -> None:
-    """Check this installation, and tell how to fix each problem; exit status 1 if something is
-    missing that is not optional."""
-    from hudi_index_service.doctor import diagnose
-
-    diagnosis = diagnose(table)
-    report = diagnosis.to_dict()
-    names = ("name", "status", "required", "detail", "remedy")
-    lines = [each.line() for each in diagnosis.checks]
-    output_of_report(output).report(report, lines, Items(names, report["checks"]))
-    if not diagnosis.is_well:
-        raise typer.Exit(1)
+from hudi_index_service.optimizer.history.history import stored_history
+from hudi_index_service.storage.store import normalize_uri
+from hudi_index_service.wording import counted, printable
 
 
 def init(
@@ -107,3 +86,49 @@ def _report(
     report["build"] = None if build is None else build.to_dict()
     names = ("name", "type", "using", "options", "seconds", "index_bytes", "reason")
     output_of_report(output).report(report, lines, Items(names, report["columns"]))
+
+
+_SHAPE = ("shape", "queries", "last", "columns", "unindexed", "weight", "by_index", "scanned")
+_SHAPE_MEANS = ("rows", "index_ms", "scan_ms", "corrections")
+
+
+def history(table: TableArgument, output: OutputOption = None) -> None:
+    """Show the recorded queries on a table by shape: columns and operators, without literals."""
+    uri = normalize_uri(table)
+    shapes = stored_history(config.settings()).shapes(uri)
+    rows = [each.to_dict() for each in shapes]
+    output_of_report(output).report(
+        {"table": uri, "shapes": rows},
+        history_lines(shapes),
+        Items((*_SHAPE, *_SHAPE_MEANS), rows),
+    )
+
+
+def advise(table: TableArgument, output: OutputOption = None) -> None:
+    """Advise indexes and writer settings that would make the recorded queries cheaper."""
+    with open_table(table) as opened:
+        advice = opened.advise()
+    report = advice.to_dict()
+    items = [
+        {"advice": kind, "evidence": each}
+        for kind in ("indexes", "unused", "writer")
+        for each in report[kind]
+    ]
+    output_of_report(output).report(report, advice.lines(), Items(("advice", "evidence"), items))
+
+
+def forget(
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="Base path.")] = None,
+    all_tables: Annotated[
+        bool, typer.Option("--all", help="Those on every table, of this user.")
+    ] = False,
+    output: OutputOption = None,
+) -> None:
+    """Delete the recorded queries on a table, or with --all on all tables."""
+    if (table is None) != all_tables:
+        raise typer.BadParameter("Give a table, or --all for every table of this user.")
+    uri = None if table is None else normalize_uri(table)
+    count = stored_history(config.settings()).forget(uri)
+    report = {"table": uri, "shapes": count}
+    lines = [f"{counted(count, 'shape')} of queries forgotten."]
+    output_of_report(output).report(report, lines, Items(("table", "shapes"), [report]))
