@@ -7,14 +7,14 @@ import pytest
 
 from dev import jars
 from hudi_index_service.config import settings
-from hudi_index_service.demo import bundle
+from hudi_index_service.demo import spark as demo
 from hudi_index_service.errors import ConfigInvalid
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for copies, on a machine that does not say where the bundle is."""
-    monkeypatch.delenv(bundle.BUNDLE_VARIABLE, raising=False)
+    monkeypatch.delenv(demo.BUNDLE_VARIABLE, raising=False)
     monkeypatch.setenv("HUDI_INDEX_CACHE_FOLDER", str(tmp_path))
     settings.cache_clear()
     yield tmp_path
@@ -28,18 +28,18 @@ def test_demo_runs_with_the_release_that_is_tested() -> None:
         tested.artifact,
         tested.version,
         tested.sha256,
-    ) == (bundle.GROUP, bundle.ARTIFACT, bundle.VERSION, bundle.SHA256)
+    ) == (demo.GROUP, demo.ARTIFACT, demo.VERSION, demo.SHA256)
 
 
 def test_jar_that_was_downloaded_before_is_used(cache: Path) -> None:
     jar = cache / "jars" / jars.hudi_bundle().path().name
     jar.parent.mkdir()
     jar.symlink_to(jars.bundle_path())
-    assert bundle.hudi_bundle() == jar
+    assert demo.hudi_bundle() == jar
 
 
 def test_without_jgo_the_extra_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jgo.maven", None)
     with pytest.raises(ConfigInvalid, match="jgo") as refused:
-        bundle.hudi_bundle()
+        demo.hudi_bundle()
     assert "pip install 'hudi-index-service[demo]'" in str(refused.value.remedies.python)

@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service import config
 from hudi_index_service.cli import main
-from hudi_index_service.doctor import Check, diagnose, packages
+from hudi_index_service.doctor import Check, diagnose
 from hudi_index_service.doctor.check import Status
 from hudi_index_service.errors import PermissionDenied
 from hudi_index_service.hudi.bundle import bundle_of_spark, downloaded_bundle
@@ -75,7 +75,10 @@ def test_a_wrong_java_is_named_with_its_version(
 def test_an_optional_part_does_not_fail(
     requirement: str, line: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "requires", lambda name: [f'{requirement}; extra == "hbase"'])
+    monkeypatch.setattr(
+        "hudi_index_service.doctor.check.requires",
+        lambda name: [f'{requirement}; extra == "hbase"'],
+    )
     (printed,) = (each for each in doctor().splitlines() if each.startswith(line))
     assert printed.endswith("pip install 'hudi-index-service[hbase]'.")
 
@@ -83,7 +86,7 @@ def test_an_optional_part_does_not_fail(
 def test_a_wrong_version_of_a_needed_package_fails(
     doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "requires", lambda name: ["pyarrow<1"])
+    monkeypatch.setattr("hudi_index_service.doctor.check.requires", lambda name: ["pyarrow<1"])
     printed = doctor(status=1)
     assert "wrong version  packages: pyarrow is " in printed
     assert "not <1. Fix: pip install hudi-index-service." in printed
