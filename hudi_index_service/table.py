@@ -19,7 +19,6 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
-from hudi_index_service.ending import awaited, awaited_methods
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.metadata.definitions import (
@@ -33,6 +32,7 @@ from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
 from hudi_index_service.maintain.overwritten import OverwriteWatch
 from hudi_index_service.optimizer.history.history import stored_history
+from hudi_index_service.process import awaited, awaited_methods
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.queries import TableQueries
 from hudi_index_service.read.scan import Scan

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from hudi_index_service import notebook
-from hudi_index_service.ending import awaited_methods
 from hudi_index_service.errors import (
     ConfigInvalid,
     IndexServiceError,
@@ -24,6 +23,7 @@ from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.for_spark import has_substitution, is_for_spark
+from hudi_index_service.process import awaited_methods
 from hudi_index_service.read.execution import Execution, RowIds
 from hudi_index_service.read.explanation import Explanation, explanation
 from hudi_index_service.read.query import Binding, Query

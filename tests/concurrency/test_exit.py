@@ -40,11 +40,11 @@ for _ in range(20):
 FORK_DURING_A_CALL = """
 import os, sys
 from threading import Event, Thread
-from hudi_index_service import ending
+from hudi_index_service import process
 
 begun = Event()
 
-@ending.awaited
+@process.awaited
 def never_ends():
     begun.set()
     Event().wait()
@@ -56,7 +56,7 @@ if child == 0:
     sys.exit(0)  # the child has no such call to wait for
 status = os.waitpid(child, 0)[1]
 print("forked", flush=True)
-ending._MOST_SECONDS = 0.01
+process._MOST_SECONDS = 0.01
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 

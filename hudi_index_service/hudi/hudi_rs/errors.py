@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from textwrap import shorten
 
 from hudi_index_service.errors import IndexServiceError, NeedsSpark, StorageFailed
-from hudi_index_service.forked import OwnRuntime
+from hudi_index_service.process import OwnRuntime
 from hudi_index_service.wording import first_line
 
 _UNSUPPORTED = (

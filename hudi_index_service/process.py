@@ -1,8 +1,11 @@
-"""Lets calls of daemon threads end before their process does.
+"""The two ends of a process that threads do not survive: a fork, and the exit.
+
+A forked child has none of its parent's threads, so a library that needs its own is of no use there.
 
 Python (before 3.14) ends a daemon thread that comes back from native code while the interpreter is
 being taken down. That unwinds frames of C++ and Rust, which abort the process (SIGABRT). So an exit
-waits for the calls that are running, and a daemon thread that makes another one is ended.
+waits for the calls that are running, and a daemon thread that makes another one waits for ever, as
+all daemon threads do from Python 3.14 on.
 """
 
 import atexit
@@ -13,9 +16,11 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import isfunction
-from threading import Condition, current_thread, local, main_thread
+from threading import Condition, Thread, current_thread, main_thread
 from types import GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
+
+from hudi_index_service.errors import NativeModuleMissing
 
 _MOST_SECONDS = 10
 """How long an exit waits; a build in a daemon thread may take longer."""
@@ -23,54 +28,74 @@ _MOST_SECONDS = 10
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _Class = TypeVar("_Class", bound=type)
-_Step = TypeVar("_Step")
 
 log = logging.getLogger(__name__)
+
+
+class OwnRuntime:
+    """A library's threads, which exist in one process alone. A call in a forked one would wait for
+    them for ever, deaf to Ctrl-C.
+
+    Args:
+        use: What the parent has done with it, for the error.
+    """
+
+    def __init__(self, use: str) -> None:
+        self._use = use
+        self._process: int | None = None
+
+    def require(self) -> None:
+        """To be called before each use.
+
+        Raises:
+            NativeModuleMissing: this process was forked from one that has used the library.
+        """
+        process = os.getpid()
+        if self._process is None:
+            self._process = process
+        elif self._process != process:
+            raise NativeModuleMissing(
+                f"This process was forked from one that had already {self._use}.",
+                remedy="Use the multiprocessing start method 'spawn', or open tables only in the "
+                "children.",
+            )
 
 
 class _Calls:
     """The calls that run in threads other than the main one."""
 
     def __init__(self) -> None:
-        self._running = 0
+        self._threads: set[Thread] = set()
         self._is_ending = False
         self._changed = Condition()
-        self._thread = local()
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """A call, for the length of the block, or a part of one.
-
-        Raises:
-            SystemExit: the process is ending, and this is a daemon thread.
-        """
+        """A call, for the length of the block, or a part of one."""
         thread = current_thread()
-        if thread is main_thread() or getattr(self._thread, "is_calling", False):
+        if thread is main_thread() or thread in self._threads:
             yield
             return
         with self._changed:
-            if self._is_ending and thread.daemon:
-                raise SystemExit
-            self._running += 1
-        self._thread.is_calling = True
+            self._changed.wait_for(lambda: not (self._is_ending and thread.daemon))
+            self._threads.add(thread)
         try:
             yield
         finally:
-            self._thread.is_calling = False
             with self._changed:
-                self._running -= 1
+                self._threads.remove(thread)
                 self._changed.notify_all()
 
     def end(self) -> None:
         """Waits for the calls, and lets daemon threads make no other."""
         with self._changed:
             self._is_ending = True
-            if not self._changed.wait_for(lambda: not self._running, _MOST_SECONDS):
-                log.warning("The process ends while calls are running: %d.", self._running)
+            if not self._changed.wait_for(lambda: not self._threads, _MOST_SECONDS):
+                running = len(self._threads)
+                log.warning("The process ends while calls are running: %d.", running)
 
 
 _calls = _Calls()
-_left_open: list[object] = []  # generators of threads that were ended
 
 
 def awaited(call: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -95,25 +120,18 @@ def awaited_methods(cls: _Class) -> _Class:
     return cls
 
 
-def _awaited_steps(steps: Generator[_Step, None, None]) -> Iterator[_Step]:
+def _awaited_steps(steps: Generator[object, None, None]) -> Iterator[object]:
+    end = object()
     try:
         while True:
-            try:
-                with _calls.one():
-                    step = next(steps)
-            except StopIteration:
+            with _calls.one():
+                step = next(steps, end)
+            if step is end:
                 return
             yield step
-    except GeneratorExit:
-        try:
-            with _calls.one():
-                steps.close()
-        except SystemExit:
-            _left_open.append(steps)
-        raise
-    except SystemExit:
-        _left_open.append(steps)  # else it would be closed now
-        raise
+    finally:
+        with _calls.one():
+            steps.close()
 
 
 def _forget() -> None:
