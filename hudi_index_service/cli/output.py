@@ -31,8 +31,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hudi_index_service.csv_line import csv_line
-from hudi_index_service.spark_json import json_text, plain
+from hudi_index_service.row_formats import csv_line, json_text, plain
 from hudi_index_service.wording import counted, printable
 
 _LEAST_COLUMN = 8

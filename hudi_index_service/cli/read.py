@@ -27,7 +27,7 @@ from hudi_index_service.cli.output import (
 )
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.read.explained import ExplainedSlice
-from hudi_index_service.spark_json import python_rows
+from hudi_index_service.row_formats import python_rows
 from hudi_index_service.wording import counted
 
 _MOST_ROWS = 1_000

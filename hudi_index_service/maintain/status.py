@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, overload
 
-from hudi_index_service import notebook
 from hudi_index_service.build.record import BuildRecord, BuildRecords, BuildState
 from hudi_index_service.build.retry import FailedEntry
 from hudi_index_service.build.strategy import Strategy, selector
@@ -27,6 +26,7 @@ from hudi_index_service.index.metadata.retention import (
     retained_instants,
     stored_index_types,
 )
+from hudi_index_service.row_formats import html_table
 from hudi_index_service.wording import counted
 
 _BUILDS_SHOWN = 10
@@ -197,7 +197,7 @@ class TableStatus(Sequence[IndexStatus]):
             )
             for each in self.indexes
         )
-        return notebook.table(names, rows, caption=f"{self.uri}, {build}")
+        return html_table(names, rows, caption=f"{self.uri}, {build}")
 
     @overload
     def __getitem__(self, index: int) -> IndexStatus: ...

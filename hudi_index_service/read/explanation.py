@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_index_service import notebook
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
@@ -22,6 +21,7 @@ from hudi_index_service.read.explained import (
 )
 from hudi_index_service.read.recording import uses_index
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.row_formats import html_lines
 from hudi_index_service.wording import counted
 
 _WORDS = {
@@ -60,7 +60,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """The text for people, for a notebook."""
-        return notebook.preformatted(str(self))
+        return html_lines(str(self))
 
     @property
     def uses_index(self) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from hudi_index_service import notebook
 from hudi_index_service.errors import (
     ConfigInvalid,
     IndexServiceError,
@@ -31,6 +30,7 @@ from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
+from hudi_index_service.row_formats import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ class Scan:
         ]
         if self._statistics is not None:
             rows.append(("rows of the last run", self._statistics.rows_returned))
-        return notebook.table(("Scan", ""), rows)
+        return html_table(("Scan", ""), rows)
 
     @property
     def columns(self) -> list[str]:

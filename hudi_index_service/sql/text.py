@@ -8,9 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hudi_index_service.csv_line import csv_line
 from hudi_index_service.errors import StatementFailed
-from hudi_index_service.spark_json import SPARK_OPTIONS
+from hudi_index_service.row_formats import SPARK_OPTIONS, csv_line
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.spark_errors import first_line
 from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex

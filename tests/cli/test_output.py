@@ -29,7 +29,7 @@ from hudi_index_service.cli.output import (
     output_of_report,
     output_of_rows,
 )
-from hudi_index_service.spark_json import python_rows
+from hudi_index_service.row_formats import python_rows
 from tests.golden.table import Golden
 
 NAMES = ("id", "text", "list")

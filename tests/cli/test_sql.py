@@ -15,7 +15,7 @@ from hudi_index_service import open_table
 from hudi_index_service.cli import main
 from hudi_index_service.cli.output import JsonOutput
 from hudi_index_service.errors import StatementFailed
-from hudi_index_service.spark_json import python_rows
+from hudi_index_service.row_formats import python_rows
 from hudi_index_service.sql.text import (
     csv_lines,
     has_failed_builds,

@@ -1,15 +1,21 @@
-"""Rows as JSON, as Spark's ``to_json`` writes them: what ``hudi-index sql`` prints, without Spark.
+"""Rows as text for programs and notebooks: JSON, CSV and HTML.
 
-Decimals are numbers with all their digits, a map is an object, bytes are base64, NaN and infinities
+JSON is what Spark's ``to_json`` writes, so ``hudi-index sql`` prints it with and without Spark:
+decimals are numbers with all their digits, a map is an object, bytes are base64, NaN and infinities
 are texts. Times are ISO 8601 with six digits (Spark's own default has three): with ``Z`` if they
 are moments, without a zone if they are wall-clock times.
+
+CSV (RFC 4180) distinguishes NULL from the empty text, unlike Python's own writer. In HTML all
+values are escaped.
 """
 
 import json
+import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from html import escape
 from math import isfinite, isnan
 from typing import Any
 
@@ -22,6 +28,8 @@ SPARK_OPTIONS = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
 }
 """Options with which Spark's ``to_json`` writes the same."""
+
+_QUOTED_IN_CSV = re.compile(r'[",\r\n]')
 
 
 def json_text(value: Any) -> str:
@@ -96,3 +104,36 @@ def _special(value: float) -> str:
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def csv_line(values: Iterable[str | None]) -> str:
+    """A line without its line end: NULL is an empty field, an empty text is quoted."""
+    return ",".join("" if value is None else _csv_field(value) for value in values)
+
+
+def _csv_field(text: str) -> str:
+    if text and not _QUOTED_IN_CSV.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def html_lines(text: str) -> str:
+    """Lines of text with their spaces."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def html_table(names: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+    """A table; lists are joined by commas."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(_html_text(value))}</td>' for value in row)}</tr>"
+        for row in rows
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
