@@ -243,8 +243,7 @@ class IndexedTable:
                 `maintain.drop.drop`. With `purge`, an index that was dropped before is
                 purged.
         """
-        from hudi_index_service.maintain.drop import drop
-        from hudi_index_service.maintain.purge import purge_unasked
+        from hudi_index_service.maintain.drop import drop, purge_unasked
 
         dropped = drop(self._table, self._definitions, name, columns, again=purge)
         if not purge:

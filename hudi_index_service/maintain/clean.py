@@ -10,9 +10,9 @@ this user's killed builds on this machine. A summary is removed with any of its 
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from time import time
 
@@ -31,12 +31,13 @@ from hudi_index_service.index.metadata.documents import (
 )
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.metadata.external_storage import Elsewhere, without
-from hudi_index_service.index.metadata.folders import index_type_folder
+from hudi_index_service.index.metadata.folders import entry_folder_at, index_type_folder
 from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.index.metadata.retention import Retention, stored_index_types
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
+from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.index.metadata.summary import stored_summaries
-from hudi_index_service.maintain.facts import forget_facts
-from hudi_index_service.storage.store import StoredFile
+from hudi_index_service.storage.store import Storage, StoredFile
 from hudi_index_service.storage.temporary_folder import remove_abandoned
 
 log = logging.getLogger(__name__)
@@ -222,10 +223,25 @@ class _Sweep:
         self, removals: Iterable[Removal] = (), *, dry_run: bool = False
     ) -> tuple[Removal, ...]:
         """Rewrites segments without facts of entries that are gone, or in `removals`, and, after
-        their grace period, of columns of no live index. Returns those that had such facts."""
+        their grace period, of columns of no live index. Returns those that had such facts.
+
+        Raises:
+            PermissionDenied, StorageFailed: a segment cannot be read or deleted.
+        """
         removed = frozenset(removal.path for removal in removals)
-        definitions = None if self._unused_grace.ends == float("-inf") else self._definitions
-        changed = forget_facts(self._storage, definitions, removed, dry_run=dry_run)
+        keeps_columns = self._unused_grace.ends == float("-inf")
+
+        def may_be_used(name: str, key: ColumnKey) -> bool:
+            return keeps_columns or any(each.may_use(name, key[0]) for each in self._definitions)
+
+        changed: list[StoredFile] = []
+        for folder in self._storage.folders(SEGMENTS_FOLDER):
+            name = folder.rsplit("/", 1)[1]
+            changed += SegmentStore(self._storage, name).forget(
+                _has_entry(self._storage, name, removed),
+                partial(may_be_used, name),
+                dry_run=dry_run,
+            )
         return tuple(_removals(changed, "it states facts of entries or columns that are removed"))
 
     def orphans(self, removed: Collection[str]) -> Iterator[Removal]:
@@ -384,3 +400,23 @@ def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
     for file in files:
         folders[file.path.rsplit("/", 1)[0]].append(file)
     return dict(folders)
+
+
+def _has_entry(storage: Storage, name: str, removed: frozenset[str]) -> Callable[[str], bool]:
+    """Whether the base file at a path has an entry now. All entries are listed once; one that is
+    not among them may have been published since."""
+    listing = EntryListing(storage, name)
+    known: dict[str, bool] = {}
+
+    def has_entry(path: str) -> bool:
+        if path not in known:
+            folder = entry_folder_at(name, path)
+            known[path] = folder is not None and (
+                is_entry(listing.files(folder)) or is_entry(storage.files(folder))
+            )
+        return known[path]
+
+    def is_entry(files: Iterable[StoredFile]) -> bool:
+        return any(each.path.endswith(".json") and each.path not in removed for each in files)
+
+    return has_entry

@@ -1,13 +1,31 @@
-"""Defines an index, and changes its definition (RFC-51: createIndex)."""
+"""Defines an index (RFC-51: createIndex), and changes its definition. A change is checked against
+the table and the index types before anything is stored."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from hudi_index_service.columns import require_list
-from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists, TableFeatureUnsupported
+import pyarrow as pa
+
+from hudi_index_service.columns import column_path, find_column, require_list, require_name
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    ConfigInvalid,
+    IndexDefinitionInvalid,
+    IndexExists,
+    TableFeatureUnsupported,
+)
 from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.column_kinds import refuse_special
+from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_types
+from hudi_index_service.index.metadata.column_fields import (
+    column_fields,
+    including,
+    is_in_key,
+    is_indexed,
+    key_of,
+)
 from hudi_index_service.index.metadata.definitions import (
     Column,
     DefinitionStore,
@@ -15,7 +33,6 @@ from hudi_index_service.index.metadata.definitions import (
     SeenTimeline,
     check_index_name,
 )
-from hudi_index_service.maintain.definition_changes import altered_columns, new_columns
 
 _INSTANT = re.compile("[0-9]{14}([0-9]{3})?")
 
@@ -133,3 +150,242 @@ def alter_index(
             remedy="Name columns to add or drop, other options, or another name.",
         )
     return definitions.change(current, columns)
+
+
+def new_columns(
+    index: str,
+    columns: Iterable[str | Column],
+    include: Iterable[str | Column],
+    kinds: Sequence[IndexType],
+    schema: pa.Schema,
+) -> tuple[Column, ...]:
+    """The columns, named as in the schema, each with options that every index type accepts.
+
+    Args:
+        index: The index's name, for messages.
+        include: Columns whose values are stored, see `including`.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: the schema has no such column.
+        ColumnNotIndexable: an index type does not support it.
+        IndexDefinitionInvalid: no column, a column named twice, or invalid options.
+        ConfigInvalid: `columns` is not a list.
+    """
+    require_list(columns, "columns")
+    require_list(include, "include")
+    resolved = including(
+        [_resolved(column, schema) for column in columns],
+        [_resolved(column, schema) for column in include],
+    )
+    if not resolved:
+        raise IndexDefinitionInvalid(
+            f"Index {index} names no column.", remedy="Name at least one column."
+        )
+    _refuse_repeated(index, [column.name for column in resolved])
+    if not _has_indexed(resolved, [kind.name for kind in kinds]):
+        raise IndexDefinitionInvalid(
+            f"Index {index} would only store values: none of its columns is indexed.",
+            remedy="Name at least one column to look up.",
+        )
+    for column in resolved:
+        _refuse_unfit(column, resolved, kinds, schema)
+    return resolved
+
+
+def altered_columns(
+    definition: IndexDefinition,
+    schema: pa.Schema,
+    *,
+    add: Iterable[str | Column],
+    drop: Iterable[str],
+    options: Mapping[str, Mapping[str, str]],
+    options_for_all: Mapping[str, str],
+) -> tuple[Column, ...]:
+    """The definition's columns after the change; present columns keep their positions.
+
+    Args:
+        add: New columns, or present ones with other options.
+        drop: Names of present columns.
+        options: Column → its new options.
+        options_for_all: Options for every column, in addition to its own; those of `add` and
+            `options` override them.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
+            index (drop, options).
+        ColumnNotIndexable: the index type does not support it.
+        IndexDefinitionInvalid: a column named twice or already present with these options, no
+            column left, or invalid options.
+        IndexTypeUnknown: an index type of the definition is not installed here.
+        ConfigInvalid: `add` or `drop` is not a list, or `options` not a dictionary.
+    """
+    require_list(add, "add")
+    require_list(drop, "drop")
+    _refuse_other_options(options_for_all, None)
+    if not isinstance(options, Mapping):
+        raise ConfigInvalid(
+            f"options is {options!r}, not a dictionary.",
+            remedy='Write options={"msg": {"analyzer": "standard"}}.',
+        )
+    columns = {column.name: column for column in definition.columns}
+    dropped = [_match_or_raise(definition, name) for name in drop]
+    _refuse_repeated(definition.name, dropped)
+    for name in dropped:
+        del columns[name]
+    changed: dict[str, Column] = {}
+    for column in [_resolved(each, schema) for each in add]:
+        if column.name in [*dropped, *changed]:
+            _refuse_repeated(definition.name, [column.name] * 2)
+        if columns.get(column.name) == column:
+            raise IndexDefinitionInvalid(
+                f"Index {definition.name} has column {column.name} already, with these options.",
+                remedy="Leave it out.",
+            )
+        changed[column.name] = _with_defaults(column, options_for_all)
+    if options_for_all:
+        for name in [each for each in columns if each not in changed]:
+            changed[name] = Column(name=name, options={**columns[name].options, **options_for_all})
+    columns |= changed
+    for column_name, values in options.items():
+        match = _match(columns, column_name)
+        if match is None:
+            raise _no_such_column(definition, column_name)
+        _refuse_other_options(values, match)
+        column = _with_defaults(Column(name=match, options=dict(values)), options_for_all)
+        columns[match] = changed[match] = column
+    after = tuple(columns.values())
+    if not _has_indexed(after, definition.index_types):
+        raise IndexDefinitionInvalid(
+            f"Index {definition.name} would be left without an indexed column.",
+            remedy="Drop the index instead.",
+        )
+    if changed:
+        kinds = index_types(definition.index_types)
+        for column in changed.values():
+            _refuse_unfit(column, after, kinds, schema)
+    return after
+
+
+def without_columns(
+    definitions: Iterable[IndexDefinition], names: Iterable[str]
+) -> list[tuple[IndexDefinition, tuple[Column, ...]]]:
+    """The definitions that have any of the columns, each with its remaining columns; none if no
+    indexed column remains."""
+    affected = []
+    for definition in definitions:
+        columns = {column.name: column for column in definition.columns}
+        for name in names:
+            match = _match(columns, name)
+            if match is not None:
+                del columns[match]
+        if len(columns) < len(definition.columns):
+            remaining = tuple(columns.values())
+            is_left = _has_indexed(remaining, definition.index_types)
+            affected.append((definition, remaining if is_left else ()))
+    return affected
+
+
+def _resolved(column: str | Column, schema: pa.Schema) -> Column:
+    text = column.name if isinstance(column, Column) else column
+    name, _ = find_column(schema, column_path(text))
+    options = column.options if isinstance(column, Column) else {}
+    return Column(name=name, options=options)
+
+
+def _refuse_other_options(options: object, column: str | None) -> None:
+    """Refuses what is no dictionary from text to text as the options of a column; None for all."""
+    if isinstance(options, Mapping) and all(
+        isinstance(each, str) for pair in options.items() for each in pair
+    ):
+        return
+    example = '{"analyzer": "standard"}'
+    raise IndexDefinitionInvalid(
+        f"The options of {'every column' if column is None else f'column {column}'} are "
+        f"{options!r}.",
+        remedy=f"Write options_for_all={example}."
+        if column is None
+        else f'Write options={{"{column}": {example}}}.',
+    )
+
+
+def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
+    return column.model_copy(update={"options": {**options, **column.options}})
+
+
+def _has_indexed(columns: Iterable[Column], index_types: Iterable[str]) -> bool:
+    names = tuple(index_types)
+    return any(is_indexed(column, name) for column in columns for name in names)
+
+
+def _refuse_unfit(
+    column: Column, columns: Sequence[Column], kinds: Sequence[IndexType], schema: pa.Schema
+) -> None:
+    """Refuses a column, one of the index's `columns`, that an index type does not support."""
+    _, type = find_column(schema, column_path(column.name))
+    refuse_special(column.name, schema)
+    names = [kind.name for kind in kinds]
+    for option in column.options:
+        prefix, dot, own_name = option.partition(".")
+        if dot and prefix not in names:
+            raise IndexDefinitionInvalid(
+                f"Column {column.name}: the option {option!r} is for an index type {prefix!r}, "
+                "which the index does not have.",
+                remedy=f"Prefix the option with one of its types: {', '.join(names)}.",
+            )
+        if dot and not own_name:
+            raise IndexDefinitionInvalid(
+                f"Column {column.name}: the option {option!r} has no name.",
+                remedy=f"Write a name after the dot, such as {prefix}.analyzer.",
+            )
+    for kind in kinds:
+        try:
+            column_fields(column, type, kind, key_of(columns, kind.name))
+            if is_in_key(column.options_of(kind.name)):  # even if it is the only one
+                kind.key_field(column.name, type, (column.name,))
+        except IndexDefinitionInvalid as error:
+            if len(kinds) == 1:
+                raise
+            raise IndexDefinitionInvalid(
+                f"Index type {kind.name}: {error.message}",
+                remedy=error.remedies
+                + "To set an option for one index type only, prefix its name, as in "
+                f"{_prefixed_example(column, kind, names)!r}.",
+            ) from error
+
+
+def _prefixed_example(column: Column, kind: IndexType, names: Sequence[str]) -> str:
+    """An example: an option for every type, written for another type only."""
+    option = next((each for each in column.options if "." not in each), "option")
+    return f"{next(name for name in names if name != kind.name)}.{option}"
+
+
+def _refuse_repeated(index: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise IndexDefinitionInvalid(
+                f"Index {index} names column {name} twice.", remedy="Name each column once."
+            )
+
+
+def _match_or_raise(definition: IndexDefinition, name: str) -> str:
+    match = _match({column.name: column for column in definition.columns}, name)
+    if match is None:
+        raise _no_such_column(definition, name)
+    return match
+
+
+def _match(columns: Mapping[str, Column], name: str) -> str | None:
+    """The matching name among the index's columns, which the table may no longer have."""
+    require_name(name)
+    if name in columns:
+        return name
+    matches = [each for each in columns if each.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else None
+
+
+def _no_such_column(definition: IndexDefinition, name: str) -> ColumnNotFound:
+    names = ", ".join(column.name for column in definition.columns)
+    return ColumnNotFound(
+        f"Index {definition.name} has no column {name}.",
+        remedy=f"Name one of its columns: {names}.",
+    )

@@ -1,24 +1,90 @@
-"""Drops an index by name, or columns from every index (RFC-51: dropIndex)."""
+"""Drops an index by name, or columns from every index (RFC-51: dropIndex), and purges: removes
+every byte below ``.hoodie/.index`` of columns that no live definition has.
 
-from collections.abc import Sequence
+A purge removes unused entries. It rebuilds entries that other definitions share without the
+columns, and removes the superseded generations at once.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.run import Build, run_build
+from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.columns import column_path, find_column, require_list
+from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
+    BuildFailed,
+    BuildInProgress,
     ColumnAmbiguous,
     ColumnNotFound,
     ConfigInvalid,
+    EntryInvalid,
     IndexChanged,
     IndexNotFound,
+    NativeModuleMissing,
     Remedy,
+    SnapshotChanged,
+    TableFeatureUnsupported,
 )
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
-from hudi_index_service.maintain.definition_changes import without_columns
-from hudi_index_service.maintain.purge import Purge
+from hudi_index_service.index.metadata.demand import DesiredEntry
+from hudi_index_service.index.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.external_storage import Elsewhere, without
+from hudi_index_service.index.metadata.folders import index_type_folder
+from hudi_index_service.index.metadata.requirements import Requirement, requirements
+from hudi_index_service.index.metadata.retention import stored_index_types
+from hudi_index_service.maintain.clean import Cleaning, clean
+from hudi_index_service.maintain.define import without_columns
+
+log = logging.getLogger(__name__)
+
+# Errors that prevent entries from being rebuilt; the rest of a purge continues.
+_BUILD_FAILURES = (
+    BuildFailed,
+    BuildInProgress,
+    NativeModuleMissing,
+    SnapshotChanged,
+    TableFeatureUnsupported,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """An entry that still has columns that no live definition has.
+
+    Attributes:
+        folder: The entry's folder, relative to the table.
+        base_file: Path of its base file; "" if the entry cannot be read here.
+        columns: Their names; empty if the entry cannot be read here.
+        reason: Why it was not removed, in one sentence.
+    """
+
+    folder: str
+    base_file: str
+    columns: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """The result of a purge.
+
+    Attributes:
+        build: The entries rebuilt without the columns; None if the build could not start.
+        cleaning: The removed files.
+        remaining: Entries that are left, with reasons; empty if there are none.
+    """
+
+    build: Build | None
+    cleaning: Cleaning
+    remaining: tuple[Remainder, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +170,102 @@ def _is_column(schema: pa.Schema, name: str) -> bool:
     except (ColumnNotFound, ColumnAmbiguous):
         return False
     return True
+
+
+def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> Purge:
+    """Removes columns that no live definition has, whichever index they were built for. Entries
+    that other indexes share are rebuilt without them.
+
+    Raises:
+        PermissionDenied: no write access below ``.hoodie/.index``.
+    """
+    live, complete, _ = DefinitionStore(table.storage).read()
+    live_requirements = requirements(live, table.schema())
+    build, reason = _rebuild_shared_entries(table, live_requirements, executor, settings)
+    failures = {each.path: each.error or "" for each in build.failed} if build is not None else {}
+    installed_types = {each.index_type for each in live_requirements}
+    missing_types = {name for each in live for name in each.index_types} - installed_types
+    stored_types = stored_index_types(table.storage)
+    demands = [
+        DesiredEntry(name, tuple(each for each in live_requirements if each.index_type == name))
+        for name in stored_types
+        if name not in missing_types
+    ]
+    if complete:
+        for demand in demands:
+            _remove_outside_snapshot(table, demand, settings)
+    else:
+        reason = "a definition that cannot be read here may use them"
+    cleaning = clean(table, settings, grace_seconds=0)
+    uninstalled = [
+        Remainder(index_type_folder(name), "", (), f"index type {name} is not installed here")
+        for name in stored_types
+        if name in missing_types
+    ]
+    excess = tuple(
+        replace(each, reason=failures.get(each.base_file) or each.reason or reason)
+        for demand in demands
+        for each in _remaining(EntryListing(table.storage, demand.index_type), demand)
+    )
+    unremoved = [
+        Remainder(each.path.rpartition("/")[0], "", (), each.reason) for each in cleaning.unremoved
+    ]
+    remaining = (*uninstalled, *excess, *unremoved)
+    for each in remaining:
+        log.warning("%s is not purged: %s.", each.folder, each.reason)
+    return Purge(build, cleaning, remaining)
+
+
+def _rebuild_shared_entries(
+    table: HudiTable,
+    live_requirements: Sequence[Requirement],
+    executor: Executor,
+    settings: Settings,
+) -> tuple[Build | None, str]:
+    """Rebuilds shared entries without the unused columns. Returns the build, or None if it could
+    not start, and the reason for entries that were not rebuilt."""
+    try:
+        build = run_build(
+            table,
+            live_requirements,
+            strategy=Strategy.REFRESH,
+            executor=executor,
+            settings=settings,
+            indexes=(),
+        )
+    except _BUILD_FAILURES as error:
+        log.warning("Shared entries of %s are not rebuilt: %s", table.storage.uri, error)
+        return None, error.message.rstrip(".")
+    return build, "it was published in the meantime"
+
+
+def _remove_outside_snapshot(table: HudiTable, demand: DesiredEntry, settings: Settings) -> None:
+    """Removes the entries with such columns whose base files are outside the snapshot, since no
+    build replaces them."""
+    try:
+        present = {base_file.path for base_file in table.snapshot().base_files()}
+    except TableFeatureUnsupported:
+        return
+    listing = EntryListing(table.storage, demand.index_type)
+    for each in _remaining(listing, demand):
+        if each.columns and each.base_file not in present:
+            # Manifests first, so that the entry disappears before its data.
+            published = listing.published(each.folder)
+            manifests = [path for path in published if path.endswith(".json")]
+            table.storage.delete(manifests)
+            failed = Elsewhere(table.storage.uri, settings).destroy(published)
+            table.storage.delete(without(published.difference(manifests), failed))
+
+
+def _remaining(listing: EntryListing, demand: DesiredEntry) -> Iterator[Remainder]:
+    for folder in listing.folders():
+        try:
+            manifest = listing.newest_valid(folder)
+        except NewerFormat as error:
+            yield Remainder(folder, "", (), error.message.rstrip("."))
+            continue
+        except EntryInvalid:
+            continue  # no generation serves here; cleaning removes the files
+        columns = demand.excess(manifest)
+        if columns:
+            yield Remainder(folder, manifest.base_file.path, columns, "")
