@@ -13,7 +13,7 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.lucene.check import without_terms
 from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.maintain.verify.row_sample import RowSample
+from hudi_index_service.maintain.row_sample import RowSample
 from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, write_base_file
 

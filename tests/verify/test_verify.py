@@ -20,7 +20,7 @@ from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
 from hudi_index_service.index.metadata.segments.segment import Facts, merged
 from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.index.packed_file import read_member
-from hudi_index_service.maintain.verify.row_sample import sampled_positions
+from hudi_index_service.maintain.row_sample import sampled_positions
 from hudi_index_service.storage.store import Storage
 from tests.verify.conftest import ROWS, Forge, files, put_manifest, rewrite, serving
 
