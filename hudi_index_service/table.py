@@ -371,7 +371,7 @@ class IndexedTable:
         """The state of the table's indexes (RFC-51: "show indexing"): for each index, its coverage
         of the latest snapshot, what is due and since when; the last builds; entries whose base file
         is gone. Raises TableFeatureUnsupported."""
-        from hudi_index_service.maintain.status import table_status
+        from hudi_index_service.maintain.coverage import table_status
 
         return table_status(self._table, self._requirements(), self._records, self._settings)
 

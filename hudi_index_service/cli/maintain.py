@@ -22,8 +22,7 @@ from hudi_index_service.cli.reports import build_lines, clean_lines, status_line
 from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
 from hudi_index_service.hook.write_keys import read_write_config, read_write_keys
 from hudi_index_service.maintain import DEFAULT_SAMPLE
-from hudi_index_service.maintain.hints import coverage_hints
-from hudi_index_service.maintain.status import Thresholds
+from hudi_index_service.maintain.status import Thresholds, coverage_hints
 
 _ALERT = 3  # the exit status
 

@@ -10,8 +10,7 @@ from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.maintain.clean import Cleaning
 from hudi_index_service.maintain.drop import Dropped
-from hudi_index_service.maintain.hints import coverage_hints
-from hudi_index_service.maintain.status import IndexStatus, TableStatus
+from hudi_index_service.maintain.status import IndexStatus, TableStatus, coverage_hints
 from hudi_index_service.maintain.verify import Verification
 from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.wording import counted, first_line, one_line

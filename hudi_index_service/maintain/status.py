@@ -1,35 +1,17 @@
 """The status of a table's indexes: coverage, lag behind the timeline, builds, and entries that
-outlive their base file."""
+outlive their base file. What it means: alerts, what builds leave as it is, and what to do about
+it."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from time import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, overload
 
-from hudi_index_service.build.record import BuildRecord, BuildRecords, BuildState
+from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.retry import FailedEntry
-from hudi_index_service.build.strategy import Strategy, selector
-from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable
 from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
-from hudi_index_service.index.metadata.demand import holds_all
-from hudi_index_service.index.metadata.documents import NewerFormat
-from hudi_index_service.index.metadata.entry import Entry, EntryListing
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.requirements import Requirement
-from hudi_index_service.index.metadata.retention import (
-    expired_entries,
-    retained_instants,
-    stored_index_types,
-)
 from hudi_index_service.row_formats import html_table
 from hudi_index_service.wording import counted
-
-_BUILDS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,163 +275,59 @@ class TableStatus(Sequence[IndexStatus]):
         }
 
 
-def table_status(
-    table: HudiTable, requirements: Sequence[Requirement], records: BuildRecords, settings: Settings
-) -> TableStatus:
-    """The status of a table's indexes.
-
-    Raises:
-        TableFeatureUnsupported: the table cannot be read completely here.
-    """
-    snapshot = table.snapshot()
-    types = {*stored_index_types(table.storage), *(each.index_type for each in requirements)}
-    listings = {name: EntryListing(table.storage, name) for name in sorted(types)}
-    coverage = _Coverage(table, snapshot.slices, listings, settings)
-    statuses = [coverage.of(requirement) for requirement in requirements]
-    indexes = tuple(map(coverage.sharing, statuses))
-    expired = expired_entries(table, settings, listings.values())
-    return TableStatus(
-        uri=table.storage.uri,
-        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        instant=snapshot.instant,
-        indexes=indexes,
-        builds=tuple(records.all(limit=_BUILDS_SHOWN)),
-        failing=tuple(
-            each
-            for each in records.failed_entries()
-            if (each.path, each.index_type) in coverage.lacking
-        ),
-        outliving=Outliving(len(expired), sum(each.bytes for each in expired)),
-        index_bytes=coverage.index_bytes,
-    )
+def idle_reason(status: TableStatus) -> str | None:
+    """Why builds of the strategy incremental have nothing to do on the table as it is, although no
+    base file is indexed, with the remedy; None if they have, or if some are, or there are none."""
+    if all(each.base_files and each.left == each.base_files for each in status):
+        return coverage_hints(status)[0]
+    return None
 
 
-class _Coverage:
-    def __init__(
-        self,
-        table: HudiTable,
-        slices: Sequence[FileSlice],
-        listings: Mapping[str, EntryListing],
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._slices = slices
-        self._listings = listings
-        self._selects = selector(Strategy.INCREMENTAL, table, settings.build.on)
-        self._retained = retained_instants(table, settings)
-        self._now = time()
-        self._instants = {each.requested: each for each in table.completed_instants()}
-        self._rows: dict[str, Mapping[str, int]] = {}
-        self.lacking: set[tuple[str, str]] = set()
-        """Path and index type of the entries that do not meet a requirement checked so far."""
-        self._data_files: dict[tuple[str, str], tuple[int, set[str]]] = {}
-        """Index type and path of the data files that meet a requirement checked so far → length,
-        and names of the indexes that use the file."""
-
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of the data files that meet the requirements checked so far, each counted once."""
-        return sum(length for length, _ in self._data_files.values())
-
-    def sharing(self, status: IndexStatus) -> IndexStatus:
-        """The status with the indexes that share its files; call it after all `of` calls."""
-        own = status.definition.name
-        shared = {
-            name
-            for (index_type, _), (_, names) in self._data_files.items()
-            if index_type == status.index_type and own in names
-            for name in names
-        }
-        return replace(status, shared_with=tuple(sorted(shared - {own})))
-
-    def of(self, requirement: Requirement) -> IndexStatus:
-        """The status of one index type of one index."""
-        listing = self._listings[requirement.index_type]
-        counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-        index_bytes = 0
-        due: list[BaseFile] = []
-        missing: list[BaseFile] = []  # those of the due ones that have no entry at all
-        skipped: dict[str, tuple[int, str]] = {}
-        outdated = newer = damaged = 0
-        for file_slice in self._slices:
-            base_file = file_slice.base_file
-            if base_file is None:
-                continue
-            count = counts[base_file.partition]
-            count[0] += 1
-            entry: Entry | None
-            try:
-                entry = listing.find(base_file)
-            except NewerFormat:  # a newer release's entry, which is not rebuilt here either
-                newer += 1
-                continue
-            except EntryInvalid:
-                entry = None
-            if entry is not None and holds_all(entry.manifest, requirement.columns):
-                for spec in requirement.columns:
-                    if reason := entry.manifest.skips(spec):
-                        skipped[spec.name] = skipped.get(spec.name, (0, ""))[0] + 1, reason
-                length = entry.manifest.data.length
-                count[1] += 1
-                index_bytes += length
-                key = (requirement.index_type, entry.data_path)
-                _, index_names = self._data_files.setdefault(key, (length, set()))
-                index_names.add(requirement.definition.name)
-            elif requirement.columns:
-                self.lacking.add((base_file.path, requirement.index_type))
-                if self._is_due(requirement, base_file):
-                    due.append(base_file)
-                    if entry is None:
-                        missing.append(base_file)
-                elif entry is not None:
-                    outdated += 1
-                elif listing.generations(entry_folder(requirement.index_type, base_file)):
-                    damaged += 1
-                elif self._is_empty(base_file):
-                    count[1] += 1
-        partitions = tuple(PartitionCoverage(name, *counts[name]) for name in sorted(counts))
-        return IndexStatus(
-            requirement.definition,
-            requirement.index_type,
-            base_files=sum(each.base_files for each in partitions),
-            covered=sum(each.covered for each in partitions),
-            index_bytes=index_bytes,
-            partitions=partitions,
-            due=len(due),
-            lag_instants=self._instants_since(missing),
-            lag_seconds=self._seconds_since(missing),
-            outdated=outdated,
-            newer=newer,
-            skipped=skipped,
-            damaged=damaged,
+def coverage_hints(status: TableStatus) -> list[str]:
+    """The base files that incremental builds will not cover, and how to cover them."""
+    if not status:
+        return [
+            f"The table has no index: `hudi-index create {status.uri} NAME COLUMN...` defines one."
+        ]
+    hints = []
+    if older := _files_of(status, lambda each: each.left):
+        hints.append(
+            f"Not indexed and not due: {older}. They were written before the index was "
+            f"defined, or not by clustering or compaction: `hudi-index build {status.uri} "
+            "--strategy all` indexes them."
         )
-
-    def _is_empty(self, base_file: BaseFile) -> bool:
-        """Whether the commit says that the base file was written without rows."""
-        if base_file.instant not in self._rows:
-            instant = self._instants.get(base_file.instant)
-            self._rows[base_file.instant] = (
-                {} if instant is None else self._table.rows_written(instant)
+    if outdated := _files_of(status, lambda each: each.outdated):
+        names = sorted({each.definition.name for each in status if each.outdated})
+        hints.append(
+            f"Not up to date: {outdated}. The index was changed since their entries were built, "
+            "which serve what still matches: "
+            + ", ".join(f"`hudi-index refresh {status.uri} {name}`" for name in names)
+            + " updates them."
+        )
+    for each in status:
+        for column, (number, reason) in each.skipped.items():
+            hints.append(
+                f"Not indexed: column {column} in {number} of {each.base_files} base files for "
+                f"{each.definition.name} ({each.index_type}). {reason} Rewritten base files, as "
+                "by clustering, hold it as the table does."
             )
-        return self._rows[base_file.instant].get(base_file.path) == 0
+    if damaged := _files_of(status, lambda each: each.damaged):
+        hints.append(
+            f"Damaged, so scanned: the entries of {damaged}. `hudi-index verify {status.uri} "
+            "--repair` rebuilds them."
+        )
+    if newer := _files_of(status, lambda each: each.newer):
+        hints.append(
+            f"Of a newer release: the entries of {newer}. Upgrade this installation to use them."
+        )
+    return hints
 
-    def _is_due(self, requirement: Requirement, base_file: BaseFile) -> bool:
-        is_retained = self._retained is None or base_file.instant in self._retained
-        return is_retained and self._selects(requirement.definition, base_file)
 
-    def _instants_since(self, due: Sequence[BaseFile]) -> int:
-        if not due:
-            return 0
-        oldest = min(file.instant for file in due)
-        return sum(each.requested >= oldest for each in self._table.completed_instants())
-
-    def _seconds_since(self, due: Sequence[BaseFile]) -> float:
-        """Seconds since the oldest base file was modified. Instants do not serve: they are in their
-        writer's unknown time zone, and archived ones have no completion time."""
-        for base_file in sorted(due, key=lambda file: file.instant):
-            try:
-                written = self._table.storage.modified(base_file.path)
-            except FileNotFoundError:  # cleaned since
-                continue
-            return max(0.0, self._now - written)
-        return 0.0
+def _files_of(status: TableStatus, number: Callable[[IndexStatus], int]) -> str:
+    """The indexes with a number of base files other than 0, as text."""
+    return ", ".join(
+        f"{number(each)} of {each.base_files} base files for {each.definition.name} "
+        f"({each.index_type})"
+        for each in status
+        if number(each)
+    )
