@@ -94,6 +94,11 @@ def _rebuild(kind: type[IndexServiceError], message: str, remedy: Remedy) -> Ind
     return kind(message, remedy=remedy)
 
 
+class EntryUnusable(IndexServiceError):
+    """Base of the errors after which a query reads on without an entry, or what is stored beside
+    it: it is invalid, it cannot be read, or its index type cannot work here."""
+
+
 # --- storage ---------------------------------------------------------------------------------
 
 
@@ -104,7 +109,7 @@ class StorageUnsupported(IndexServiceError):
     default_remedy = Remedy("Use a local folder or an s3://, gs://, az:// or hdfs:// location.")
 
 
-class StorageFailed(IndexServiceError):
+class StorageFailed(EntryUnusable):
     """The store returned an error that no more precise class covers."""
 
     code = "STORAGE_FAILED"
@@ -121,7 +126,7 @@ class IndexServerUnavailable(StorageFailed):
     )
 
 
-class PermissionDenied(IndexServiceError):
+class PermissionDenied(EntryUnusable):
     """The store refused the operation because the user lacks the rights."""
 
     code = "PERMISSION_DENIED"
@@ -381,7 +386,7 @@ class WorkerMemoryTooSmall(IndexServiceError):
     default_remedy = Remedy("Give the workers more memory, or lower lucene.heap_mb.")
 
 
-class EntryInvalid(IndexServiceError):
+class EntryInvalid(EntryUnusable):
     """An index entry is missing, damaged, stale or of a newer format, so its slice is scanned."""
 
     code = "ENTRY_INVALID"
@@ -395,7 +400,7 @@ class EntryInvalid(IndexServiceError):
     )
 
 
-class NativeModuleMissing(IndexServiceError):
+class NativeModuleMissing(EntryUnusable):
     """A dependency of an index type, such as PyLucene, cannot be loaded or used; or this process
     was forked from one that uses it, or hudi-rs."""
 

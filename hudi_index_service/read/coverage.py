@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -163,7 +163,7 @@ def _fetch(
     def serves(base_file: BaseFile) -> bool:
         try:
             entry = listing.find(base_file)
-        except (EntryInvalid, PermissionDenied, StorageFailed):
+        except EntryUnusable:
             return False
         return isinstance(_entry_or_reason(entry, required.groups[name]), ServingEntry)
 
@@ -210,7 +210,7 @@ def _serving(
             entry_or_reason = _entry_or_reason(entry, required.groups[name])
     except EntryMissing:
         return f"no {name} entry was built for it"
-    except (EntryInvalid, PermissionDenied, StorageFailed) as error:
+    except EntryUnusable as error:
         log.warning("%s is scanned: %s", base_file.path, error)
         return error.message.rstrip(".")
     if isinstance(entry_or_reason, str) or entry.stated:

@@ -33,10 +33,8 @@ from hudi_index_service.build.reconcile import DueEntry, is_outdated, refuse_new
 from hudi_index_service.errors import (
     BuildFailed,
     EntryInvalid,
+    EntryUnusable,
     IndexServiceError,
-    NativeModuleMissing,
-    PermissionDenied,
-    StorageFailed,
 )
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
@@ -277,7 +275,7 @@ class _EntryBuild:
         removes what stays."""
         try:
             self._kind.destroy(self._storage.uri, [data_path])
-        except (NativeModuleMissing, PermissionDenied, StorageFailed) as error:
+        except EntryUnusable as error:
             log.warning("External data of %s is left to the cleaner: %s", data_path, error)
 
     def _current(self, listing: EntryListing) -> Manifest | None:

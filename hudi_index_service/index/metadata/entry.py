@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
+from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.metadata.documents import (
     DocumentCache,
@@ -32,7 +32,7 @@ _FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and 
 
 _BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
-UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
+UNREADABLE = (EntryUnusable, FileNotFoundError)
 """Errors after which a stored file that saves time is ignored."""
 
 _manifests = DocumentCache(Manifest, capacity=4096)
@@ -284,7 +284,7 @@ class EntryListing:
             return False
         try:
             return self.is_remote or self._data_file(folder, entry.manifest) == entry.listed
-        except (PermissionDenied, StorageFailed):  # `find` meets and reports it again
+        except EntryUnusable:  # `find` meets and reports it again
             return False
 
     def _data_file(self, folder: str, manifest: Manifest) -> StoredFile | None:
@@ -322,7 +322,7 @@ class EntryListing:
         """The instants for which a summary saves requests, and those summaries."""
         try:
             summaries = SummaryStore(self._storage, self._index_type).listed()
-        except (PermissionDenied, StorageFailed) as error:
+        except EntryUnusable as error:
             log.warning("Manifests are read one by one: %s", error)
             return [], []
         files_by_instant: defaultdict[str, list[StoredFile]] = defaultdict(list)
@@ -439,7 +439,7 @@ def _at_once(work: Callable[[str], object], folders: Sequence[str]) -> None:
         return
     with ThreadPoolExecutor(min(len(folders), _FETCHED_AT_ONCE), "manifest") as threads:
         for future in [threads.submit(work, each) for each in folders]:
-            with suppress(PermissionDenied, StorageFailed):
+            with suppress(EntryUnusable):
                 future.result()
 
 

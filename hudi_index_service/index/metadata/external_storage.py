@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
+    EntryUnusable,
     IndexServiceError,
     IndexTypeUnknown,
     NativeModuleMissing,
-    PermissionDenied,
-    StorageFailed,
 )
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_type
@@ -23,9 +22,6 @@ from hudi_index_service.index.metadata.documents import INDEX_ROOT
 from hudi_index_service.index.metadata.entry import DATA_SUFFIX
 
 log = logging.getLogger(__name__)
-
-FAILURES = (NativeModuleMissing, PermissionDenied, StorageFailed)
-"""The errors that keep external data from being listed or removed."""
 
 
 class Elsewhere:
@@ -61,7 +57,7 @@ class Elsewhere:
                 continue
             try:
                 times |= kind.stored(self._table)
-            except FAILURES as error:
+            except EntryUnusable as error:
                 if name in unused and isinstance(error, NativeModuleMissing):
                     log.info("What %s may store of %s is not listed: %s", name, self._table, error)
                     continue
@@ -82,7 +78,7 @@ class Elsewhere:
                 continue
             try:
                 kind.destroy(self._table, type_paths)
-            except FAILURES as error:
+            except EntryUnusable as error:
                 reason = _reason(error, f"Cannot remove what {name} stores of {self._table}")
                 reasons |= dict.fromkeys(type_paths, reason)
         return reasons

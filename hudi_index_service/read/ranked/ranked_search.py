@@ -18,14 +18,14 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, numbers_array
 from hudi_index_service.columns import column_values
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.index.scores import RankedRows, TextRanker
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
+from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -125,7 +125,7 @@ class RankedSearch:
                 rows = entries.ranked(self.match)
                 if rows is not None:
                     return _Covered(self, plan, entries, rows)
-            except INDEX_FAILURES as error:
+            except EntryUnusable as error:
                 warn_of(error, f"{plan.file_slice.name} is analyzed again")
         return self._analyzed_slice(plan, stack)
 

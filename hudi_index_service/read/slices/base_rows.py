@@ -11,7 +11,7 @@ from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import truths_array
-from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.errors import EntryUnusable, NeedsSpark
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import FileScan, own_footer
@@ -25,7 +25,6 @@ from hudi_index_service.read.base_file.row_reader import (
     unreadable_by_row,
 )
 from hudi_index_service.read.slices.found_rows import FoundRows
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
 from hudi_index_service.read.statistics import SliceStatistics
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-UNREADABLE_VALUES = (*INDEX_FAILURES, NeedsSpark, OSError, ParquetReadError)
 """Errors of reading stored values. The base file is read instead."""
 
 
@@ -61,7 +59,8 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
                 yield rows, batch
                 rows_read += len(rows)
             return
-        except UNREADABLE_VALUES as error:  # the base file has them, too
+        # The base file has them, too.
+        except (EntryUnusable, NeedsSpark, OSError, ParquetReadError) as error:
             statistics.stored = False
             path = found.stored.base_file.path
             log.warning("The values stored in %s are not used: %s", path, error)

@@ -70,7 +70,7 @@ class BoundedLookups:
 
         Raises:
             FileNotFoundError: the base file is gone.
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `SliceEntries`.
+            EntryUnusable: see `SliceEntries`.
         """
         total = self.entries.total
         cheap_steps = self.constants.cheap_steps(total)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from pyroaring import BitMap
 
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.optimizer.cost.constants import FEW_ROWS
 from hudi_index_service.optimizer.decide import look_up_together
@@ -23,7 +24,6 @@ from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.row_ids import RowSet, joined
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
 
 LeafKey: TypeAlias = tuple[int, ...]
 """The id of a leaf, or those of conjuncts that are looked up together."""
@@ -119,7 +119,7 @@ class _Entries:
                 try:
                     together = self.entries[0].index_type.together(readers)
                     answers = None if together is None else together.few_rows(leaf, FEW_ROWS)
-                except INDEX_FAILURES:  # looking up each slice reports it
+                except EntryUnusable:  # looking up each slice reports it
                     answers = None
             rows = iter(answers or [None] * len(readers))
             return [None if each is None else _valid(each, next(rows)) for each in opened]

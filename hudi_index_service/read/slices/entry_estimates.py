@@ -4,13 +4,14 @@ their manifests alone (`optimizer/estimates`), but without looking up rows.
 Used by EXPLAIN, and to decide whether to look up rows at all.
 """
 
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, between, constant
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
 from hudi_index_service.predicate.substitute import with_values
 from hudi_index_service.read.row_ids import joined
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 
 
 def row_estimate(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
@@ -64,6 +65,6 @@ def _bounds(predicate: Predicate, entries: SliceEntries) -> tuple[int, int]:
         if bounds is None and entries.has_pages_at_hand(predicate):
             rows = entries.pages(predicate).rows
             bounds = None if rows is None else (0, len(rows))
-    except (FileNotFoundError, *INDEX_FAILURES):  # the slice's reader reports it, or uses another
+    except (EntryUnusable, FileNotFoundError):  # the slice's reader reports it, or uses another
         bounds = None
     return (0, entries.total) if bounds is None else bounds

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost.constants import DEFAULTS
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.row_ids import RowSet, candidate_rows
 from hudi_index_service.read.slices.early_lookups import Found, LeafKey, leaf_key
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class EntryLookups:
             return RowSet.everything()
         try:
             return self.entries.narrowed(predicate, rows)
-        except INDEX_FAILURES:
+        except EntryUnusable:
             return RowSet.everything()
 
     def sample(self, predicate: Predicate, most: int) -> BitMap:
@@ -86,7 +87,7 @@ class EntryLookups:
         try:
             limit = self.limit if most is None else most
             candidates = self.entries.rows(predicate, limit, superset_ok=self.superset_ok)
-        except INDEX_FAILURES:
+        except EntryUnusable:
             if not isinstance(predicate, And):
                 raise
             # An entry of another index type may answer each of them.

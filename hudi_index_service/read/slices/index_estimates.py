@@ -4,13 +4,14 @@ file."""
 import logging
 from dataclasses import replace
 
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.entry_estimates import row_estimate
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.read.slices.slice_reader import SliceReader
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ def narrowed_rows(
     try:
         with SliceEntries.leased(plan, reader.pool) as entries:
             index_estimate = row_estimate(predicate, entries)
-    except INDEX_FAILURES as error:
+    except EntryUnusable as error:
         log.info("The index gives no estimate for %s: %s", plan.file_slice.name, error)
         return None
     least = max(estimate.least, index_estimate.least)

@@ -12,6 +12,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.files.opened_file import OpenedFiles
 from hudi_index_service.index.many_readers import ManyReaders, Truths
@@ -24,7 +25,6 @@ from hudi_index_service.read.coverage import RequiredColumns
 from hudi_index_service.read.index_folder import IndexFolder
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
 
 NO_ROW_FOUND = "no_row_found"
 """Names the reason of slices that are skipped here, as a rule does."""
@@ -112,7 +112,7 @@ class _Group:
             return nothing
         try:
             is_empty = self.readers.without_rows(leaf, positions)
-        except INDEX_FAILURES:  # looking up each slice reports it
+        except EntryUnusable:  # looking up each slice reports it
             return nothing
         return nothing if is_empty is None else self.numbers[positions[is_empty]]
 
@@ -224,7 +224,7 @@ def _group(
     typical = members[0][1]
     try:
         readers = typical.index_type.together([opened.reader for _, _, opened in members])
-    except INDEX_FAILURES:  # looking up each slice reports it
+    except EntryUnusable:  # looking up each slice reports it
         return None
     if readers is None:
         return None

@@ -16,10 +16,9 @@ from pyroaring import BitMap
 from hudi_index_service.columns import root_column, without_millis
 from hudi_index_service.errors import (
     EntryInvalid,
+    EntryUnusable,
     IndexServiceError,
     NativeModuleMissing,
-    PermissionDenied,
-    StorageFailed,
 )
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.files.io_counters import Fetched, counted
@@ -38,9 +37,6 @@ from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
-
-INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed)
-"""Errors that make an entry unusable (design, rule 3)."""
 
 _logged_messages: set[str] = set()
 _logging_lock = Lock()
@@ -116,8 +112,7 @@ class SliceEntries:
                 look-up takes more than `most` steps.
 
         Raises:
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: every entry that
-                could answer it failed.
+            EntryUnusable: every entry that could answer it failed.
         """
         failure: IndexServiceError | None = None
         for answer, serving in self._answering(leaf):
@@ -126,7 +121,7 @@ class SliceEntries:
                 if superset_ok:
                     return RowSet(reader.candidates(leaf, most), exact=False)
                 return RowSet(reader.row_ids(leaf), answer is Answer.EXACT)
-            except INDEX_FAILURES as error:
+            except EntryUnusable as error:
                 warn_of(error, f"{serving.entry.folder} cannot be used")
                 self._failures[serving.entry.folder] = error
                 failure = failure or error
@@ -170,7 +165,7 @@ class SliceEntries:
         check single rows.
 
         Raises:
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+            EntryUnusable: see `rows`.
         """
         _, serving = next(self._answering(leaf), (None, None))
         if serving is not None:
@@ -186,7 +181,7 @@ class SliceEntries:
             return self.total
         try:
             return self._open(serving).reader.estimate(leaf)
-        except INDEX_FAILURES:  # `rows` reports it, or uses the next entry
+        except EntryUnusable:  # `rows` reports it, or uses the next entry
             return self.total
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
@@ -194,7 +189,7 @@ class SliceEntries:
         accepts; None if no entry answers, or the answering entry has no bounds.
 
         Raises:
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: the entry failed.
+            EntryUnusable: the entry failed.
         """
         _, serving = next(self._answering(leaf), (None, None))
         return None if serving is None else self._open(serving).reader.row_bounds(leaf)
@@ -209,7 +204,7 @@ class SliceEntries:
         _, serving = next(self._answering(leaf))
         try:
             return self._open(serving).reader.sample(leaf, most)
-        except INDEX_FAILURES:  # `rows` reports it, or uses the next entry
+        except EntryUnusable:  # `rows` reports it, or uses the next entry
             return BitMap()
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
@@ -230,7 +225,7 @@ class SliceEntries:
 
         Raises:
             FileNotFoundError: the base file is gone.
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+            EntryUnusable: see `rows`.
         """
         return self._any().bounds.rows(leaf)
 
@@ -238,7 +233,7 @@ class SliceEntries:
         """Whether `pages` needs no request to a remote store.
 
         Raises:
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+            EntryUnusable: see `rows`.
         """
         return self._any().bounds.is_at_hand(leaf)
 
@@ -246,7 +241,7 @@ class SliceEntries:
         """The rows to be scored, from the first entry that can rank; None if none can.
 
         Raises:
-            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: the entry failed.
+            EntryUnusable: the entry failed.
         """
         for serving in self._entries:
             if serving.answer(match) is Answer.EXACT:
@@ -307,7 +302,7 @@ class SliceEntries:
         ):
             try:
                 opened = self._open(serving)
-            except INDEX_FAILURES as error:
+            except EntryUnusable as error:
                 warn_of(error, f"{serving.entry.folder} cannot be used")
                 continue
             if opened.values is not None:

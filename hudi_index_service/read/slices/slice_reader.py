@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired, IndexServiceError
+from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
@@ -51,7 +51,7 @@ from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
+from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
 
 
@@ -262,7 +262,7 @@ class SliceReader:
                 ):
                     return None
                 exact = reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
-        except INDEX_FAILURES as error:
+        except EntryUnusable as error:
             self._fall_back(plan, error, statistics)
             return None
         return None if exact is None else found.without_replaced(exact)
@@ -287,7 +287,7 @@ class SliceReader:
                 stored = None
                 if candidates.rows:
                     stored = entries.stored_rows(self.table.storage, self.query.needed)
-        except INDEX_FAILURES as error:
+        except EntryUnusable as error:
             self._fall_back(plan, error, statistics)
             return replace(found, trusted=False)
         if candidates.rows is None:

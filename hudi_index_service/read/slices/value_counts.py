@@ -2,11 +2,12 @@
 
 from collections import Counter
 
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost.constants import COUNTED_VALUES
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.reader_pool import ReaderPool
-from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
+from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 
 
 def may_have_few_values(plan: SlicePlan, column: str) -> bool:
@@ -44,7 +45,7 @@ def value_counts_of(
     try:
         with SliceEntries.leased(plan, pool, statistics) as entries:
             return entries.value_counts(column, rows, COUNTED_VALUES)
-    except INDEX_FAILURES as error:
+    except EntryUnusable as error:
         warn_of(error, f"{plan.file_slice.name}: {column} is read")
         statistics.note = error.message.rstrip(".")
         return None
