@@ -5,16 +5,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_index_service.build.strategy import Strategy, selector
-from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
-from hudi_index_service.index.contract import ColumnSpec, IndexType
+from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.index.metadata.demand import DesiredEntry, holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat
-from hudi_index_service.index.metadata.entry import EntryListing
+from hudi_index_service.index.metadata.entry import EntryListing, present_manifest
 from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Layout, Manifest
 from hudi_index_service.index.metadata.requirements import Requirement, by_index_type
 
 log = logging.getLogger(__name__)
@@ -84,14 +83,16 @@ def due_entries(
             if not applicable and not refreshing:
                 continue
             try:
-                present = _present(listing, base_file, damaged_generation)
+                present = present_manifest(
+                    listing, base_file, index_type(name), damaged=damaged_generation
+                )
             except NewerFormat as newer:
                 # A newer release wrote and serves it; this release never rewrites it.
                 log.warning("%s This release does not rebuild it.", newer)
                 continue
             if refreshing and present is not None:
                 applicable = targets
-            if present is not None and is_outdated(present, index_type(name)):
+            if present is not None and present.layout(index_type(name)) is Layout.OLDER:
                 present = None
             if not _is_up_to_date(present, applicable, demand if refreshing else None):
                 names = {
@@ -103,19 +104,6 @@ def due_entries(
     return sorted(due, key=lambda entry: (entry.base_file.instant, entry.base_file.path))[::-1]
 
 
-def _present(listing: EntryListing, base_file: BaseFile, damaged: int) -> Manifest | None:
-    """The manifest of the base file's entry, unless it is missing or known to be damaged. Raises
-    NewerFormat."""
-    try:
-        manifest = listing.find(base_file).manifest
-    except NewerFormat:
-        raise
-    except EntryInvalid:
-        return None
-    refuse_newer(manifest, index_type(manifest.index_type))
-    return manifest if manifest.generation > damaged else None
-
-
 def _is_up_to_date(
     present: Manifest | None, requirements: Sequence[Requirement], demand: DesiredEntry | None
 ) -> bool:
@@ -123,17 +111,3 @@ def _is_up_to_date(
     if present is None or (demand is not None and demand.has_extra_columns(present)):
         return False
     return holds_all(present, (spec for each in requirements for spec in each.columns))
-
-
-def is_outdated(manifest: Manifest, kind: IndexType) -> bool:
-    """Whether the entry has a layout of the index type that this release no longer reads."""
-    return manifest.index_type_version < kind.oldest
-
-
-def refuse_newer(manifest: Manifest, kind: IndexType) -> None:
-    """Raises NewerFormat if the entry has a newer layout of the index type than this release's."""
-    if manifest.index_type_version > kind.version:
-        raise NewerFormat(
-            f"The {kind.name} entry of {manifest.base_file.path} has version "
-            f"{manifest.index_type_version}; this release writes version {kind.version}."
-        )

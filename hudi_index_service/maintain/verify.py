@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from hudi_index_service.build.entry.scratch import scratch_folder
 from hudi_index_service.build.entry.task import TaskStatus
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.reconcile import is_outdated, refuse_newer
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
@@ -23,8 +22,9 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard, packed_index
 from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
-from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing
+from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing, refuse_newer
 from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import Layout
 from hudi_index_service.index.metadata.requirements import Requirement, by_index_type
 from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.index.packed_file import checksums
@@ -223,7 +223,7 @@ class _Pass:
         kind = index_type(entry.manifest.index_type).configured(self._settings)
         refuse_newer(entry.manifest, kind)
         kind.check_runtime()
-        if is_outdated(entry.manifest, kind):
+        if entry.manifest.layout(kind) is Layout.OLDER:
             yield f"it has the older version {entry.manifest.index_type_version}."
             return
         try:

@@ -20,7 +20,7 @@ from hudi_index_service.index.metadata.entry import (
     StatedGeneration,
 )
 from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Layout, Manifest
 from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, requirements
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
@@ -226,10 +226,9 @@ def _entry_or_reason(entry: Entry, required: Sequence[Requirement]) -> ServingEn
     """A valid entry with the columns that it may serve, or why it does not serve."""
     name = entry.manifest.index_type
     kind = index_type(name)
-    version = entry.manifest.index_type_version
-    if not kind.oldest <= version <= kind.version:
-        age = "newer" if version > kind.version else "older"
-        return f"its {name} entry has the {age} version {version}"
+    layout = entry.manifest.layout(kind)
+    if layout is not Layout.READ:
+        return f"its {name} entry has the {layout} version {entry.manifest.index_type_version}"
     columns = _usable_columns(entry.manifest, required)
     if not indexed(columns):
         specs = (spec for requirement in required for spec in requirement.columns)

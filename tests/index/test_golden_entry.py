@@ -10,7 +10,7 @@ import pytest
 from hudi_index_parquet import Footer
 
 from hudi_index_service.build.entry.task import BuildTask, TaskStatus, run_task
-from hudi_index_service.build.reconcile import DueEntry, is_outdated
+from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import Answer, Conjunction
@@ -20,7 +20,7 @@ from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
-from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, Layout
 from hudi_index_service.index.packed_file import checksums, read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And
@@ -188,7 +188,7 @@ def test_a_btree_entry_of_the_first_version_is_scanned_and_built_anew(tmp_path: 
     storage, base_file = Storage(tmp_path / "table"), make.base_file(make.FIRST_BTREE_FOLDER)
     manifest = EntryListing(storage, "btree").find(base_file).manifest
     assert manifest.index_type_version == 1
-    assert is_outdated(manifest, index_type("btree"))
+    assert manifest.layout(index_type("btree")) is Layout.OLDER
     due = DueEntry(base_file, "btree", manifest.specs(), manifest.definitions)
     outcome = run_task(BuildTask(storage, due, "000002", memory_mb=16, batch_rows=1000))
     assert outcome.status is TaskStatus.BUILT, outcome.error

@@ -29,10 +29,9 @@ from hudi_index_service.build.entry.proof import open_first_of_kind, readable_fo
 from hudi_index_service.build.entry.row_count import RowCount
 from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.build.entry.staging import Staging
-from hudi_index_service.build.reconcile import DueEntry, is_outdated, refuse_newer
+from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.errors import (
     BuildFailed,
-    EntryInvalid,
     EntryUnusable,
     IndexServiceError,
 )
@@ -42,13 +41,19 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import VALUES
 from hudi_index_service.index.metadata.demand import DesiredEntry, EntryContent, holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
-from hudi_index_service.index.metadata.entry import DATA_SUFFIX, MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.entry import (
+    DATA_SUFFIX,
+    MANIFEST_STEM,
+    EntryListing,
+    present_manifest,
+)
 from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
     DataFile,
     IndexedBaseFile,
+    Layout,
     Manifest,
 )
 from hudi_index_service.index.metadata.requirements import merged
@@ -280,15 +285,10 @@ class _EntryBuild:
 
     def _current(self, listing: EntryListing) -> Manifest | None:
         """The manifest that serves now, if any. Raises NewerFormat if a newer release built it."""
-        try:
-            manifest = listing.find(self._base_file).manifest
-        except NewerFormat:
-            raise
-        except EntryInvalid:
-            return None
-        refuse_newer(manifest, self._kind)
-        is_usable = manifest.generation > self._task.due.damaged
-        return manifest if is_usable and not is_outdated(manifest, self._kind) else None
+        damaged = self._task.due.damaged
+        present = present_manifest(listing, self._base_file, self._kind, damaged=damaged)
+        is_outdated = present is not None and present.layout(self._kind) is Layout.OLDER
+        return None if is_outdated else present
 
     def _built(self, manifest: Manifest) -> TaskOutcome:
         """The outcome of an entry that this task published last."""

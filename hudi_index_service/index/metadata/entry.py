@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.metadata.documents import (
     DocumentCache,
     NewerFormat,
@@ -19,7 +20,7 @@ from hudi_index_service.index.metadata.documents import (
     numbers_of,
 )
 from hudi_index_service.index.metadata.folders import entry_folder, index_type_folder, instant_of
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Layout, Manifest
 from hudi_index_service.index.metadata.summary import Summary, SummaryStore
 from hudi_index_service.storage.store import Storage, StoredFile
 
@@ -394,6 +395,37 @@ class EntryListing:
                 f"{self._index_type}."
             )
         return Entry(folder, manifest, data or self.file(f"{folder}/{manifest.data.name}"), stated)
+
+
+def present_manifest(
+    listing: EntryListing, base_file: BaseFile, kind: IndexType, *, damaged: int = 0
+) -> Manifest | None:
+    """The manifest that a build finds for a base file, even one of an older layout; None if none is
+    valid.
+
+    Args:
+        damaged: The highest generation known to be damaged: up to it, manifests count as missing.
+
+    Raises:
+        NewerFormat: a newer release wrote the entry, and serves it.
+    """
+    try:
+        manifest = listing.find(base_file).manifest
+    except NewerFormat:
+        raise
+    except EntryInvalid:
+        return None
+    refuse_newer(manifest, kind)
+    return manifest if manifest.generation > damaged else None
+
+
+def refuse_newer(manifest: Manifest, kind: IndexType) -> None:
+    """Raises NewerFormat if the entry has a newer layout of the index type than this release's."""
+    if manifest.layout(kind) is Layout.NEWER:
+        raise NewerFormat(
+            f"The {kind.name} entry of {manifest.base_file.path} has version "
+            f"{manifest.index_type_version}; this release writes version {kind.version}."
+        )
 
 
 def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:

@@ -2,13 +2,14 @@
 
 import base64
 import struct
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
-from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import ColumnSpec, IndexType, PackedIndex, StoredColumn
 from hudi_index_service.index.metadata.documents import Document
 from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds
@@ -131,6 +132,14 @@ class BuildInfo(_Part):
     versions: dict[str, str]
 
 
+class Layout(StrEnum):
+    """How the layout of an entry compares with those of its index type that this release reads."""
+
+    OLDER = "older"  #: a build replaces the entry
+    READ = "read"
+    NEWER = "newer"  #: another release's, which this one never replaces
+
+
 class Manifest(Document):
     """See docs/format.md."""
 
@@ -167,6 +176,12 @@ class Manifest(Document):
         """The bounds of a column's values; unknown for a column that the entry does not hold."""
         column = self.column(name)
         return UNKNOWN if column is None else column.bounds(self.base_file.rows)
+
+    def layout(self, kind: IndexType) -> Layout:
+        """Whether this release reads the entry. If not, it does not serve."""
+        if self.index_type_version > kind.version:
+            return Layout.NEWER
+        return Layout.OLDER if self.index_type_version < kind.oldest else Layout.READ
 
     def specs(self) -> tuple[ColumnSpec, ...]:
         """The column specs that the entry was built with. Raises EntryInvalid for a type that is
