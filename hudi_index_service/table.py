@@ -27,7 +27,7 @@ from hudi_index_service.index.metadata.definitions import (
     DefinitionStore,
     IndexDefinition,
 )
-from hudi_index_service.index.metadata.requirements import Requirement, requirements
+from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
 from hudi_index_service.maintain.overwritten import OverwriteWatch
@@ -320,7 +320,7 @@ class IndexedTable:
 
         return run_build(
             self._table,
-            self._requirements(),
+            self._read_definitions(),
             strategy=Strategy.named(strategy),
             executor=self._executor(),
             settings=self._settings,
@@ -348,7 +348,7 @@ class IndexedTable:
         definition = self._definitions.get(name)
         return run_build(
             self._table,
-            self._requirements(),
+            self._read_definitions(),
             strategy=Strategy.REFRESH,
             executor=self._executor(),
             settings=self._settings,
@@ -373,7 +373,8 @@ class IndexedTable:
         is gone. Raises TableFeatureUnsupported."""
         from hudi_index_service.maintain.coverage import table_status
 
-        return table_status(self._table, self._requirements(), self._records, self._settings)
+        required = requirements(self.indexes(), self.schema())
+        return table_status(self._table, required, self._records, self._settings)
 
     def clean(self, *, dry_run: bool = False, grace_seconds: float | None = None) -> "Cleaning":
         """Deletes entries whose base file (or instant) has expired, superseded generations,
@@ -423,7 +424,7 @@ class IndexedTable:
 
         return verify(
             self._table,
-            self._requirements(),
+            self._read_definitions(),
             self._settings,
             sample=sample,
             executor=self._executor() if repair else None,
@@ -439,9 +440,6 @@ class IndexedTable:
         from hudi_index_service.build.executor import executor_on
 
         return executor_on(self._spark, self._settings.build)
-
-    def _requirements(self) -> list[Requirement]:
-        return requirements(self.indexes(), self.schema())
 
     def scan(
         self,

@@ -8,13 +8,13 @@ from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.demand import DesiredEntry, holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing, present_manifest
 from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import Layout, Manifest
-from hudi_index_service.index.metadata.requirements import Requirement, by_index_type
+from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, requirements
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class DueEntry:
 
 def due_entries(
     table: HudiTable,
-    requirements: Sequence[Requirement],
+    definitions: Definitions,
     strategy: Strategy,
     *,
     base_files: Sequence[BaseFile],
@@ -52,7 +52,7 @@ def due_entries(
     """The entries that the strategy selects and that do not exist yet, newest instant first.
 
     Args:
-        requirements: The requirements of all live definitions.
+        definitions: All definitions of the table.
         indexes: The indexes to build for; None for all. If empty, REFRESH still finds the entries
             that hold columns that no definition requires any more.
         base_files: The base files of the present snapshot, or some of them.
@@ -64,14 +64,13 @@ def due_entries(
     """
     selects = selector(strategy, table, on)
     refreshing = strategy is Strategy.REFRESH
-    complete = DefinitionStore(table.storage).read().complete
     due: list[DueEntry] = []
-    for name, group in by_index_type(requirements).items():
+    for name, group in by_index_type(requirements(definitions.live, table.schema())).items():
         targets = [each for each in group if indexes is None or each.definition.name in indexes]
         if indexes and not targets:
             continue
         listing = EntryListing(table.storage, name)
-        demand = DesiredEntry(name, tuple(group), complete)
+        demand = DesiredEntry(name, tuple(group), definitions.complete)
         for base_file in base_files:
             if retained_instants is not None and base_file.instant not in retained_instants:
                 continue
@@ -105,9 +104,9 @@ def due_entries(
 
 
 def _is_up_to_date(
-    present: Manifest | None, requirements: Sequence[Requirement], demand: DesiredEntry | None
+    present: Manifest | None, required: Sequence[Requirement], demand: DesiredEntry | None
 ) -> bool:
     """Whether an entry exists with all that is required and, if `demand` is given, nothing else."""
     if present is None or (demand is not None and demand.has_extra_columns(present)):
         return False
-    return holds_all(present, (spec for each in requirements for spec in each.columns))
+    return holds_all(present, (spec for each in required for spec in each.columns))

@@ -39,8 +39,8 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.index.metadata.requirements import Requirement
 from hudi_index_service.index.metadata.retention import retained_instants
 from hudi_index_service.wording import counted
 
@@ -173,7 +173,7 @@ def _outcome_fields(outcome: TaskOutcome | None) -> dict[str, Any]:
 
 def run_build(
     table: HudiTable,
-    requirements: Sequence[Requirement],
+    definitions: Definitions,
     *,
     strategy: Strategy,
     executor: Executor,
@@ -192,6 +192,7 @@ def run_build(
     killed continues with what is missing.
 
     Args:
+        definitions: Those of the table, as listed now.
         instant: The instant that wrote the base files to index; None for all.
         partitions: The partitions to index (see `partitions_in_scope`); None for all.
         indexes: The indexes to build for (see `due_entries`); None for all.
@@ -218,7 +219,7 @@ def run_build(
     base_files = table.snapshot().base_files()
     due = due_entries(
         table,
-        requirements,
+        definitions,
         strategy,
         base_files=base_files_in_scope(table, base_files, instant, partitions),
         on=settings.build.on,

@@ -32,13 +32,17 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
+from hudi_index_service.index.metadata.definitions import (
+    Definitions,
+    DefinitionStore,
+    IndexDefinition,
+)
 from hudi_index_service.index.metadata.demand import DesiredEntry
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.external_storage import Elsewhere, without
 from hudi_index_service.index.metadata.folders import index_type_folder
-from hudi_index_service.index.metadata.requirements import Requirement, requirements
+from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.index.metadata.retention import stored_index_types
 from hudi_index_service.maintain.clean import Cleaning, clean
 from hudi_index_service.maintain.define import without_columns
@@ -179,9 +183,10 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.
     """
-    live, complete, _ = DefinitionStore(table.storage).read()
+    definitions = DefinitionStore(table.storage).read()
+    live = definitions.live
     live_requirements = requirements(live, table.schema())
-    build, reason = _rebuild_shared_entries(table, live_requirements, executor, settings)
+    build, reason = _rebuild_shared_entries(table, definitions, executor, settings)
     failures = {each.path: each.error or "" for each in build.failed} if build is not None else {}
     installed_types = {each.index_type for each in live_requirements}
     missing_types = {name for each in live for name in each.index_types} - installed_types
@@ -191,7 +196,7 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
         for name in stored_types
         if name not in missing_types
     ]
-    if complete:
+    if definitions.complete:
         for demand in demands:
             _remove_outside_snapshot(table, demand, settings)
     else:
@@ -218,7 +223,7 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
 
 def _rebuild_shared_entries(
     table: HudiTable,
-    live_requirements: Sequence[Requirement],
+    definitions: Definitions,
     executor: Executor,
     settings: Settings,
 ) -> tuple[Build | None, str]:
@@ -227,7 +232,7 @@ def _rebuild_shared_entries(
     try:
         build = run_build(
             table,
-            live_requirements,
+            definitions,
             strategy=Strategy.REFRESH,
             executor=executor,
             settings=settings,

@@ -21,11 +21,12 @@ from hudi_index_service.index.contract import IndexType, PackedIndex
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard, packed_index
 from hudi_index_service.index.metadata.column_fields import indexed
+from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing, refuse_newer
 from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import Layout
-from hudi_index_service.index.metadata.requirements import Requirement, by_index_type
+from hudi_index_service.index.metadata.requirements import by_index_type, requirements
 from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.maintain import DEFAULT_SAMPLE
@@ -95,7 +96,7 @@ class _Damaged:
 
 def verify(
     table: HudiTable,
-    requirements: Sequence[Requirement],
+    definitions: Definitions,
     settings: Settings,
     *,
     sample: int = DEFAULT_SAMPLE,
@@ -104,8 +105,8 @@ def verify(
     """Checks the entries of the present snapshot; a base file without an entry is no problem.
 
     Args:
-        requirements: Requirements of the live definitions, which set the index types to check and
-            the columns that a repair builds.
+        definitions: Those of the table, which set the index types to check and the columns that a
+            repair builds.
         sample: Number of rows of each base file to look up; 0 for none.
         executor: Rebuilds damaged entries; None leaves them as they are.
 
@@ -119,7 +120,7 @@ def verify(
         raise ConfigInvalid(f"sample={sample} is negative.", remedy="Use 0 or more.")
     _discard_damaged_copies(table.storage, settings)
     run = _Pass(table, settings, sample)
-    for name in by_index_type(requirements):
+    for name in by_index_type(requirements(definitions.live, table.schema())):
         run.over(name)
     # An entry may have been superseded or removed during its check.
     changed = [each for each in run.damaged if _has_changed(table.storage, each)]
@@ -128,7 +129,7 @@ def verify(
         for each in changed:
             run.entry(EntryListing(table.storage, each.index_type, fresh=True), each.base_file)
     if executor is not None and run.damaged:
-        repaired = _repair(table, requirements, settings, executor, run.damaged)
+        repaired = _repair(table, definitions, settings, executor, run.damaged)
         run.problems = [
             replace(problem, repaired=(problem.index_type, problem.base_file) in repaired)
             for problem in run.problems
@@ -290,7 +291,7 @@ def _as_stored(storage: Storage, entry: Entry, settings: Settings) -> Iterator[P
 
 def _repair(
     table: HudiTable,
-    requirements: Sequence[Requirement],
+    definitions: Definitions,
     settings: Settings,
     executor: Executor,
     damaged: Sequence[_Damaged],
@@ -307,7 +308,7 @@ def _repair(
     _forget_facts(table, damaged)
     build = run_build(
         table,
-        requirements,
+        definitions,
         strategy=Strategy.ALL,
         executor=executor,
         settings=settings,

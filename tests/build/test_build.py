@@ -287,7 +287,7 @@ def test_a_build_fails_if_its_job_dies(cow: IndexedTable, settings: Settings) ->
     with pytest.raises(BuildFailed, match="cancelled"):
         run_build(
             cow._table,
-            cow._requirements(),
+            cow._read_definitions(),
             strategy=Strategy.ALL,
             executor=DyingExecutor(),
             settings=settings,

@@ -64,7 +64,7 @@ def run_on(table: IndexedTable, settings: Settings) -> Run:
     def run(executor: Executor, budget: Budget = UNLIMITED) -> Build:
         return run_build(
             table.hudi_table,
-            table._requirements(),
+            table._read_definitions(),
             strategy=Strategy.ALL,
             executor=executor,
             settings=settings,

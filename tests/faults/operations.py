@@ -73,7 +73,7 @@ def build_in_parts(table: IndexedTable) -> None:
     """Builds every base file."""
     run_build(
         table.hudi_table,
-        table._requirements(),
+        table._read_definitions(),
         strategy=Strategy.ALL,
         executor=InParts(),
         settings=table._settings,

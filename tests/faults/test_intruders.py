@@ -43,7 +43,7 @@ def build_for(*names: str) -> Work:
     def build(table: IndexedTable) -> None:
         run_build(
             table.hudi_table,
-            table._requirements(),
+            table._read_definitions(),
             strategy=Strategy.ALL,
             executor=LocalExecutor(1),
             settings=table._settings,
