@@ -53,7 +53,7 @@ from benchmarks.bench_plot import growth_plot, line_through
 from benchmarks.bench_table import ROOT, spark_session, write_table
 from benchmarks.bench_targets import Target, at_most
 from dev.jars import bundle_path
-from hudi_index_service.build.entry.memory import RESIDENT_MB
+from hudi_index_service.build.entry.worker import RESIDENT_MB
 from hudi_index_service.config import settings
 
 if TYPE_CHECKING:

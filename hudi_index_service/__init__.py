@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hudi_index_service.build.budget import Budget
+    from hudi_index_service.build.strategy import Budget
     from hudi_index_service.errors import IndexServiceError
     from hudi_index_service.hook import IndexHook
     from hudi_index_service.index.metadata.definitions import Column
@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = ["Budget", "Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]
 
 _MODULES = {
-    "Budget": "build.budget",
+    "Budget": "build.strategy",
     "Column": "index.metadata.definitions",
     "IndexHook": "hook",
     "IndexServiceError": "errors",

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal, Self, get_args, overload
 import pyarrow as pa
 
 from hudi_index_service import config
-from hudi_index_service.build.budget import UNLIMITED, Budget
-from hudi_index_service.build.partition_condition import partitions_where
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.scope import partitions_where
+from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from airflow.sdk import task
 
-from hudi_index_service.build.budget import Budget
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from time import monotonic
 from typing import Any, Self
 
-from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.hudi.protocol import HudiTable

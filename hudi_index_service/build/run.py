@@ -9,10 +9,9 @@ from itertools import islice
 from time import monotonic, perf_counter, time
 from typing import Any, Literal
 
-from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.costs.estimate import Estimate, estimate
 from hudi_index_service.build.costs.sample import Sample
-from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter, rows_known
@@ -26,7 +25,7 @@ from hudi_index_service.build.retry import (
     failed_after,
 )
 from hudi_index_service.build.scope import base_files_in_scope
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.build.summaries import merge_segments, summarize
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (

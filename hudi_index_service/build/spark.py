@@ -19,10 +19,9 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import AccumulatorParam
 from pyspark.util import inheritable_thread_target
 
-from hudi_index_service.build.entry.memory import Needs, check_address_space
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.build.executor import Executor, missing_runtimes
-from hudi_index_service.build.schedule import Schedule
+from hudi_index_service.build.entry.worker import Needs, check_address_space
+from hudi_index_service.build.executor import Executor, Schedule, missing_runtimes
 from hudi_index_service.config import settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
 from hudi_index_service.index.factory import index_type

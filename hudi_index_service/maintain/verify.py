@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from hudi_index_service.build.entry.scratch import scratch_folder
 from hudi_index_service.build.entry.task import TaskStatus
+from hudi_index_service.build.entry.worker import scratch_folder
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.run import run_build

@@ -45,7 +45,7 @@ _Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 _BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8
 # Unlike `pa.nulls`, this takes nothing from Arrow's allocator, which importing must not: workers
-# choose another one first (`build.entry.memory`).
+# choose another one first (`build.entry.worker`).
 _NULL = truths_array(np.array([False]), np.array([True]))[0]
 _LONGEST_REGEX = 1_000  # characters of a LIKE pattern
 _COMPARISONS = {

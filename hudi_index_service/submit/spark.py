@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from hudi_index_service.build.budget import Budget
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.write_keys import read_write_config

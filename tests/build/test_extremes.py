@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.build.entry.column_facts import Extremes
 
 NAN = float("nan")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.entry.memory import (
+from hudi_index_service.build.entry.worker import (
     RESERVED_MB,
     RESERVED_WITHOUT_JVM_MB,
     RESIDENT_MB,
@@ -25,7 +25,7 @@ HEAP_MB = 256
 IN_A_WORKER = """
 import resource, sys
 import pyarrow as pa
-from hudi_index_service.build.entry.memory import prepare_worker
+from hudi_index_service.build.entry.worker import prepare_worker
 limit = int(sys.argv[1]) << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 prepare_worker(int(sys.argv[2]), runs_jvm=sys.argv[3:] == ["jvm"])

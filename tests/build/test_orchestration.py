@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import Budget, IndexedTable, open_table
-from hudi_index_service.build.budget import UNLIMITED
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
 from hudi_index_service.build.run import Build, RetryFailed, run_build
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import UNLIMITED, Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, StorageFailed
 from hudi_index_service.hudi.commit_metadata import CommitMetadata

@@ -8,11 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index_service.build.entry.parts import Part, largest_first, part_counts
-from hudi_index_service.build.entry.staging import Staging
+from hudi_index_service.build.entry.parts import Part, Staging, largest_first, part_counts
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.build.executor import LocalExecutor
-from hudi_index_service.build.schedule import Schedule
+from hudi_index_service.build.executor import LocalExecutor, Schedule
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.build.schedule import Schedule
+from hudi_index_service.build.executor import Schedule
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, write_base_file

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from hudi_index_service.build.entry.prefetch import read_ahead
+from hudi_index_service.build.entry.indexing import read_ahead
 
 
 def test_items_are_read_in_order_by_a_separate_thread() -> None:

@@ -4,7 +4,7 @@ from copy import copy
 
 import pytest
 
-from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry

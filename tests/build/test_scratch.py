@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.build.entry.scratch import scratch_folder
+from hudi_index_service.build.entry.worker import scratch_folder
 from hudi_index_service.storage.temporary_folder import remove_abandoned
 
 HOLD_A_FOLDER = """
 import sys, tempfile
-from hudi_index_service.build.entry.scratch import scratch_folder
+from hudi_index_service.build.entry.worker import scratch_folder
 tempfile.tempdir = sys.argv[1]
 with scratch_folder() as folder:
     (folder / "half of an index").touch()

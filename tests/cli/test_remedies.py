@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from hudi_index_service import errors
-from hudi_index_service.build.partition_condition import _BY_PATH
+from hudi_index_service.build.scope import _BY_PATH
 from hudi_index_service.cli.console import error_line
 from hudi_index_service.errors import (
     IndexExists,

@@ -16,7 +16,7 @@ import pytest
 import hudi_index_service
 from dev.prerequisites import find_jdk
 from hudi_index_service import open_table
-from hudi_index_service.build.entry.memory import RESERVED_MB
+from hudi_index_service.build.entry.worker import RESERVED_MB
 from hudi_index_service.config import Settings
 from hudi_index_service.submit.pack import needed_distributions
 from tests.cluster.standalone import SPARK_HOME, standalone_cluster

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from hudi_index_service import Column, open_table
-from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.build.entry.column_facts import Extremes
 from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER

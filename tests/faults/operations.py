@@ -7,9 +7,8 @@ from pathlib import Path
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, run_task
-from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.executor import Executor, Schedule
 from hudi_index_service.build.run import run_build
-from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexExists, IndexServiceError
 from hudi_index_service.maintain.drop import Dropped

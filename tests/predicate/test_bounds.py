@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.build.entry.column_facts import Extremes
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bound import bound_of

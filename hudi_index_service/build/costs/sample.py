@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from hudi_index_service.build.costs.rate import Cost, Measurement
 from hudi_index_service.build.entry.indexing import BaseFileIndexer
-from hudi_index_service.build.entry.memory import prepare_worker
-from hudi_index_service.build.entry.scratch import Scratch
+from hudi_index_service.build.entry.worker import Scratch, prepare_worker
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildFailed, IndexServiceError

@@ -7,25 +7,26 @@ holds a few batches of bounded size and the builder's allowance.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Lock, Thread
+from typing import TypeVar
 
 import pyarrow as pa
 
-from hudi_index_service.build.entry.extremes import Extremes
-from hudi_index_service.build.entry.parts import WHOLE, Part
-from hudi_index_service.build.entry.prefetch import read_ahead
-from hudi_index_service.build.entry.row_count import RowCount
-from hudi_index_service.build.entry.scratch import Scratch
-from hudi_index_service.build.entry.staging import (
+from hudi_index_service.build.entry.column_facts import Extremes, ValueKeys
+from hudi_index_service.build.entry.parts import (
+    WHOLE,
+    Part,
     StagedPart,
     Staging,
     bounds_of,
     joined_extremes,
     joined_index,
 )
-from hudi_index_service.build.entry.value_keys import ValueKeys
+from hudi_index_service.build.entry.worker import Scratch
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.base_file import (
     read_columns,
@@ -59,6 +60,27 @@ SMALL_BYTES = 2 * 2**20
 make and remove its files on the disk would take longer than to write them. Nor is it read ahead."""
 
 _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded and being indexed
+
+Item = TypeVar("Item")
+
+_END = object()
+
+
+class RowCount:
+    """Counts the rows that the tasks of a build index in this process. A task in another process
+    has its own count, which is not reported here."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.rows = 0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (RowCount, ())
+
+    def add(self, rows: int) -> None:
+        """Adds rows to the count. Safe to call from several threads."""
+        with self._lock:
+            self.rows += rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,3 +324,51 @@ def _observed(
             for name, key in keys.items():
                 key.add(batch.column(name))
             yield batch
+
+
+@contextmanager
+def read_ahead(
+    items: Generator[Item, None, None], *, depth: int
+) -> Generator[Iterator[Item], None, None]:
+    """The items of a generator, with up to `depth` items produced in advance.
+
+    The generator runs only in the thread, and is closed there. Leaving the block ends it. An
+    exception that it raises is raised in place of the next item.
+    """
+    queue: Queue[object] = Queue(maxsize=depth)
+    stopped = Event()
+
+    def run() -> None:
+        with closing(items):
+            try:
+                for item in items:
+                    queue.put(item)
+                    if stopped.is_set():
+                        return
+                queue.put(_END)
+            except BaseException as error:  # noqa: BLE001 - raised again by the reader
+                queue.put(_Failure(error))
+
+    def ready() -> Iterator[Item]:
+        while (item := queue.get()) is not _END:
+            if isinstance(item, _Failure):
+                raise item.error
+            yield item  # type: ignore[misc]  # nothing else was put in
+
+    thread = Thread(target=run, name="index-build-read", daemon=True)
+    thread.start()
+    try:
+        yield ready()
+    finally:
+        stopped.set()
+        while thread.is_alive():
+            try:
+                queue.get(timeout=0.05)  # the thread may be waiting for a free slot
+            except Empty:
+                continue
+        thread.join()
+
+
+class _Failure:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error

@@ -1,12 +1,38 @@
-"""Splits large base files into parts that several tasks build, so that no core is left waiting.
+"""Large base files are built in parts by several tasks, so that no core is left waiting.
 
 Each part is a run of consecutive rows. The number of parts depends on the sizes of all base files
 and the number of concurrent tasks, so that one large and twenty small base files keep every core
 busy.
-"""
 
-from collections.abc import Sequence
+A task stages its part in the entry's folder under unique names: first its packed files, then a
+document that describes them. The task that finds all parts of its build joins them; if two tasks
+end at the same moment, both may join, and one of them publishes. Readers see no staged part, and
+the cleaner removes those of dead builds."""
+
+import base64
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from hudi_index_service.build.entry.column_facts import Extremes
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import (
+    BuiltIndex,
+    ColumnSpec,
+    ColumnStatistics,
+    FileRange,
+    PackedIndex,
+    StoredColumn,
+)
+from hudi_index_service.index.metadata.documents import Document
+from hudi_index_service.index.metadata.manifest import DataFile
+from hudi_index_service.index.packed_file import checksums
+from hudi_index_service.storage.store import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +78,175 @@ def largest_first(sizes: Sequence[float]) -> list[int]:
     largest remaining task. This order ends at most a third later than the best one (Graham
     1969)."""
     return sorted(range(len(sizes)), key=lambda position: -sizes[position])
+
+
+log = logging.getLogger(__name__)
+
+_SUFFIX = ".part.json"
+
+
+class StagedPart(Document):
+    """The description of a staged part.
+
+    Attributes:
+        name: The name of the packed file, in the same folder.
+        columns: The indexed columns, without least and greatest values.
+        bounds: Base64 of an Arrow stream with each column's least and greatest value, which would
+            lose their order as text.
+        unknown: The columns that have neither.
+    """
+
+    kind: ClassVar[str] = "part"
+
+    number: int
+    of: int
+    base_file: str
+    length: int
+    rows: int
+    data: DataFile
+    columns: tuple[StoredColumn, ...]
+    bounds: str
+    unknown: tuple[str, ...]
+    versions: dict[str, str]
+
+    def specs(self) -> tuple[ColumnSpec, ...]:
+        """The column specs that the part was built with."""
+        return tuple(column.spec for column in self.columns)
+
+
+class Staging:
+    """The parts that one build stages for one entry.
+
+    Args:
+        folder: The entry's folder.
+        build_id: The build's id.
+    """
+
+    def __init__(self, storage: Storage, folder: str, build_id: str) -> None:
+        self._storage = storage
+        self._folder = folder
+        self._prefix = f"data-{build_id}-part-"
+
+    def data_name(self, part: Part) -> str:
+        """A unique name for a part's packed file."""
+        return f"{self._prefix}{part.number:04d}-of-{part.of:04d}-{uuid.uuid4().hex[:12]}.pack"
+
+    def add(self, packed: Path, part: StagedPart) -> None:
+        """Stages a part; it exists once its description does."""
+        name = part.data.name
+        self._storage.upload(f"{self._folder}/{name}", packed)
+        self._storage.create(f"{self._folder}/{name}{_SUFFIX}", part.to_json())
+
+    def has_begun(self) -> bool:
+        """Whether a part, or a file of one, has been staged."""
+        return bool(self._files())
+
+    def complete(self, like: StagedPart) -> list[StagedPart] | None:
+        """All parts in order, if each has been staged with the same columns, base file and number
+        of parts; else None."""
+        parts: dict[int, StagedPart] = {}
+        for path in self._files():
+            if path.endswith(_SUFFIX):
+                part = self._read_description(path)
+                if part is not None and _are_of_one_index(part, like):
+                    parts.setdefault(part.number, part)
+        if len(parts) < like.of:
+            return None
+        return [parts[number] for number in range(like.of)]
+
+    def _read_description(self, path: str) -> StagedPart | None:
+        """Reads a description; None if it is damaged or deleted: then the part does not exist."""
+        try:
+            return StagedPart.from_json(self._storage.read(path), source=path)
+        except (EntryInvalid, FileNotFoundError) as error:
+            log.warning("A staged part is ignored: %s", error)
+            return None
+
+    def fetch(self, part: StagedPart, folder: Path) -> PackedIndex:
+        """A part's packed file on the local disk; downloaded to `folder` if the store is remote.
+
+        Raises:
+            FileNotFoundError: the file was deleted.
+            EntryInvalid: the file is damaged.
+        """
+        source = f"{self._folder}/{part.data.name}"
+        if self._storage.is_local:
+            path = self._storage.local_path(source)
+        else:
+            path = folder / part.data.name
+            self._storage.download(source, path)
+        if checksums(path)[1] != part.data.sha256:
+            raise EntryInvalid(f"{source} is damaged.")
+        return part.data.at(path, rows=part.rows)
+
+    def discard(self) -> None:
+        """Removes this build's staged files, descriptions first."""
+        self._storage.delete(sorted(self._files(), key=lambda path: not path.endswith(_SUFFIX)))
+
+    def _files(self) -> list[str]:
+        files = self._storage.files_in(self._folder)
+        names = ((file.path, file.path.rsplit("/", 1)[1]) for file in files)
+        return [path for path, name in names if name.startswith(self._prefix)]
+
+
+def _are_of_one_index(part: StagedPart, other: StagedPart) -> bool:
+    return (part.of, part.base_file, part.length, part.specs()) == (
+        other.of,
+        other.base_file,
+        other.length,
+        other.specs(),
+    )
+
+
+def bounds_of(extremes: Mapping[str, Extremes], columns: Sequence[ColumnSpec]) -> str:
+    """The stored form of the columns' least and greatest values."""
+    schema = pa.schema([(spec.name, spec.type) for spec in columns])
+    arrays = [_two_values(extremes[spec.name], spec.type) for spec in columns]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _two_values(extremes: Extremes, type: pa.DataType) -> pa.Array:
+    ends = (pa.nulls(1, type) if end is None else pa.repeat(end, 1) for end in extremes.bounds)
+    return pa.concat_arrays(list(ends))
+
+
+def joined_extremes(parts: Sequence[StagedPart]) -> dict[str, Extremes]:
+    """The columns' least and greatest values over all parts."""
+    joined = {column.name: Extremes() for column in parts[0].columns}
+    for part in parts:
+        with pa.ipc.open_stream(base64.b64decode(part.bounds)) as stream:
+            table = stream.read_all()
+        for name, values in zip(table.column_names, table.columns, strict=True):
+            joined[name].merge(values.combine_chunks(), unknown=name in part.unknown)
+    return joined
+
+
+def joined_index(parts: Sequence[StagedPart], files: Mapping[str, Path | FileRange]) -> BuiltIndex:
+    """The description of the joined index, with the files that joining the parts produced."""
+    rows = sum(part.rows for part in parts)
+    return BuiltIndex(
+        files=files,
+        rows=rows,
+        statistics={
+            spec.name: _joined_statistics([part.columns[at] for part in parts], spec, rows)
+            for at, spec in enumerate(parts[0].specs())
+        },
+        versions=parts[0].versions,
+    )
+
+
+def _joined_statistics(
+    columns: Sequence[StoredColumn], spec: ColumnSpec, rows: int
+) -> ColumnStatistics:
+    counts = [column.distinct for column in columns if column.distinct is not None]
+    distinct = sum(counts) if len(counts) == len(columns) else None
+    if distinct is not None and not pa.types.is_nested(spec.type):
+        distinct = min(distinct, rows)
+    return ColumnStatistics(
+        null_count=sum(column.null_count for column in columns),
+        distinct=distinct,
+        truncated=sum(column.truncated for column in columns),
+    )

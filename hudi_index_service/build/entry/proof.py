@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
 
-from hudi_index_service.build.entry.scratch import Scratch
+from hudi_index_service.build.entry.worker import Scratch
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.hudi.files.parquet_file import open_parquet, refusals_named, row_source
 from hudi_index_service.hudi.protocol import BaseFile

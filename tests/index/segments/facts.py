@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_index_service.build.entry.extremes import Extremes
-from hudi_index_service.build.entry.value_keys import ValueKeys
+from hudi_index_service.build.entry.column_facts import Extremes, ValueKeys
 from hudi_index_service.index.contract import ColumnSpec, ColumnStatistics, StoredColumn
 from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.index.metadata.segments.keys import is_routed

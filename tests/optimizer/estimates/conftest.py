@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.build.entry.column_facts import Extremes
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.factory import index_type

@@ -1,27 +1,36 @@
-"""Checks that a worker has the memory that its tasks need, before the first task.
+"""What a task takes of the machine that it runs on: memory, and a folder for unpublished files.
 
 A process that runs out of memory ends without naming a setting: the kernel kills it silently, and a
-JVM that cannot reserve its heap ends the whole process. A worker process holds the JVM's heap
-(``lucene.heap_mb``, which includes the index writer's ``build.memory_mb``), and also Python,
-Arrow's batches and the JVM's memory outside the heap. Index types without a JVM hold
-``build.memory_mb`` themselves.
+JVM that cannot reserve its heap ends the whole process. So the memory is checked before the first
+task. A worker process holds the JVM's heap (``lucene.heap_mb``, which includes the index writer's
+``build.memory_mb``), and also Python, Arrow's batches and the JVM's memory outside the heap. Index
+types without a JVM hold ``build.memory_mb`` themselves.
 
 Spark limits the *address space* of its Python workers (``RLIMIT_AS``) to
 ``spark.executor.pyspark.memory`` divided by the executor's cores. All reserved memory counts
 towards this limit, used or not, which is much more than the memory held.
-"""
+
+A folder is deleted when its task ends or, if the process was killed, when the next task begins on
+the same machine."""
 
 import ctypes
 import resource
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import WorkerMemoryTooSmall
+from hudi_index_service.storage.temporary_folder import (
+    BUILDING,
+    remove_abandoned,
+    temporary_folder,
+)
 
 RESIDENT_MB = 300
 """MiB that a worker holds in addition to the heap or the writer's memory; measured: 254 to 300."""
@@ -134,3 +143,34 @@ def _lines(path: Path) -> list[str]:
         return path.read_text().splitlines()
     except OSError:  # no such group, or no permission
         return []
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A new folder below the system's folder for temporary files (``TMPDIR``), deleted at the end
+    of the block. First removes the folders that this user's killed processes left there.
+
+    Raises:
+        OSError: no folder can be created.
+    """
+    remove_abandoned()
+    with temporary_folder(BUILDING) as folder:
+        yield folder
+
+
+class Scratch:
+    """A task's scratch folder, made when it is first needed. Used as a context manager."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder. Raises OSError if it cannot be created."""
+        return self._stack.enter_context(scratch_folder())
