@@ -10,7 +10,7 @@ from hudi_index_parquet import Footer
 from benchmarks.calibrate.sample import Sample
 from benchmarks.calibrate.timing import Stopwatch, explained
 from hudi_index_service.config import Settings
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.plan import Access

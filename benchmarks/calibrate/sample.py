@@ -12,7 +12,7 @@ from hudi_index_parquet import stripped_footer
 from hudi_index_service.build.entry.indexing import BaseFileIndexer
 from hudi_index_service.build.entry.worker import Scratch
 from hudi_index_service.config import Settings
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import (
     ColumnSpec,
     IndexReader,

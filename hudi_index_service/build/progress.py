@@ -8,7 +8,7 @@ from typing import Any, Self
 from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_index_service.build.strategy import Strategy, selector
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Definitions

@@ -35,7 +35,7 @@ from hudi_index_service.errors import (
     IndexServiceError,
     NativeModuleMissing,
 )
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Definitions

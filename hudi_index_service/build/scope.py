@@ -13,7 +13,8 @@ from hudi_index_service.columns import require_list, root_column
 from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import ConfigInvalid, PredicateInvalid, PredicateUnsupported, Remedy
 from hudi_index_service.hudi.partition_path import PartitionPaths
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.predicate import evaluate, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.text.lex import name_value, position, tokenize

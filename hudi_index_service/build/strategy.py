@@ -6,7 +6,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable, Instant, ServiceKind
+from hudi_index_service.hudi.snapshot import BaseFile, Instant, ServiceKind
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hudi_index_service.hook.write_keys import holds_write_keys, index_options
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,16 @@
-"""The Hudi table, read only: protocol, capability gate, snapshot, timeline."""
+"""The Hudi table, read only: capability gate, snapshot, timeline, files."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
-from hudi_index_service.hudi.protocol import (
+from hudi_index_service.hudi.snapshot import (
     BaseFile,
     FileSlice,
-    HudiTable,
     Instant,
     ServiceKind,
     Snapshot,
 )
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.storage.store import Storage
 
 __all__ = [
@@ -39,4 +38,4 @@ def open_hudi_table(uri: str | Path, storage_options: Mapping[str, str] | None =
         NotAHudiTable: the location is not a Hudi table.
         StorageUnsupported: the scheme is not supported.
     """
-    return HudiRsTable(Storage(uri, storage_options))
+    return HudiTable(Storage(uri, storage_options))

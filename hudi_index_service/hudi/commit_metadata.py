@@ -8,7 +8,7 @@ from hudi_index_service.errors import SnapshotChanged, TableFeatureUnsupported
 from hudi_index_service.hudi.completeness import FileGroup, Listing
 from hudi_index_service.hudi.file_names import BaseFileName
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
-from hudi_index_service.hudi.protocol import Instant, ServiceKind
+from hudi_index_service.hudi.snapshot import Instant, ServiceKind
 from hudi_index_service.hudi.timeline import Timeline
 
 _SERVICES = {"CLUSTER": ServiceKind.CLUSTERING, "COMPACT": ServiceKind.COMPACTION}

@@ -32,7 +32,7 @@ from hudi_index_service.hudi.file_names import (
     parse_file_name,
 )
 from hudi_index_service.hudi.properties import HOODIE_FOLDER
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.hudi.timeline import Timeline
 from hudi_index_service.storage.store import Storage, StoredFile
 

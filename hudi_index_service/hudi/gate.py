@@ -198,6 +198,11 @@ def table_version(properties: Mapping[str, str]) -> int:
     return int(value) if value.isdigit() else 0
 
 
+def ordering_columns(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns that decide which of two versions of a record is the newer one."""
+    return split_columns(next((properties[key] for key in ORDERING if properties.get(key)), ""))
+
+
 def is_merge_on_read(properties: Mapping[str, str]) -> bool:
     """Whether the table is MERGE_ON_READ."""
     return properties.get("hoodie.table.type", "").strip().upper() == "MERGE_ON_READ"

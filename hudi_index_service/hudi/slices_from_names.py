@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from hudi_index_service.hudi.completeness import FileGroup, ListedFile, Listing, Proof
 from hudi_index_service.hudi.file_names import BaseFileName, LogFileName
-from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.hudi.snapshot import FileSlice
 
 _LOG_VERSION = re.compile(r"\.log\.([0-9]+)")
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from hudi_index_service.hudi.properties import HOODIE_FOLDER
-from hudi_index_service.hudi.protocol import Instant
+from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.storage.store import Storage
 
 TIMELINE_FOLDER = f"{HOODIE_FOLDER}/timeline"

@@ -19,7 +19,7 @@ from time import time
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, EntryInvalid, IndexTypeUnknown
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import CachedCopy, copies_but, discard
 from hudi_index_service.index.metadata.definitions import DefinitionStore

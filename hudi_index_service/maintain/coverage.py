@@ -11,7 +11,8 @@ from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.demand import holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import Entry, EntryListing

@@ -31,7 +31,7 @@ from hudi_index_service.errors import (
     SnapshotChanged,
     TableFeatureUnsupported,
 )
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import (
     Definitions,
     DefinitionStore,

@@ -11,7 +11,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict
 
 from hudi_index_service.errors import TableOverwritten
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from hudi_index_service.columns import column_type, column_values, root_column
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.base_file import align, read_columns
 from hudi_index_service.hudi.files.parquet_file import is_broken_text, open_parquet, row_source
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import (
     Answer,
     IndexReader,

@@ -16,7 +16,8 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import IndexType, PackedIndex
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard, packed_index

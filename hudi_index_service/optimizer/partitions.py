@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_index_service.arrow import FALSE, array_of_scalars, as_truths, text_scalar
 from hudi_index_service.hudi.partition_path import PartitionPaths
-from hudi_index_service.hudi.protocol import Snapshot
+from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (
     And,

@@ -8,7 +8,7 @@ from operator import is_
 
 import pyarrow as pa
 
-from hudi_index_service.hudi.protocol import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.serving import ServingEntry

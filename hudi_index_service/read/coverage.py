@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.column_fields import indexed, stored_names

@@ -17,7 +17,7 @@ from hudi_index_service.errors import (
     SnapshotChanged,
     StorageFailed,
 )
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Definitions, IndexDefinition
 from hudi_index_service.index.metadata.entry import (

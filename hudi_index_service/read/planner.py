@@ -18,7 +18,8 @@ from hudi_index_service.hudi.gate import (
     unsupported_columns,
     unsupported_partition_values,
 )
-from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
+from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer import optimize

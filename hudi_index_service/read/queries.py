@@ -15,7 +15,7 @@ from hudi_index_service.errors import (
     Remedy,
     TableFeatureUnsupported,
 )
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.requirements import (
     Requirement,

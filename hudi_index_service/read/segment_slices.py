@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_index_service.hudi.protocol import Snapshot
+from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.index.metadata.segments.bounds import Mask
 from hudi_index_service.index.metadata.segments.exclusion import Exclusion, located_values
 from hudi_index_service.index.metadata.segments.segment import ColumnKey

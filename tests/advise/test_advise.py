@@ -11,7 +11,7 @@ from hudi_index_service.cli import main
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.hudi.files.footers import FooterColumn, Footers, footers
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.maintain.advise import table as advise_table
 from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
 from hudi_index_service.maintain.advise.writing import CodecCost, measured_codecs, writer_settings

@@ -7,7 +7,7 @@ import pytest
 from hudi_index_service import Budget
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 
 
 def due(*sizes: int) -> list[DueEntry]:

@@ -13,7 +13,7 @@ from hudi_index_service.build.costs import sample
 from hudi_index_service.build.costs.estimate import Estimate
 from hudi_index_service.build.costs.rate import Rate
 from hudi_index_service.config import Settings
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from tests.golden.table import Golden

@@ -13,7 +13,7 @@ from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStat
 from hudi_index_service.build.executor import LocalExecutor, Schedule
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index

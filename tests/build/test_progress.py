@@ -9,7 +9,7 @@ from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.cli.reports import progress_counts
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 
 
 class FakeClock:

@@ -11,7 +11,8 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import SnapshotChanged
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable, Instant, ServiceKind
+from hudi_index_service.hudi.snapshot import BaseFile, Instant, ServiceKind
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition, SeenTimeline
 from tests.golden.table import Golden
 

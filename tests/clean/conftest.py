@@ -10,7 +10,8 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable, Instant, Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Instant, Snapshot
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 from tests.index.golden import make

@@ -14,8 +14,8 @@ from hudi_index_service.build.record import BuildRecords, RunningBuild
 from hudi_index_service.cli import app
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import Manifest
@@ -227,7 +227,7 @@ def test_files_of_a_build_that_ends_during_cleaning_are_kept(open_copy: Open) ->
     data.write_bytes(b"published while the cleaner looks")
 
     storage = ListingThenEvent(table.uri, lambda: running.finish({}))
-    assert clean(HudiRsTable(storage), NO_GRACE).removals == ()
+    assert clean(HudiTable(storage), NO_GRACE).removals == ()
     assert data.exists()
     assert reasons(table) == {"no manifest names it"}
 
@@ -238,7 +238,7 @@ def test_files_of_a_build_that_begins_during_cleaning_are_kept(open_copy: Open) 
     data.write_bytes(b"listed, and the record is not yet known")
 
     storage = ListingThenEvent(table.uri, lambda: start_build(table).finish({}))
-    assert clean(HudiRsTable(storage), NO_GRACE).removals == ()
+    assert clean(HudiTable(storage), NO_GRACE).removals == ()
 
 
 def test_an_entry_that_was_never_published_is_removed(open_copy: Open) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_index_service import open_table
 from hudi_index_service.config import settings
-from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.metadata.entry import EntryListing

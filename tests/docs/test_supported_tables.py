@@ -30,7 +30,7 @@ FROM, UNTIL = "<!-- from hudi_index_service/hudi -->\n", "<!-- until here -->\n"
 PACKAGE = ROOT / "hudi_index_service"
 
 _ERRORS = {each.__name__: each.code for each in (TableFeatureUnsupported, NeedsSpark)}
-# Attributes that hold a reason until the table is read: see `HudiRsTable`.
+# Attributes that hold a reason until the table is read: see `OpenedTable`.
 _KEPT = {"refusal", "merge_refusal", "schema_refusal"}
 
 

@@ -8,7 +8,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build import record
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import BuildInProgress, IndexNotFound, SnapshotChanged
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import CopyState
 from tests.faults.faulty_storage import FILE_MISSING, Call, GatedStorage, Work
 from tests.faults.invariants import A_WHILE, INDEX, age
@@ -48,7 +48,7 @@ def test_definition_deleted_while_read_does_not_cause_cleaning(
 
     storage = GatedStorage(path, gate)
     with pytest.raises(SnapshotChanged, match=r"early-0001.json was deleted"):
-        IndexedTable(HudiRsTable(storage)).clean(grace_seconds=0)
+        IndexedTable(HudiTable(storage)).clean(grace_seconds=0)
     assert sorted((path / INDEX / "lucene").rglob("*")) == before
 
 

@@ -16,7 +16,7 @@ from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import REWRITTEN, CopyState, State
 from tests.faults.faulty_storage import Call, GatedStorage
 from tests.faults.invariants import (
@@ -206,7 +206,7 @@ def _with_intruder(
 
     storage = GatedStorage(path, gate)
     try:
-        with IndexedTable(HudiRsTable(storage), settings=settings) as table:
+        with IndexedTable(HudiTable(storage), settings=settings) as table:
             pair.operation(table)
     except Exception as error:  # noqa: BLE001 - judged by the test
         return storage.calls, error

@@ -8,7 +8,7 @@ import pytest
 from hudi_index_service import IndexedTable
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import CopyState, State
 from tests.faults.faulty_storage import DOWN, FILE_MISSING, REFUSED, Call, Fault, Gate, GatedStorage
 from tests.faults.invariants import INDEX
@@ -22,7 +22,7 @@ def query(path: Path, gate: Gate | None, remote: bool, cache: Path) -> list[Call
     """Opens the table and queries rows and then their number. Returns the calls."""
     storage = GatedStorage(path, gate, remote=remote)
     settings = Settings(cache_folder=cache, read=ReadSettings(parallelism=1))
-    with IndexedTable(HudiRsTable(storage), settings=settings) as table:
+    with IndexedTable(HudiTable(storage), settings=settings) as table:
         scan = table.scan(WHERE, columns=["id"])
         assert sorted(scan.to_arrow()["id"].to_pylist()) == ["10", "17", "24", "3"]
         assert scan.count() == 4

@@ -18,7 +18,7 @@ from hudi_index_service.errors import (
     IndexNotFound,
     SnapshotChanged,
 )
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import CLEANED, REWRITTEN, CopyState, State
 from tests.faults.faulty_storage import Call, GatedStorage
 from tests.faults.invariants import A_WHILE, INDEX, age, check_answers, check_converged
@@ -54,7 +54,7 @@ class Stage:
     def table(self, actor: str) -> IndexedTable:
         """The table as opened by the actor."""
         storage = GatedStorage(self.path, self.schedule.gate(actor), remote=self._remote)
-        return IndexedTable(HudiRsTable(storage), settings=self._settings)
+        return IndexedTable(HudiTable(storage), settings=self._settings)
 
     def add(self, actor: str, work: Callable[[IndexedTable], object]) -> None:
         """Adds an actor that does `work` once."""

@@ -13,7 +13,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import CopyState, State
 from tests.faults.faulty_storage import (
     FAULTS,
@@ -54,7 +54,7 @@ def run_with_gate(
     storage = GatedStorage(path, gate, remote=operation.remote)
     raised: BaseException | None = None
     try:
-        with IndexedTable(HudiRsTable(storage), settings=settings) as table:
+        with IndexedTable(HudiTable(storage), settings=settings) as table:
             operation.run(table)
     except (Killed, Exception) as error:  # noqa: BLE001 - which it may be is what is tested
         raised = error

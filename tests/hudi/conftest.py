@@ -9,8 +9,8 @@ import pytest
 
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi import HudiTable, Snapshot, open_hudi_table
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
-from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.hudi.hudi_rs.opened_table import OpenedTable
+from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.hudi.spark import SparkHudiReader
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access, SlicePlan
@@ -18,7 +18,6 @@ from hudi_index_service.read.query import bind_query
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage.store import Storage
 from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
@@ -88,9 +87,8 @@ def _snapshot_by_file_names(path: Path | str, as_of: str | None) -> Snapshot | N
     """The snapshot without hudi-rs' slices; None on table version 6, which needs them."""
     if "hoodie.table.version=6" in Path(path, ".hoodie", "hoodie.properties").read_text():
         return None
-    table = HudiRsTable(Storage(str(path)))
-    table._hudi_rs_slices = lambda state, pinned: None  # type: ignore[method-assign]
-    return table.snapshot(as_of)
+    with patch.object(OpenedTable, "_hudi_rs_slices", return_value=None):
+        return open_hudi_table(path).snapshot(as_of)
 
 
 def _spark_base_files(

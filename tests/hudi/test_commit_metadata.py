@@ -3,7 +3,7 @@
 from typing import Any
 
 from hudi_index_service.hudi.commit_metadata import CommitMetadata
-from hudi_index_service.hudi.protocol import Instant
+from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.hudi.timeline import Timeline, parse_timeline
 
 

@@ -10,7 +10,7 @@ import pytest
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.hudi import open_hudi_table
 
-TABLE = "hudi_index_service.hudi.hudi_rs.table"
+TABLE = "hudi_index_service.hudi.table"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hudi_index_service.hudi import open_hudi_table
-from hudi_index_service.hudi.hudi_rs import table as hudi_rs_table
+from hudi_index_service.hudi.hudi_rs import opened_table
 from tests.golden.table import Golden
 
 
@@ -17,7 +17,7 @@ def test_threads_share_one_snapshot(
 ) -> None:
     table = open_hudi_table(str(golden("hundred_base_files").put(tmp_path / "table")))
     table.schema()
-    list_data_files, listings = hudi_rs_table.list_data_files, list[str]()
+    list_data_files, listings = opened_table.list_data_files, list[str]()
     begun = Barrier(4)
 
     def counted(*arguments: Any, **named: Any) -> Any:
@@ -28,7 +28,7 @@ def test_threads_share_one_snapshot(
         begun.wait(10)
         return table.snapshot()
 
-    monkeypatch.setattr(hudi_rs_table, "list_data_files", counted)
+    monkeypatch.setattr(opened_table, "list_data_files", counted)
     with ThreadPoolExecutor(4) as threads:
         first, *others = threads.map(snapshot, range(4))
     assert len(first.slices) == 100

@@ -15,7 +15,7 @@ from hudi_index_service.errors import (
     IndexExists,
     IndexNotFound,
 )
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.definitions import (
     DEFINITIONS_FOLDER,
     Column,

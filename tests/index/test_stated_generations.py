@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata import entry
 from hudi_index_service.index.metadata.documents import DocumentCache
 from hudi_index_service.index.metadata.entry import (

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_index_service.build.summaries import summarize
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata import entry
 from hudi_index_service.index.metadata.documents import DocumentCache
 from hudi_index_service.index.metadata.entry import Entry, EntryListing, EntryMissing

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.partition_path import PartitionPaths
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.documents import document_name
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing
 from hudi_index_service.optimizer.plan import Access

@@ -13,7 +13,7 @@ from hudi_index_parquet import Footer, stripped_footer
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import keep, negation_normal_form, parse_predicate
 from hudi_index_service.read.base_file.file_scan import FileScan

@@ -234,7 +234,7 @@ from hudi_index_service.errors import PermissionDenied
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.hudi.files.parquet_file import open_parquet
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 folder, name = os.path.split(sys.argv[1])
 storage, footer = Storage(folder), Footer(stripped_footer(sys.argv[1]))
 base_file = BaseFile(name, "", "", "", os.stat(sys.argv[1]).st_size)

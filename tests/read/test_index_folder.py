@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import (
     Column,

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.groups import SliceGroup, portions, routed, slice_groups

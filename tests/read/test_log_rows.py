@@ -14,7 +14,7 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
 from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
 from hudi_index_service.hudi.hudi_rs import slice_merger
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.segments import exclusion
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
@@ -50,13 +50,13 @@ def merges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
     def counting(name: str, what: str) -> None:
-        method = getattr(HudiRsTable, name)
+        method = getattr(HudiTable, name)
 
         def counted(*arguments: Any, **options: Any) -> Any:
             made.append(what)
             return method(*arguments, **options)
 
-        monkeypatch.setattr(HudiRsTable, name, counted)
+        monkeypatch.setattr(HudiTable, name, counted)
 
     counting("read_touched", "part")
     counting("read_slice", "whole")
@@ -175,7 +175,7 @@ def test_unknown_keys_in_log_files_mean_a_whole_merge(table, merges, monkeypatch
     def fail(self: Any, file_slice: Any) -> Any:
         raise LogKeysUnknown("log at byte 0: a block of partial updates")
 
-    monkeypatch.setattr(HudiRsTable, "touched_keys", fail)
+    monkeypatch.setattr(HudiTable, "touched_keys", fail)
     assert rows(table, UPDATED) == [("51", 155)]
     assert rows(table, "amount = 153") == []
     assert merges == ["whole", "whole"]

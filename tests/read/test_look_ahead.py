@@ -10,7 +10,7 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.hudi.protocol import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.query import Query, bind_query

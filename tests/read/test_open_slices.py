@@ -12,7 +12,7 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import EntryInvalid, IndexRequired
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.lucene.reader import LuceneReaders
 from hudi_index_service.index.metadata.entry import StatedGeneration
 from hudi_index_service.optimizer import decide

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read import parallel

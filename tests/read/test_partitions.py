@@ -9,7 +9,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.hudi.gate import unsupported_partition
 from hudi_index_service.hudi.partition_path import PartitionPaths
-from hudi_index_service.hudi.protocol import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.query import bind_query

@@ -12,8 +12,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.completeness import Listing, list_data_files
-from hudi_index_service.hudi.hudi_rs import table as hudi_rs_table
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.hudi_rs import opened_table
 from hudi_index_service.index.metadata import entry
 from hudi_index_service.index.metadata.documents import DocumentCache
 from hudi_index_service.index.metadata.manifest import Manifest
@@ -204,7 +203,7 @@ def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
     cold: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, index = Event(), Event()
-    opened, looked = HudiRsTable._build, IndexFolderReader.look
+    opened, looked = opened_table._opened, IndexFolderReader.look
 
     def list_files(storage: Storage, *, partitioned: bool) -> Listing:
         files.set()
@@ -214,14 +213,14 @@ def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
         index.set()
         return looked(self)
 
-    def build(self: HudiRsTable, state: Any) -> Any:
+    def build(storage: Storage, state: Any) -> Any:
         assert files.wait(60), "the files are not being listed"
         assert index.wait(60), "the index folder is not being read"
-        return opened(self, state)
+        return opened(storage, state)
 
-    monkeypatch.setattr(hudi_rs_table, "list_data_files", list_files)
+    monkeypatch.setattr(opened_table, "list_data_files", list_files)
     monkeypatch.setattr(IndexFolderReader, "look", look)
-    monkeypatch.setattr(HudiRsTable, "_build", build)
+    monkeypatch.setattr(opened_table, "_opened", build)
 
     assert cold.scan("amount = 55").count() == 1
 

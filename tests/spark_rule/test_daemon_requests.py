@@ -68,7 +68,7 @@ def test_a_timeline_that_spark_has_just_listed_is_not_listed_again(
         listed.append(arguments)
         return list_timeline(*arguments)
 
-    monkeypatch.setattr("hudi_index_service.hudi.hudi_rs.table.list_timeline", counted)
+    monkeypatch.setattr("hudi_index_service.hudi.table.list_timeline", counted)
     with daemon(orders.parent) as listener:
 
         def rows_of(text: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service.build.entry.task import TaskStatus, run_task
 from hudi_index_service.config import Settings
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.lucene.check import without_terms

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.hudi import gate
-from hudi_index_service.hudi.hudi_rs import table as hudi_rs
-from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.hudi_rs import opened_table
+from hudi_index_service.hudi.table import HudiTable
 from tests.versions.journey import Journey
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -21,7 +21,7 @@ def test_files_cleaned_during_a_listing(
     cleaned."""
     journey = Journey(tables, "archived", tmp_path)
     opened, before = journey.to("clustered")
-    table = HudiRsTable(opened._table.storage)
+    table = HudiTable(opened._table.storage)
     moments: list[str] = []
 
     def run_hudi() -> None:
@@ -39,9 +39,11 @@ def test_files_cleaned_during_a_listing(
     if when != "without hudi-rs":  # which alone makes the slices of merge-on-read tables
         monkeypatch.setattr(gate, "is_merge_on_read", lambda properties: True)
     if when == "before hudi-rs lists":
-        monkeypatch.setattr(table, "_hudi_rs_slices", after_hudi(table._hudi_rs_slices))
+        slices = opened_table.OpenedTable._hudi_rs_slices
+        monkeypatch.setattr(opened_table.OpenedTable, "_hudi_rs_slices", after_hudi(slices))
     else:
-        monkeypatch.setattr(hudi_rs, "list_data_files", after_hudi(hudi_rs.list_data_files))
+        listed = opened_table.list_data_files
+        monkeypatch.setattr(opened_table, "list_data_files", after_hudi(listed))
 
     found = {file.path for file in table.snapshot().base_files()}
 

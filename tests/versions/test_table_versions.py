@@ -7,7 +7,7 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.hudi.protocol import ServiceKind
+from hudi_index_service.hudi.snapshot import ServiceKind
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.recipes.versions import PREDICATES
 from tests.golden.table import Golden, GoldenTable

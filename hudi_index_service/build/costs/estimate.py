@@ -13,7 +13,7 @@ from hudi_index_service.build.entry.parts import LEAST_BYTES, part_counts
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, merged
 

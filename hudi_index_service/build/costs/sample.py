@@ -23,7 +23,7 @@ from hudi_index_service.errors import BuildFailed, IndexServiceError
 from hudi_index_service.hudi.files.base_file import read_columns
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import (
     ColumnSpec,
     ColumnStatistics,

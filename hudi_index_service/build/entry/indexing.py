@@ -34,7 +34,7 @@ from hudi_index_service.hudi.files.base_file import (
     unread_columns,
 )
 from hudi_index_service.hudi.files.parquet_file import open_parquet
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import (
     BuiltIndex,
     ColumnSpec,

@@ -10,7 +10,7 @@ from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
 from hudi_index_service.build.entry.worker import Scratch
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.hudi.files.parquet_file import open_parquet, refusals_named, row_source
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.index.metadata.column_fields import indexed

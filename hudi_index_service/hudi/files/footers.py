@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
 
 from hudi_index_service.hudi.files.parquet_file import open_parquet, row_source
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.storage.store import Storage
 
 _SAMPLED_FILES = 4  # largest base files read; files of one writer are similar

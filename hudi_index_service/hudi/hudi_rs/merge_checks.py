@@ -23,7 +23,7 @@ from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogFile
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.hudi.files.parquet_file import damage_named
 from hudi_index_service.hudi.properties import is_true, split_columns
-from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.storage.store import Storage
 
 if TYPE_CHECKING:

@@ -5,16 +5,18 @@ that log files touch can be merged alone: rows of no key in them come out as the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 import hudi
 import pyarrow as pa
 
-from hudi_index_service.errors import NeedsSpark, StorageFailed
+from hudi_index_service.columns import column_field
+from hudi_index_service.errors import ColumnNotFound, NeedsSpark, StorageFailed
+from hudi_index_service.hudi import gate
 from hudi_index_service.hudi.files.base_file import align, refuse_inexact, refuse_unlike_spark
 from hudi_index_service.hudi.files.log_file import parse_log_file
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY, BlockKeys, record_keys
@@ -26,10 +28,8 @@ from hudi_index_service.hudi.hudi_rs.merge_checks import (
     refuse_other_units,
     refuse_unknown_blocks,
 )
-from hudi_index_service.hudi.hudi_rs.slices import narrowed
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
-from hudi_index_service.hudi.properties import split_columns
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice, TouchedKeys
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, TouchedKeys
 from hudi_index_service.storage.store import Storage
 
 _BATCH_ROWS = 16_384
@@ -58,6 +58,26 @@ class MergeOptions:
     instant: str | None
     properties: Mapping[str, str]
     ordering: pa.Schema
+
+    @classmethod
+    def of(
+        cls,
+        properties: Mapping[str, str],
+        schema: pa.Schema,
+        columns: Sequence[str],
+        instant: str | None,
+    ) -> Self:
+        """The options for some columns of a schema. Raises ColumnNotFound."""
+        missing = next((name for name in columns if name not in schema.names), None)
+        if missing is not None:
+            raise ColumnNotFound(f"Column {missing} is not in the table's schema.")
+        ordering = (column_field(schema, name) for name in gate.ordering_columns(properties))
+        return cls(
+            pa.schema([schema.field(name) for name in columns]),
+            instant,
+            properties,
+            pa.schema([field for field in ordering if field is not None]),
+        )
 
     @property
     def relevant(self) -> pa.Schema:
@@ -181,7 +201,7 @@ class SliceMerger:
                 batch = next(batches, None)
             if batch is None:
                 return
-            batch = narrowed(pa.record_batch(batch), options.columns)
+            batch = _narrowed(pa.record_batch(batch), options.columns)
             yield align(batch, options.columns, source=file_slice.name)
 
     @contextmanager
@@ -206,7 +226,7 @@ def merged_columns(
         columns: The columns wanted.
         properties: The table's properties.
     """
-    roots = {each.split(".", 1)[0] for each in ordering_columns(properties)}
+    roots = {each.split(".", 1)[0] for each in gate.ordering_columns(properties)}
     needed = {*_NEEDED, _DELETED, *roots, *columns}
     return [
         each.name
@@ -216,15 +236,20 @@ def merged_columns(
     ]
 
 
-def ordering_columns(properties: Mapping[str, str]) -> Sequence[str]:
-    """The names of the columns that decide between versions of a row."""
-    return split_columns(
-        properties.get("hoodie.table.ordering.fields")
-        or properties.get("hoodie.table.precombine.field", "")
-    )
-
-
 def _base_file(file_slice: FileSlice) -> BaseFile:
     if file_slice.base_file is None:
         raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
     return file_slice.base_file
+
+
+def _narrowed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with integers in their former types. hudi-rs merges in the latest schema, in which
+    a column may have been widened since the instant of the time travel. `align` refuses values that
+    do not fit."""
+    for at, field in enumerate(batch.schema):
+        target = schema.field(field.name).type if field.name in schema.names else field.type
+        integers = pa.types.is_signed_integer(field.type) and pa.types.is_signed_integer(target)
+        if integers and target.bit_width < field.type.bit_width:
+            with suppress(pa.ArrowInvalid):
+                batch = batch.set_column(at, field.name, batch.column(at).cast(target))
+    return batch

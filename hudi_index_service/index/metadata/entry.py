@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.metadata.documents import (
     DocumentCache,

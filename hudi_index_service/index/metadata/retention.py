@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.completeness import list_data_files
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.documents import INDEX_ROOT
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.folders import entry_folder

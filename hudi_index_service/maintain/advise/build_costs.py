@@ -11,7 +11,7 @@ from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.columns import column_type, root_column
 from hudi_index_service.hudi.files.footers import Footers
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.requirements import Requirement

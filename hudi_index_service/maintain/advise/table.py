@@ -10,7 +10,8 @@ from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.footers import footers
-from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.entry import EntryListing

@@ -13,7 +13,8 @@ from hudi_index_service.columns import column_name, column_path, find_column
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpark
 from hudi_index_service.hudi.files.footers import Footers, footers
-from hudi_index_service.hudi.protocol import HudiTable, Snapshot
+from hudi_index_service.hudi.snapshot import Snapshot
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.column_fields import (

@@ -17,7 +17,7 @@ from hudi_index_parquet import Footer, ParquetReadError
 
 from hudi_index_service.arrow import FALSE, as_numbers, as_truths, numbers_array
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source, unreadable
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.cost.constants import KEPT_VALUES
 from hudi_index_service.optimizer.decide import (
     are_worth_picking,

@@ -26,7 +26,7 @@ from hudi_index_service.hudi.files.base_file import (
 )
 from hudi_index_service.hudi.files.parquet_file import damage_named, open_parquet, row_source
 from hudi_index_service.hudi.files.row_batches import FIRST_ROWS
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.distinct_values import DistinctValues, RowsLeft

@@ -14,7 +14,7 @@ from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns
 from hudi_index_service.hudi.files.parquet_file import is_broken_text, refusals_named, row_source
 from hudi_index_service.hudi.files.row_batches import BATCH_BYTES, fitting_rows
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.storage.store import Storage
 
 RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_index_parquet import read_columns
 
 from hudi_index_service.arrow import numbers_array, scalar, truths_array
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.record_keys import (

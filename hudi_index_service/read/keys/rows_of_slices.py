@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from hudi_index_parquet import polynomials
 
 from hudi_index_service.arrow import FALSE, as_numbers, as_truths, numbers_array, texts_array
-from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.read.base_file.record_keys import Numbers
 from hudi_index_service.read.base_file.row_reader import RowIds
 from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import KeyRange

@@ -13,7 +13,8 @@ from hudi_index_service.arrow import numbers_array, texts_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
-from hudi_index_service.hudi.protocol import HudiTable, Snapshot
+from hudi_index_service.hudi.snapshot import Snapshot
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys, record_keys
 from hudi_index_service.read.keys.key_locator import KeyLocator

@@ -12,7 +12,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import truths_array
 from hudi_index_service.errors import EntryUnusable, NeedsSpark
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import FileScan, own_footer
 from hudi_index_service.read.base_file.row_reader import (

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
-from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.decide import (

@@ -17,7 +17,7 @@ from hudi_index_service.errors import NeedsSpark, Remedy, SnapshotChanged, Table
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.files.base_file import column_bytes, present_columns
 from hudi_index_service.hudi.files.parquet_file import open_parquet
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.cost.pages import share_of_pages
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.row_group_bounds import row_counts

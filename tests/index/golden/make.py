@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from hudi_index_service.build.entry.task import BuildTask, run_task
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Column, DefinitionStore, SeenTimeline

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.segments import run as runs
 from hudi_index_service.index.metadata.segments import segment as segment_module

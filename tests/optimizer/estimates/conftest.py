@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.build.entry.column_facts import Extremes
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.entry import Entry

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.entry import StatedGeneration
 from hudi_index_service.index.metadata.manifest import DataFile
 from hudi_index_service.index.metadata.segments.bounds import ColumnBounds, Mask, column_bounds
