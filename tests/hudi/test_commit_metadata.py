@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hudi_index_service.hudi.commit_metadata import CommitMetadata
+from hudi_index_service.hudi.hudi_rs.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.hudi.timeline import Timeline, parse_timeline
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_index_service.errors import NeedsSpark, StorageFailed, TableFeatureUnsupported
-from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
+from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 
 
 class PanicException(BaseException):

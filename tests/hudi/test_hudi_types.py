@@ -19,7 +19,7 @@ from hudi_index_service.hudi.avro_schema import (
 )
 from hudi_index_service.hudi.files.base_file import align
 from hudi_index_service.hudi.gate import unsupported_base_files, unsupported_columns
-from hudi_index_service.hudi.table_schema import latest_schema
+from hudi_index_service.hudi.hudi_rs.commit_metadata import latest_schema
 from tests.golden.table import Golden
 
 BYTES = {"FLOAT": 4, "DOUBLE": 8, "INT8": 1}

@@ -21,7 +21,7 @@ from hudi_index_service.hudi.files.base_file import align, refuse_inexact, refus
 from hudi_index_service.hudi.files.log_file import parse_log_file
 from hudi_index_service.hudi.files.log_keys import RECORD_KEY, BlockKeys, record_keys
 from hudi_index_service.hudi.files.parquet_file import open_parquet
-from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
+from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.merge_checks import (
     MergeChecks,
     block_schemas,

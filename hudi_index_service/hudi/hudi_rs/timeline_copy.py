@@ -16,7 +16,7 @@ from typing import Any
 import hudi
 
 from hudi_index_service.hudi.completeness import Listing
-from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
+from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
