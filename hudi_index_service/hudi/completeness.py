@@ -16,23 +16,30 @@ file's rows. The proof follows Hudi's rules:
 On table versions 8 and newer a log file's name holds the instant of the delta commit that wrote it.
 On version 6 it holds the base file's instant instead; only the file's blocks show whether the delta
 commit completed, and the reader checks that.
+
+`slices_by_names` makes the slices from names and timeline alone, by the same rules, as Hudi does
+without a metadata table: where no log file is read (copy-on-write tables, read-optimized queries),
+for which hudi-rs would list every partition twice in sequence; and on merge-on-read tables where
+hudi-rs fails: with a metadata table that two releases have written, which an upgraded table keeps
+until Hudi next compacts it, and with a schema that has a type unknown to hudi-rs.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
-from hudi_index_service.hudi.file_names import (
+from hudi_index_service.hudi.properties import HOODIE_FOLDER
+from hudi_index_service.hudi.snapshot import (
     OTHER_FORMATS,
+    BaseFile,
     BaseFileName,
+    FileSlice,
     LogFileName,
-    PartitionMarker,
-    UnknownDataFile,
+    OtherFile,
     parse_file_name,
 )
-from hudi_index_service.hudi.properties import HOODIE_FOLDER
-from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.hudi.timeline import Timeline
 from hudi_index_service.storage.store import Storage, StoredFile
 
@@ -103,9 +110,9 @@ def classify(stored: Iterable[StoredFile]) -> Listing:
         match parse_file_name(name):
             case BaseFileName() | LogFileName() as parsed:
                 files[file.path] = ListedFile(file.path, partition, parsed, file.size)
-            case PartitionMarker():
+            case OtherFile.PARTITION_MARKER:
                 partitions.add(partition)
-            case UnknownDataFile():
+            case OtherFile.UNKNOWN_DATA:
                 unknown.append(file.path)
     return Listing(files, frozenset(partitions), tuple(sorted(unknown)))
 
@@ -212,3 +219,38 @@ class Proof:
         else:
             completed = self.archived().get(name.instant)
         return completed is not None and completed < base_instant
+
+
+def slices_by_names(listing: Listing, proof: Proof) -> list[FileSlice]:
+    """The latest slice of each file group. The listing may include log files only from table
+    version 8 on, where their names hold their own instant.
+
+    Log files are in the order in which they were begun. A group without a base file makes a slice,
+    too; the proof refuses it.
+    """
+    groups: dict[FileGroup, list[ListedFile]] = defaultdict(list)
+    for file in listing.files.values():
+        if proof.shows(file):
+            groups[file.group].append(file)
+    return [_slice(group, files, proof) for group, files in sorted(groups.items())]
+
+
+def _slice(group: FileGroup, files: list[ListedFile], proof: Proof) -> FileSlice:
+    # Any of two base files of one instant may be used: the proof misses the other and refuses.
+    base = max(
+        (file for file in files if isinstance(file.name, BaseFileName)),
+        key=lambda file: (file.name.instant, file.path),
+        default=None,
+    )
+    # The order of Hudi's `HoodieLogFile.LogFileComparator`: instant, version, write token.
+    logs = sorted(
+        (file.name.instant, file.name.version, file.path)
+        for file in files
+        if isinstance(file.name, LogFileName)
+        and (base is None or not proof.is_older(file.name, base.name.instant))
+    )
+    return FileSlice(
+        *group,
+        base.as_base_file() if base is not None else None,
+        tuple(path for _, _, path in logs),
+    )

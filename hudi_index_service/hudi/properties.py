@@ -1,12 +1,19 @@
-"""The table's own settings: ``.hoodie/hoodie.properties``."""
+"""The table's own settings, ``.hoodie/hoodie.properties``, and Hudi's own indexes by them: the
+complete partitions of its metadata table (``hoodie.table.metadata.partitions``), with their
+definitions in ``index.json``."""
 
+import json
+import logging
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from hudi_index_service.errors import NotAHudiTable, TableNotFound
+from hudi_index_service.errors import IndexServiceError, NotAHudiTable, TableNotFound
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.wording import did_you_mean
+
+log = logging.getLogger(__name__)
 
 HOODIE_FOLDER = ".hoodie"
 PROPERTIES_FILE = f"{HOODIE_FOLDER}/hoodie.properties"
@@ -18,6 +25,12 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _KEY = re.compile(r"(?:\\.|[^\s:=\\])+", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+
+_DEFINITIONS = f"{HOODIE_FOLDER}/.index_defs/index.json"
+_NO_INDEX = "files"  # the listing of the table's files
+_SECONDARY = "secondary_index"
+HUDI_PREFIXES = (f"{_SECONDARY}_", "expr_index_")
+"""Prefixes that Hudi adds to the name of an index of one column."""
 
 
 def read_properties(storage: Storage) -> dict[str, str]:
@@ -125,3 +138,58 @@ def _unescape(text: str) -> str:
         return _CONTROL.get(escaped, escaped)
 
     return _ESCAPE.sub(character, text)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnIndex:
+    """One of Hudi's own indexes.
+
+    Attributes:
+        name: The name in SHOW INDEXES; an expression or secondary index has a prefix.
+        type: Such as ``record_index``, ``secondary_index``, ``column_stats``, ``bloom_filters``.
+        columns: The indexed columns; empty for an index of the whole table.
+        options: The options at creation, such as ``{"expr": "lower"}``.
+    """
+
+    name: str
+    type: str
+    columns: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def own_indexes(storage: Storage) -> tuple[OwnIndex, ...]:
+    """The table's own Hudi indexes, by name. Unreadable definitions are logged and ignored."""
+    properties = read_properties(storage)
+    names = split_columns(properties.get("hoodie.table.metadata.partitions", ""))
+    definitions = _definitions(storage)
+    return tuple(_own_index(name, definitions.get(name)) for name in sorted({*names} - {_NO_INDEX}))
+
+
+def _own_index(name: str, definition: object) -> OwnIndex:
+    fields = definition if isinstance(definition, dict) else {}
+    kind = fields.get("indexType")
+    columns = fields.get("sourceFields")
+    if name == kind or not isinstance(columns, list):  # of the whole table
+        columns = []
+    default_type = _SECONDARY if name.startswith(_SECONDARY) else name
+    options = fields.get("indexOptions")
+    return OwnIndex(
+        name,
+        str(kind or default_type),
+        tuple(map(str, columns)),
+        {str(key): str(value) for key, value in options.items()}
+        if isinstance(options, dict)
+        else {},
+    )
+
+
+def _definitions(storage: Storage) -> Mapping[str, object]:
+    try:
+        content = json.loads(storage.read(_DEFINITIONS))
+        definitions = content["indexDefinitions"]
+    except FileNotFoundError:
+        return {}
+    except (IndexServiceError, ValueError, KeyError, TypeError, RecursionError) as error:
+        log.warning("%s of %s cannot be read: %s", _DEFINITIONS, storage.uri, error)
+        return {}
+    return definitions if isinstance(definitions, dict) else {}

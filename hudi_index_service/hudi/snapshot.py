@@ -1,10 +1,31 @@
-"""What a Hudi table consists of: instants, base files, file slices, and a snapshot of them."""
+"""What a Hudi table consists of: instants, files with their names, file slices, a snapshot of them.
 
+Sources on names: Hudi's `FSUtils` (``BASE_FILE_PATTERN``, ``LOG_FILE_PATTERN``) and the file layout
+section of the Hudi technical specification.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import pyarrow as pa
+
+# <fileId>_<writeToken>_<instant>.parquet
+_BASE_FILE = re.compile(
+    r"(?P<file_id>[a-zA-Z0-9-]+)_(?P<token>[a-zA-Z0-9-]+)_(?P<instant>[0-9]+)\.parquet"
+)
+# .<fileId>_<instant>.log.<version>[_<writeToken>][.cdc]
+_LOG_FILE = re.compile(
+    r"\.(?P<file_id>[^._]+)_(?P<instant>[^._]+)\.log\.(?P<version>[0-9]+)"
+    r"(?:_(?P<token>[0-9]+-[0-9]+-[0-9]+))?(?P<cdc>\.cdc)?"
+)
+# .hoodie_partition_metadata, with a suffix if it is stored in the base file format.
+_PARTITION_MARKER = ".hoodie_partition_metadata"
+OTHER_FORMATS = (".orc", ".hfile", ".lance", ".vortex")
+"""Suffixes of base files that are not Parquet files."""
+
+_DATA_SUFFIXES = (".parquet", *OTHER_FORMATS)
 
 
 class ServiceKind(Enum):
@@ -100,3 +121,57 @@ class Snapshot:
     def base_files(self) -> tuple[BaseFile, ...]:
         """The snapshot's base files, in slice order."""
         return tuple(s.base_file for s in self.slices if s.base_file is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFileName:
+    """A base file: `instant` is the requested time of the instant that wrote it."""
+
+    file_id: str
+    instant: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogFileName:
+    """A log file.
+
+    Attributes:
+        file_id: The file group it belongs to.
+        instant: On table versions 8 and newer the requested time of the delta commit that wrote
+            it; on version 6 the instant of the base file below it.
+        version: Orders the log files of an instant.
+        change_data: Whether it holds change records for CDC queries (``.cdc``). The rows themselves
+            are in the base or log file of the same change; snapshots never read a ``.cdc`` file.
+    """
+
+    file_id: str
+    instant: str
+    version: int
+    change_data: bool
+
+
+class OtherFile(Enum):
+    """A file of a partition that is neither a base file nor a log file."""
+
+    PARTITION_MARKER = "marks its folder as a partition"
+    UNKNOWN_DATA = "looks like data, but has no Hudi file name"
+
+
+def parse_file_name(name: str) -> BaseFileName | LogFileName | OtherFile | None:
+    """The file's kind; None for files that Hudi's readers ignore, too.
+
+    Ignored are Hadoop's checksums (``.….crc``), markers like ``_SUCCESS`` and all other files that
+    have neither the suffix of a data file nor the form of a log file name.
+    """
+    if name.endswith(".crc"):
+        return None
+    if name.startswith(_PARTITION_MARKER):
+        return OtherFile.PARTITION_MARKER
+    if match := _BASE_FILE.fullmatch(name):
+        return BaseFileName(match["file_id"], match["instant"])
+    if match := _LOG_FILE.fullmatch(name):
+        version = int(match["version"])
+        return LogFileName(match["file_id"], match["instant"], version, match["cdc"] is not None)
+    if name.endswith(_DATA_SUFFIXES) or (name.startswith(".") and ".log." in name):
+        return OtherFile.UNKNOWN_DATA
+    return None

@@ -4,16 +4,22 @@ On table versions 8 and newer it is ``.hoodie/timeline/``: a completed instant i
 ``<requested>_<completed>.<action>``. On version 6 it is ``.hoodie/`` itself, with
 ``<requested>.<action>``. An instant that is not completed has only ``….requested`` or
 ``….inflight`` files. Archived instants are no longer listed.
+
+Times as users write them (`instant_of`) have the forms of Spark's option ``as.of.instant``, and are
+interpreted as Hudi does (``HoodieSqlCommonUtils.formatQueryInstant``): in the table's time zone,
+not the session's.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
+from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import HOODIE_FOLDER
 from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.storage.store import Storage
@@ -29,6 +35,16 @@ _INSTANT_FILE = re.compile(
     r"(?P<requested>[0-9]+)(?:_(?P<completed>[0-9]+))?\.(?P<action>[a-z]+)"
     r"(?:\.(?P<state>requested|inflight))?"
 )
+
+_INSTANT = "%Y%m%d%H%M%S"
+_FORMS = {
+    len("yyyyMMddHHmmssSSS"): f"{_INSTANT}%f",
+    len("yyyyMMddHHmmss"): _INSTANT,
+    len("yyyy-MM-dd HH:mm:ss.SSS"): "%Y-%m-%d %H:%M:%S.%f",
+    len("yyyy-MM-dd HH:mm:ss"): "%Y-%m-%d %H:%M:%S",
+    len("yyyy-MM-dd"): "%Y-%m-%d",
+}
+_DIGITS_FORMS = ("yyyyMMddHHmmssSSS", "yyyyMMddHHmmss")
 
 
 @dataclass(frozen=True)
@@ -208,3 +224,28 @@ def parse_timeline(names: Iterable[str]) -> Timeline:
         ),
         version=hashlib.sha256("\n".join(sorted(matches)).encode()).hexdigest(),
     )
+
+
+def instant_of(text: str, what: str = "as_of") -> str:
+    """The latest requested time that the text includes: the last millisecond of a second, the start
+    of a day. A time of 14 digits is returned as it is, before the instants of that second. It is by
+    the table's clock, as in Spark's option ``as.of.instant``.
+
+    Args:
+        what: The argument's name, for the message.
+
+    Raises:
+        ConfigInvalid: the text is none of ``yyyyMMddHHmmss[SSS]``, ``yyyy-MM-dd HH:mm:ss[.SSS]``
+            and ``yyyy-MM-dd``, or no such time exists.
+    """
+    try:
+        moment = datetime.strptime(text, _FORMS[len(text)])
+    except (KeyError, TypeError, ValueError):
+        raise ConfigInvalid(
+            f"{what}={text!r} is not a time.",
+            remedy="Write yyyyMMddHHmmssSSS, yyyy-MM-dd HH:mm:ss.SSS or yyyy-MM-dd.",
+        ) from None
+    if len(text) in map(len, _DIGITS_FORMS):
+        return text
+    millis = 999 if len(text) == len("yyyy-MM-dd HH:mm:ss") else moment.microsecond // 1000
+    return f"{moment:%Y%m%d%H%M%S}{millis:03}"

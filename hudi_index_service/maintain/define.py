@@ -14,8 +14,8 @@ from hudi_index_service.errors import (
     IndexExists,
     TableFeatureUnsupported,
 )
-from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_types

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, TableFeatureUnsupported
-from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.gate import (
     Refusal,
     unsupported_columns,
@@ -20,6 +19,7 @@ from hudi_index_service.hudi.gate import (
 )
 from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer import optimize

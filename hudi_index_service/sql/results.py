@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.run import Build
-from hudi_index_service.hudi.hudi_native_indexes import OwnIndex
+from hudi_index_service.hudi.properties import OwnIndex
 from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.maintain.drop import Dropped

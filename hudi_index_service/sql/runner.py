@@ -16,7 +16,7 @@ from hudi_index_service.errors import (
     StorageUnsupported,
     TableNotFound,
 )
-from hudi_index_service.hudi.hudi_native_indexes import HUDI_PREFIXES, own_indexes
+from hudi_index_service.hudi.properties import HUDI_PREFIXES, own_indexes
 from hudi_index_service.sql.results import (
     BUILD,
     CANCELLED,

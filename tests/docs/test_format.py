@@ -14,8 +14,7 @@ from pydantic import BaseModel
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.entry.column_facts import Extremes
-from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
-from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
 from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.contract import StoredColumn

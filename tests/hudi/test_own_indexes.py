@@ -2,7 +2,7 @@
 
 import json
 
-from hudi_index_service.hudi.hudi_native_indexes import OwnIndex, own_indexes
+from hudi_index_service.hudi.properties import OwnIndex, own_indexes
 from hudi_index_service.storage.store import Storage
 
 PROPERTIES = (

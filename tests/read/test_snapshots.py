@@ -15,8 +15,8 @@ from hudi_index_service.errors import (
     StorageFailed,
     TableFeatureUnsupported,
 )
-from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.spark import SparkHudiReader
+from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
 from tests.hudi_tables import (

@@ -14,9 +14,8 @@ from hudi_index_service.hudi.avro_schema import (
     unreadable_column,
 )
 from hudi_index_service.hudi.completeness import FileGroup, Listing
-from hudi_index_service.hudi.file_names import BaseFileName
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
-from hudi_index_service.hudi.snapshot import Instant, ServiceKind
+from hudi_index_service.hudi.snapshot import BaseFileName, Instant, ServiceKind
 from hudi_index_service.hudi.timeline import Timeline
 
 _SERVICES = {"CLUSTER": ServiceKind.CLUSTERING, "COMPACT": ServiceKind.COMPACTION}

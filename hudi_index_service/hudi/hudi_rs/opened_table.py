@@ -23,8 +23,7 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi import gate
-from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
-from hudi_index_service.hudi.file_names import LogFileName
+from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files, slices_by_names
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.commit_metadata import (
     CommitMetadata,
@@ -33,8 +32,7 @@ from hudi_index_service.hudi.hudi_rs.commit_metadata import (
 )
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.properties import is_true, split_columns
-from hudi_index_service.hudi.slices_from_names import slices_by_names
-from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, LogFileName, Snapshot
 from hudi_index_service.hudi.timeline import (
     WRITE_ACTIONS,
     Timeline,

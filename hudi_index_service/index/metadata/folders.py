@@ -11,8 +11,7 @@ indexes with non-blocking concurrency control write such files.
 import hashlib
 from functools import lru_cache
 
-from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
-from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
 from hudi_index_service.index.metadata.documents import INDEX_ROOT
 
 
