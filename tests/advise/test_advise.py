@@ -10,7 +10,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.cli import main
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import SnapshotChanged
-from hudi_index_service.hudi.files.footers import FooterColumn, Footers, footers
+from hudi_index_service.hudi.files.parquet_file import FooterColumn, Footers, footers
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.maintain.advise import table as advise_table
 from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
@@ -250,7 +250,7 @@ def test_good_writer_settings_are_kept(
 
 
 def test_codecs_are_measured_on_the_tables_rows(table: IndexedTable) -> None:
-    from hudi_index_service.hudi.files.footers import footers
+    from hudi_index_service.hudi.files.parquet_file import footers
 
     storage = table.hudi_table.storage
     found = footers(storage, table.hudi_table.snapshot().base_files())

@@ -12,8 +12,13 @@ import pytest
 from pyroaring import BitMap64
 
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, parse_log_file
-from hudi_index_service.hudi.files.log_keys import LogKeysUnknown, record_keys
+from hudi_index_service.hudi.files.log_file import (
+    BlockType,
+    HeaderKey,
+    LogKeysUnknown,
+    parse_log_file,
+    record_keys,
+)
 from tests.hudi.log_blocks import block
 
 FIELDS = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key"]

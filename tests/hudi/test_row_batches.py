@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index_service.hudi.files.row_batches import BATCH_BYTES, row_batches
+from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES, row_batches
 
 ROWS = 20_000
 

@@ -18,7 +18,7 @@ from hudi_index_parquet import Footer, stripped_footer
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
-from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
+from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.base_file.row_reader import row_positions
 from tests.golden.recipes.layouts import BY_HUDI, FEW, PREDICATES

@@ -12,7 +12,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
-from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
+from hudi_index_service.hudi.files.log_file import LogKeysUnknown
 from hudi_index_service.hudi.hudi_rs import slice_merger
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.segments import exclusion

@@ -16,7 +16,7 @@ from hudi_index_parquet import Footer, stripped_footer
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
-from hudi_index_service.hudi.files.row_batches import row_batches
+from hudi_index_service.hudi.files.parquet_file import row_batches
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate

@@ -21,8 +21,7 @@ from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildFailed, IndexServiceError
 from hudi_index_service.hudi.files.base_file import read_columns
-from hudi_index_service.hudi.files.parquet_file import open_parquet
-from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
+from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES, open_parquet
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import (
     ColumnSpec,

@@ -2,9 +2,14 @@
 
 Older base files may lack a column (it is NULL there) or hold it in a narrower type. Only
 conversions with exactly Spark's result are made; any other conversion is left to Spark.
+
+So are dates of the hybrid Julian calendar, as Spark before 3.0 wrote them, and later versions under
+``spark.sql.parquet.datetimeRebaseModeInWrite=LEGACY``. The footer marks such a file, and Spark
+converts its old dates to today's calendar on reading (its `DataSourceUtils.datetimeRebaseSpec`).
 """
 
 from collections.abc import Collection, Generator, Iterator, Sequence
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +24,18 @@ from hudi_index_service.columns import (
     in_millis,
 )
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.files.legacy_calendar import legacy_calendar_columns
-from hudi_index_service.hudi.files.parquet_file import damage_named
-from hudi_index_service.hudi.files.row_batches import row_batches
+from hudi_index_service.hudi.files.parquet_file import damage_named, row_batches
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
+
+_SPARK_VERSION = b"org.apache.spark.version"
+_LEGACY_DATE_TIME = b"org.apache.spark.legacyDateTime"
+_LEGACY_INT96 = b"org.apache.spark.legacyINT96"
+
+# From here on both calendars agree; for timestamps, also on the time zones' offsets.
+_FIRST_DAY = date(1582, 10, 15)
+_FIRST_MOMENT = datetime(1900, 1, 1, tzinfo=UTC)
 
 
 def read_columns(
@@ -81,12 +92,58 @@ def refuse_legacy_calendar(
         NeedsSpark: a column may hold such dates or timestamps.
     """
     roots = None if columns is None else {column.split(".", 1)[0] for column in columns}
-    for column in sorted(legacy_calendar_columns(metadata)):
+    for column in sorted(_legacy_calendar_columns(metadata)):
         if roots is None or column in roots:
             raise NeedsSpark(
                 f"{source} holds column {column} in the legacy calendar, with dates before 1582 or "
                 "timestamps before 1900."
             )
+
+
+def _legacy_calendar_columns(metadata: "pq.FileMetaData") -> set[str]:
+    """The top-level columns that may hold dates before 1582-10-15 or timestamps before 1900 in the
+    legacy calendar, because their statistics do not rule it out."""
+    pairs = metadata.metadata or {}
+    version = _spark_version(pairs)
+    date_time = _LEGACY_DATE_TIME in pairs or (version is not None and version < (3, 0))
+    int96 = _LEGACY_INT96 in pairs or (version is not None and version < (3, 1))
+    if not (date_time or int96):
+        return set()
+    columns: set[str] = set()
+    for row_group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for leaf in range(metadata.num_columns):
+            chunk = row_group.column(leaf)
+            kind = metadata.schema.column(leaf).logical_type.type
+            is_int96 = chunk.physical_type == "INT96"
+            if int96 if is_int96 else date_time and _has_old_days(kind, chunk):
+                columns.add(chunk.path_in_schema.split(".", 1)[0])
+    return columns
+
+
+def _spark_version(pairs: dict[bytes, bytes]) -> tuple[int, ...] | None:
+    numbers = pairs.get(_SPARK_VERSION, b"").decode(errors="replace").split(".")[:2]
+    if len(numbers) < 2 or not all(number.isdigit() for number in numbers):
+        return None
+    return tuple(int(number) for number in numbers)
+
+
+def _has_old_days(kind: str, chunk: "pq.ColumnChunkMetaData") -> bool:
+    """Whether a column chunk of a logical type may hold days on which the calendars disagree."""
+    if kind not in ("DATE", "TIMESTAMP"):
+        return False
+    statistics = chunk.statistics
+    if statistics is None:
+        return True
+    if not statistics.has_min_max:
+        return not (statistics.has_null_count and statistics.null_count == chunk.num_values)
+    first = _FIRST_DAY if kind == "DATE" else _FIRST_MOMENT
+    try:
+        least = statistics.min
+    except (OverflowError, ValueError):
+        return True  # beyond the range of Python's dates
+    if isinstance(least, datetime) and least.tzinfo is None:
+        least = least.replace(tzinfo=UTC)
+    return bool(least < first)
 
 
 def refuse_unlike_spark(file: "pq.ParquetFile", columns: pa.Schema, *, source: str) -> None:

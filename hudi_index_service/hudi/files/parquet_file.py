@@ -1,19 +1,27 @@
-"""Opens base files with Arrow or the native row reader; computes the footer's digest.
+"""Opens base files with Arrow or the native row reader; reads some rows in batches; what footers
+say: a digest, and statistics.
 
-Files that cannot be read raise the service's errors: no read access, damaged, encrypted.
+Files that cannot be read raise the service's errors: no read access, damaged, encrypted. Batches
+are bounded in rows and in bytes. Arrow decodes a row group from its beginning, so rows before the
+requested ones are decoded and discarded; rows after them are not. Arrow takes a number of rows, not
+of bytes. The bytes per row are measured on the batches read, since repeated values are much smaller
+in the file.
 """
 
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudi_index_service.errors import NeedsSpark, PermissionDenied, StorageFailed
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.storage.store import Storage
 
 if TYPE_CHECKING:
@@ -26,6 +34,16 @@ _TAIL = 2**20  # bytes read at once from a remote file's end: the usual maximum 
 _FOOTER_TAIL = 8  # four bytes of length, then the magic
 _SIGNATURE = 28  # bytes, after a plain footer in an encrypted file
 _ENCRYPTED = re.compile("(?i)encrypt|decrypt")  # in Arrow's message
+
+BATCH_BYTES = 16 * 2**20
+"""Approximate maximum bytes of a batch; after a larger batch the next ones are smaller."""
+
+FIRST_ROWS = 4096
+"""Rows of the first batch, by which the bytes per row are measured."""
+
+_FEWEST_ROWS = 16
+
+_SAMPLED_FILES = 4  # largest base files read; files of one writer are similar
 
 
 def open_parquet(storage: Storage, path: str, size: int | None = None) -> "pq.ParquetFile":
@@ -180,3 +198,152 @@ def footer_sha256(storage: Storage, path: str, size: int) -> str:
     length = int.from_bytes(memoryview(tail)[:4], "little") + _FOOTER_TAIL
     (footer,) = storage.read_ranges(path, [(max(0, size - length), size)])
     return hashlib.sha256(memoryview(footer)).hexdigest()
+
+
+def row_batches(
+    file: "pq.ParquetFile",
+    columns: Sequence[str],
+    *,
+    rows: range,
+    batch_rows: int,
+    row_groups: Collection[int] | None = None,
+) -> Generator[pa.RecordBatch, None, None]:
+    """The rows of the file at the consecutive positions `rows`, in order.
+
+    Args:
+        row_groups: Row groups to read; None for all.
+        columns: Paths of the columns to read; at least one.
+        batch_rows: Maximum rows of a batch.
+    """
+    start, at_once = 0, 0
+    for number in range(file.metadata.num_row_groups):
+        count = file.metadata.row_group(number).num_rows
+        group_rows = range(max(rows.start, start) - start, min(rows.stop, start + count) - start)
+        if len(group_rows) > 0 and (row_groups is None or number in row_groups):
+            at_once = yield from _of_row_group(
+                file, number, columns, group_rows, batch_rows, at_once
+            )
+        start += count
+
+
+def _of_row_group(
+    file: "pq.ParquetFile",
+    number: int,
+    columns: Sequence[str],
+    rows: range,
+    batch_rows: int,
+    at_once: int,
+) -> Generator[pa.RecordBatch, None, int]:
+    """The rows of one row group. `at_once` is the batch size, 0 if rows have not been measured yet;
+    returns the batch size for the next row group."""
+    position, is_measured = rows.start, at_once > 0
+    at_once = at_once or min(batch_rows, FIRST_ROWS)
+    while position < rows.stop:
+        # One row group at a time: Arrow fetches all requested row groups in advance.
+        batches = file.iter_batches(at_once, row_groups=[number], columns=list(columns))
+        end = 0
+        for batch in batches:
+            before, end = end, end + batch.num_rows
+            if end > position:
+                part = batch.slice(position - before, rows.stop - position)
+                position += part.num_rows
+                yield part
+            rows_per_batch = fitting_rows(batch, batch_rows)
+            if position >= rows.stop:
+                return rows_per_batch
+            # A restart decodes the row group again, so the batch size is raised only at first.
+            if rows_per_batch < at_once // 2 or not is_measured:
+                at_once, is_measured = rows_per_batch, True
+                break
+        else:
+            raise pa.ArrowInvalid(f"row group {number} ends before row {rows.stop}")
+    return at_once
+
+
+def fitting_rows(batch: pa.RecordBatch, batch_rows: int) -> int:
+    """How many rows like these fit in a batch, at most `batch_rows`."""
+    fit = BATCH_BYTES * int(batch.num_rows) // max(int(batch.nbytes), 1)
+    return min(batch_rows, max(fit, _FEWEST_ROWS))
+
+
+@dataclass(slots=True)
+class FooterColumn:
+    """A column in some base files. Byte counts exclude page headers.
+
+    Attributes:
+        bytes, plain_bytes: Compressed and uncompressed bytes.
+        pages: Number of data pages; 0 if the files do not record it.
+        codecs: Codecs in upper case, as Parquet names them.
+    """
+
+    bytes: int = 0
+    plain_bytes: int = 0
+    pages: int = 0
+    codecs: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Footers:
+    """Statistics of some base files, as a sample of all.
+
+    Attributes:
+        files: The sampled files.
+        rows: Number of rows in them.
+        columns: Statistics by root column.
+        share: Fraction of all base files' bytes that is in the sample.
+    """
+
+    files: tuple[BaseFile, ...]
+    rows: int
+    columns: dict[str, FooterColumn]
+    share: float
+
+    def bytes(self, columns: Iterable[str]) -> float:
+        """Compressed bytes of some columns in all base files, estimated from the sample."""
+        sampled_bytes = sum(self.columns[each].bytes for each in columns if each in self.columns)
+        return sampled_bytes / self.share if self.share else 0.0
+
+    @property
+    def all_rows(self) -> float:
+        """Estimated number of rows in all base files."""
+        return self.rows / self.share if self.share else 0.0
+
+
+def footers(storage: Storage, base_files: Sequence[BaseFile]) -> Footers:
+    """Reads the footers of the largest base files.
+
+    Raises:
+        FileNotFoundError, PermissionDenied, StorageFailed, NeedsSpark: one cannot be read.
+    """
+    largest = sorted(base_files, key=lambda each: (-each.size, each.path))[:_SAMPLED_FILES]
+    columns: defaultdict[str, FooterColumn] = defaultdict(FooterColumn)
+    rows = 0
+    for base_file in largest:
+        rows += _add(storage, base_file, columns)
+    total_bytes = sum(each.size for each in base_files)
+    share = sum(each.size for each in largest) / total_bytes if total_bytes else 0.0
+    return Footers(tuple(largest), rows, dict(columns), share)
+
+
+def _add(storage: Storage, base_file: BaseFile, columns: defaultdict[str, FooterColumn]) -> int:
+    from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
+
+    with open_parquet(storage, base_file.path, base_file.size) as file:
+        metadata = file.metadata
+        for group in range(metadata.num_row_groups):
+            row_group = metadata.row_group(group)
+            for number in range(metadata.num_columns):
+                chunk = row_group.column(number)
+                column = columns[chunk.path_in_schema.split(".")[0]]
+                column.bytes += chunk.total_compressed_size
+                column.plain_bytes += chunk.total_uncompressed_size
+                column.codecs.add(chunk.compression)
+        names = list(file.schema_arrow.names)
+        rows = int(metadata.num_rows)
+    try:
+        footer = Footer(stripped_footer(row_source(storage, base_file.path), size=base_file.size))
+        for name in names:
+            columns[name].pages += len(footer.page_starts([name]))
+    except ParquetReadError:  # a file without page locations: its pages are not counted
+        pass
+    return rows

@@ -19,8 +19,13 @@ from hudi_index_service.columns import column_field, common_times, in_millis
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.avro_schema import arrow_schema
 from hudi_index_service.hudi.files.base_file import present_columns
-from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogFile, read_log_file
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY
+from hudi_index_service.hudi.files.log_file import (
+    RECORD_KEY,
+    BlockType,
+    HeaderKey,
+    LogFile,
+    read_log_file,
+)
 from hudi_index_service.hudi.files.parquet_file import damage_named
 from hudi_index_service.hudi.properties import is_true, split_columns
 from hudi_index_service.hudi.snapshot import FileSlice

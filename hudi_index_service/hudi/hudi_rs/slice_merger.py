@@ -18,8 +18,12 @@ from hudi_index_service.columns import column_field
 from hudi_index_service.errors import ColumnNotFound, NeedsSpark, StorageFailed
 from hudi_index_service.hudi import gate
 from hudi_index_service.hudi.files.base_file import align, refuse_inexact, refuse_unlike_spark
-from hudi_index_service.hudi.files.log_file import parse_log_file
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY, BlockKeys, record_keys
+from hudi_index_service.hudi.files.log_file import (
+    RECORD_KEY,
+    BlockKeys,
+    parse_log_file,
+    record_keys,
+)
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.merge_checks import (

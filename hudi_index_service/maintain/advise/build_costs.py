@@ -10,7 +10,7 @@ from hudi_index_service.build.costs.sample import Sample
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.columns import column_type, root_column
-from hudi_index_service.hudi.files.footers import Footers
+from hudi_index_service.hudi.files.parquet_file import Footers
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type

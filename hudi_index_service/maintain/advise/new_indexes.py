@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_type
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
-from hudi_index_service.hudi.files.footers import Footers
+from hudi_index_service.hudi.files.parquet_file import Footers
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.maintain.advise.build_costs import BuildCost, BuildCosts

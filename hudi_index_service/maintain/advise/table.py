@@ -9,7 +9,7 @@ from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.hudi.files.footers import footers
+from hudi_index_service.hudi.files.parquet_file import footers
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.column_fields import names_by_use

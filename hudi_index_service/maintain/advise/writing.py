@@ -8,8 +8,7 @@ from time import perf_counter_ns
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_index_service.hudi.files.footers import Footers
-from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.files.parquet_file import Footers, open_parquet
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.storage.store import Storage

@@ -12,7 +12,7 @@ from hudi_index_service.build.executor import Executor
 from hudi_index_service.columns import column_name, column_path, find_column
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpark
-from hudi_index_service.hudi.files.footers import Footers, footers
+from hudi_index_service.hudi.files.parquet_file import Footers, footers
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec

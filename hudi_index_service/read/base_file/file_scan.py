@@ -24,8 +24,12 @@ from hudi_index_service.hudi.files.base_file import (
     read_columns,
     refuse_legacy_calendar,
 )
-from hudi_index_service.hudi.files.parquet_file import damage_named, open_parquet, row_source
-from hudi_index_service.hudi.files.row_batches import FIRST_ROWS
+from hudi_index_service.hudi.files.parquet_file import (
+    FIRST_ROWS,
+    damage_named,
+    open_parquet,
+    row_source,
+)
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate

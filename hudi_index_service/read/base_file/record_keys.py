@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudi_index_service.arrow import as_numbers, as_truths, integers_array, text_scalar, texts_array
 from hudi_index_service.columns import column_path, column_values, find_column
 from hudi_index_service.errors import Remedy, TableFeatureUnsupported
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY
+from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.optimizer.decide import most_keys_by_index
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import SlicePlan

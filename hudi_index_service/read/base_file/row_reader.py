@@ -12,8 +12,13 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import numbers_array
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns
-from hudi_index_service.hudi.files.parquet_file import is_broken_text, refusals_named, row_source
-from hudi_index_service.hudi.files.row_batches import BATCH_BYTES, fitting_rows
+from hudi_index_service.hudi.files.parquet_file import (
+    BATCH_BYTES,
+    fitting_rows,
+    is_broken_text,
+    refusals_named,
+    row_source,
+)
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.storage.store import Storage
 

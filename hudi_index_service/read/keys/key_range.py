@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_truths, scalar, text_scalar
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY
+from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 

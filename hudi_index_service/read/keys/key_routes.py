@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_truths, numbers_array, truths_array
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY
+from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import LONG_NUMBER, NUMBER

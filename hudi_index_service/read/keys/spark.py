@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index_service.arrow import integer_scalar
 from hudi_index_service.errors import ConfigInvalid, NeedsSpark, Remedy, TableFeatureUnsupported
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY
+from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.base_file import align
-from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
+from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, RowReader, row_positions

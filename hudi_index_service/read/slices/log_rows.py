@@ -20,7 +20,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import binary_array, numbers_array
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.hudi.files.log_keys import RECORD_KEY, LogKeysUnknown
+from hudi_index_service.hudi.files.log_file import RECORD_KEY, LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
 from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay
 from hudi_index_service.optimizer.plan import Access, SlicePlan
