@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.bundle import (
     ARTIFACT,
-    BUNDLE_VARIABLE,
+    BY_HAND,
     GROUP,
     VERSION,
     bundle_of_spark,
@@ -26,11 +26,6 @@ from hudi_index_service.predicate.spark_sql import string_sql
 
 SHA256 = "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676"
 """The hash of the release's jar."""
-
-_BY_HAND = (
-    f"download {GROUP}:{ARTIFACT}:{VERSION} from a Maven repository and set {BUNDLE_VARIABLE} to "
-    "its path."
-)
 
 
 def hudi_bundle() -> Path:
@@ -58,7 +53,7 @@ def _download(jar: Path) -> None:
         raise ConfigInvalid(
             "Hudi's bundle for Spark is not on this machine, and the package jgo, which downloads "
             "it, is not installed.",
-            remedy=f"pip install 'hudi-index-service[demo]'; or {_BY_HAND}",
+            remedy=f"pip install 'hudi-index-service[demo]'; or download {BY_HAND}.",
         ) from error
     with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
         try:
@@ -68,12 +63,12 @@ def _download(jar: Path) -> None:
         except OSError as error:  # the errors of its HTTP client derive from it
             raise ConfigInvalid(
                 f"Hudi's bundle for Spark cannot be downloaded: {error}.",
-                remedy=f"Try again where the network allows it; or {_BY_HAND}",
+                remedy=f"Try again where the network allows it; or download {BY_HAND}.",
             ) from error
         if not _is_pinned(download):
             raise ConfigInvalid(
                 f"The downloaded {jar.name} does not have the SHA-256 {SHA256}.",
-                remedy=f"Try again; or {_BY_HAND}",
+                remedy=f"Try again; or download {BY_HAND}.",
             )
         download.replace(jar)
 

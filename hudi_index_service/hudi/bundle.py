@@ -13,6 +13,11 @@ BUNDLE_VARIABLE = "HUDI_INDEX_HUDI_JAR"
 GROUP, ARTIFACT, VERSION = "org.apache.hudi", "hudi-spark3.5-bundle_2.12", "1.2.0"
 """The release that is tested, and that the demo downloads."""
 
+_COORDINATES = f"{GROUP}:{ARTIFACT}:{VERSION}"
+
+BY_HAND = f"{_COORDINATES} from a Maven repository and set {BUNDLE_VARIABLE} to its path"
+"""What to download instead, and where to name it: the end of a remedy."""
+
 
 def named_bundle() -> Path | None:
     """The jar that the variable names; None if it is not set.
@@ -53,7 +58,4 @@ def how_to_get_it() -> str:
     """What to do where a session has no Hudi: a full sentence."""
     if downloaded_bundle().is_file():
         return f"The demo has downloaded it: export {BUNDLE_VARIABLE}={downloaded_bundle()}."
-    return (
-        f"Download {GROUP}:{ARTIFACT}:{VERSION} from a Maven repository and set {BUNDLE_VARIABLE} "
-        f"to its path, or pass --conf spark.jars.packages={GROUP}:{ARTIFACT}:{VERSION}."
-    )
+    return f"Download {BY_HAND}, or pass --conf spark.jars.packages={_COORDINATES}."

@@ -9,12 +9,13 @@ from dev import jars
 from hudi_index_service.config import settings
 from hudi_index_service.demo import spark as demo
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hudi.bundle import BUNDLE_VARIABLE
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for copies, on a machine that does not say where the bundle is."""
-    monkeypatch.delenv(demo.BUNDLE_VARIABLE, raising=False)
+    monkeypatch.delenv(BUNDLE_VARIABLE, raising=False)
     monkeypatch.setenv("HUDI_INDEX_CACHE_FOLDER", str(tmp_path))
     settings.cache_clear()
     yield tmp_path
