@@ -13,9 +13,13 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import TokenError
 
 from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.sql.dialect import IndexDialect
-from hudi_index_service.sql.first_words import first_words
-from hudi_index_service.sql.statements import TableName, TablePath, TableReference
+from hudi_index_service.sql.grammar import (
+    TableName,
+    TablePath,
+    TableReference,
+    first_words,
+    tokens_of,
+)
 
 # Procedure → positions of its arguments: RunClusteringProcedure and RunCompactionProcedure, Hudi
 # 0.15 to 1.2.
@@ -59,7 +63,7 @@ def serviced_table(query: str) -> TableReference | None:
     """The table of a CALL of run_clustering or run_compaction; None for every other statement, and
     if the table cannot be determined. Spark validates the statement."""
     try:
-        tokens = IndexDialect().tokenize(query)
+        tokens = tokens_of(query)
     except TokenError:
         return None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.explanation import explanation
 from hudi_index_service.sql.relations.decision import RelationUse
-from hudi_index_service.sql.results import Result
+from hudi_index_service.sql.statement import Result
 
 EXPLAINED = """
     relation INT NOT NULL, table STRING NOT NULL, reader STRING NOT NULL, index_name STRING,
@@ -35,6 +36,17 @@ whole query, the same in every row.
 
 `least_rows` to `scan_milliseconds` are the optimizer's estimates for the slices with an entry, as
 in `scan().explain()`; `slices` groups the slices by access, reason and rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainIndex:
+    """``EXPLAIN [ANALYZE] INDEX query``
+
+    `query` begins with blanks, so that it keeps its lines and columns in the statement.
+    """
+
+    query: str
+    analyze: bool = False
 
 
 def explains_queries_only() -> StatementInvalid:

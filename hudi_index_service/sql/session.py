@@ -17,9 +17,7 @@ from hudi_index_service.sql.call import (
     serviced_table,
     serviced_table_of,
 )
-from hudi_index_service.sql.catalog import table_location
-from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.grammar import TableReference, first_words
 from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.rule.enable import enabled
@@ -28,7 +26,8 @@ from hudi_index_service.sql.spark_errors import (
     paths_in_queries_named,
     services_errors_again,
 )
-from hudi_index_service.sql.statements import TableReference
+from hudi_index_service.sql.statement import table_location
+from hudi_index_service.sql.statements import parse_statement
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,10 @@ from pyspark.sql import functions as F
 
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.row_formats import SPARK_OPTIONS, csv_line
-from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.build_statements import ENTRIES
 from hudi_index_service.sql.spark_errors import first_line
-from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex
+from hudi_index_service.sql.statement import TableStatement
+from hudi_index_service.sql.statements import parse_statement
 
 _ALL_ROWS = 2**31 - 100  # Spark's maximum; Spark itself requests one more
 
@@ -51,7 +52,8 @@ FORMATS: dict[str, Callable[[DataFrame], Iterator[str]]] = {
 
 def has_failed_builds(statement: str, frame: DataFrame) -> bool:
     """Whether a statement's result contains an entry that could not be built."""
-    builds = isinstance(parse_statement(statement), OptimizeTable | RefreshIndex)
+    parsed = parse_statement(statement)
+    builds = isinstance(parsed, TableStatement) and parsed.result == ENTRIES
     return builds and "status" in frame.columns and not frame.where("status = 'failed'").isEmpty()
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hudi_index_service.sql import explain, results
+from hudi_index_service.sql import build_statements, explain, index_statements
 from tests.docs.markdown import ROOT
 
 
@@ -31,8 +31,9 @@ def columns(ddl: str) -> dict[str, str]:
     list(
         enumerate(
             [
-                *(results.DROPPED, results.INDEXES, results.ENTRIES, results.INDEXING),
-                *(results.BUILD, results.CANCELLED, explain.EXPLAINED),
+                *(index_statements.DROPPED, index_statements.INDEXES),
+                *(build_statements.ENTRIES, build_statements.INDEXING),
+                *(build_statements.BUILD, build_statements.CANCELLED, explain.EXPLAINED),
             ]
         )
     ),

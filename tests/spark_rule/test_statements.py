@@ -15,8 +15,9 @@ from pyspark.errors import AnalysisException, ParseException
 from hudi_index_service import open_table
 from hudi_index_service.errors import IndexNotFound, StatementFailed
 from hudi_index_service.sql import IndexSession
-from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.grammar import first_words
 from hudi_index_service.sql.rule.statements import SqlStatements
+from hudi_index_service.sql.statements import EXPLAIN, EXPLAIN_ANALYZE, STATEMENTS
 from tests.hudi_tables import IN_PROCESS_LOCK
 from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
 from tests.spark_rule.programs import run_program
@@ -116,11 +117,7 @@ def test_only_texts_that_begin_like_index_statements_are_asked_about(session, mo
     monkeypatch.setattr(SqlStatements, "described", described)
     parser = session._jsparkSession.sessionState().sqlParser()
     assert parser.getClass().getSimpleName() == "IndexParser"
-    first = {
-        *(("CREATE", "INDEX"), ("ALTER", "INDEX"), ("DROP", "INDEX"), ("REFRESH", "INDEX")),
-        *(("SHOW", "INDEXES"), ("SHOW", "INDEXING"), ("OPTIMIZE", "TABLE"), ("EXPLAIN", "INDEX")),
-        *(("CANCEL", "INDEXING"), ("EXPLAIN", "ANALYZE", "INDEX")),
-    }
+    first = {*STATEMENTS, EXPLAIN, EXPLAIN_ANALYZE}
     texts = [
         *(" ".join(words) + " t" for words in first),
         *("/* a */ drop\tindex t", "--\nSHOW--\\\nx\n/*/**/*/indexing", "\r\nAlter Index"),

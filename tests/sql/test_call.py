@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from hudi_index_service import open_table
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.call import call_statement, serviced_table
-from hudi_index_service.sql.statements import TableName, TablePath
+from hudi_index_service.sql.grammar import TableName, TablePath
 from tests.hudi_tables import hudi_options, numbered_rows, write
 
 NASTY = [

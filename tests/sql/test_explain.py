@@ -7,8 +7,8 @@ from pyspark.errors import AnalysisException, ParseException
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.statements import ExplainIndex
+from hudi_index_service.sql.explain import ExplainIndex
+from hudi_index_service.sql.statements import parse_statement
 from tests.read.spark_jobs import last_stage, tasks_since
 
 EXPLAINED = [

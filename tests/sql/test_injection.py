@@ -13,7 +13,7 @@ from hudi_index_service.columns import column_name
 from hudi_index_service.errors import IndexServiceError, StatementInvalid
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.sql.call import call_statement
-from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.statements import parse_statement
 
 pytestmark = pytest.mark.fast
 

@@ -9,7 +9,7 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
     StatementInvalid,
 )
-from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.statements import parse_statement
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
 

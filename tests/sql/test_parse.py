@@ -1,26 +1,28 @@
 """The grammar of the index statements, without Spark."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.index.metadata.definitions import Column
-from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.statements import (
+from hudi_index_service.sql import statements
+from hudi_index_service.sql.build_statements import CancelIndexing, OptimizeTable, ShowIndexing
+from hudi_index_service.sql.grammar import TableName, TablePath
+from hudi_index_service.sql.index_statements import (
     AlterIndex,
-    CancelIndexing,
     CreateIndex,
     DropColumns,
     DropIndex,
-    OptimizeTable,
     RefreshIndex,
     ShowIndexes,
-    ShowIndexing,
-    TableName,
-    TablePath,
 )
+from hudi_index_service.sql.statements import EXPLAIN, EXPLAIN_ANALYZE, parse_statement
 
 T = TableName(("t",))
+_JAVA = Path("native/spark_rule/java/hudiindex/spark/statements/FirstWords.java")
 
 
 @pytest.mark.parametrize(
@@ -359,3 +361,10 @@ def is_complete(query):
     except StatementInvalid:
         return False
     return True
+
+
+def test_the_parser_of_spark_knows_the_same_first_words():
+    java = (Path(__file__).resolve().parents[2] / _JAVA).read_text()
+    listed = re.findall(r'List\.of\(("[^)]*")\)', java)
+    words = {tuple(re.findall(r'"(\w+)"', each)) for each in listed}
+    assert words == {*statements.STATEMENTS, EXPLAIN, EXPLAIN_ANALYZE}

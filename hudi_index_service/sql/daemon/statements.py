@@ -13,21 +13,13 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import RequestRefused
 from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.sql.catalog import in_session_catalog
-from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
-from hudi_index_service.sql.results import Result
+from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
+from hudi_index_service.sql.grammar import TablePath, TableReference
 from hudi_index_service.sql.rule.errors import answer_or_error, error_fields
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import explained_use
-from hudi_index_service.sql.runner import StatementRunner
-from hudi_index_service.sql.statements import (
-    ExplainIndex,
-    TablePath,
-    TableReference,
-    TableStatement,
-    changes_something,
-)
+from hudi_index_service.sql.statement import Open, Result, TableStatement, in_session_catalog
+from hudi_index_service.sql.statements import description, parse_statement
 from hudi_index_service.table import IndexedTable
 
 
@@ -52,7 +44,7 @@ class _Entry(_Message):
     input_format: str | None = None
 
 
-class _Asked(_Message):
+class _StatementText(_Message):
     """A statement of a session.
 
     Attributes:
@@ -116,28 +108,24 @@ class SessionStatements:
 
     def described(self, body: str) -> str:
         """What a text is that begins like an index statement, as `Source.java` describes it."""
-        return _answered(lambda: self._described(_read(_Asked, body)))
+
+        def described() -> dict[str, str]:
+            asked = _read(_StatementText, body)
+            return description(asked.text, self._opening(asked))
+
+        return _answered(described)
 
     def done(self, body: str) -> str:
         """Runs a statement: ``columns`` and ``rows``, or ``query`` and ``analyze`` for the session
         to plan and to ask `explained`, or ``left``: it is Hudi's, and ``otherwise`` may be the
         error if it fails there."""
-        return _answered(lambda: self._done(_read(_Asked, body)))
+        return _answered(lambda: self._done(_read(_StatementText, body)))
 
     def explained(self, body: str, readers: SessionReaders) -> str:
         """The result of EXPLAIN INDEX: ``columns`` and ``rows``."""
         return _answered(lambda: self._explained(_read(_Explained, body), readers))
 
-    def _described(self, asked: _Asked) -> dict[str, Any]:
-        statement = parse_statement(asked.text)
-        if statement is None:
-            return {}
-        if isinstance(statement, ExplainIndex):
-            return {"columns": EXPLAINED, "query": statement.query}
-        columns = self._runner(asked).columns(statement)
-        return {} if columns is None else {"columns": columns}
-
-    def _done(self, asked: _Asked) -> dict[str, Any]:
+    def _done(self, asked: _StatementText) -> dict[str, Any]:
         statement = parse_statement(asked.text)
         if statement is None:
             return {"left": True}
@@ -145,16 +133,16 @@ class SessionStatements:
             return {"query": statement.query, "analyze": statement.analyze}
         self._refuse_changes(statement)
         try:
-            done = self._runner(asked).run(statement)
+            done = statement.run(self._opening(asked))
         finally:
-            self._reader.forget()
+            self._reader.forget(close=statement.removes_files)
         if isinstance(done, Result):
             return _written(done)
         otherwise = None if done.otherwise is None else error_fields(done.otherwise)
         return {"left": True, "otherwise": otherwise}
 
     def _refuse_changes(self, statement: TableStatement) -> None:
-        if not self._may_change and changes_something(statement):
+        if not self._may_change and statement.changes_something:
             raise RequestRefused(
                 "The daemon that answers this session changes no index.",
                 remedy="Start hudi-index answer with --allow-changes, or use hudi-index on the "
@@ -167,7 +155,7 @@ class SessionStatements:
         uses = [explained_use(each, self._reader, readers) for each in explained.uses]
         return _written(explained_result(uses, explained.seconds))
 
-    def _runner(self, asked: _Asked) -> StatementRunner:
+    def _opening(self, asked: _StatementText) -> Open:
         def open_named(table: TableReference) -> IndexedTable:
             return configured(
                 self._allowed(_base_path(table, asked)),
@@ -175,10 +163,10 @@ class SessionStatements:
                 settings=self._settings,
             )
 
-        return StatementRunner(open_named, self._reader.close)
+        return open_named
 
 
-def _base_path(table: TableReference, asked: _Asked) -> str:
+def _base_path(table: TableReference, asked: _StatementText) -> str:
     if isinstance(table, TablePath):
         return table.path
     database, name = in_session_catalog(table, asked.catalog)

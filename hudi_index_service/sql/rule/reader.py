@@ -193,10 +193,17 @@ class RelationReader:
         plan = with_index_estimates(by.run.plan, by.run.reader)
         return Explained(plan, by.where, serving_indexes(indexes, plan))
 
-    def forget(self) -> None:
-        """Forgets what was decided: an index may have been built, or dropped."""
+    def forget(self, *, close: bool = False) -> None:
+        """Forgets what was decided: an index may have been built, or dropped.
+
+        Args:
+            close: Whether files of an index may have been removed: an open file's bytes stay on
+                the disk.
+        """
         with self._lock:
             self._kept.clear()
+        if close:
+            self.close()
 
     def close(self) -> None:
         """Closes the tables and their open index files."""

@@ -11,21 +11,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StatementFailed, StatementInvalid
 from hudi_index_service.hook.table_upkeep import configured
-from hudi_index_service.sql.catalog import table_location
-from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.explain import EXPLAINED, explained_result, explains_queries_only
+from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
+from hudi_index_service.sql.grammar import TableReference
 from hudi_index_service.sql.jvm import in_python
-from hudi_index_service.sql.results import Result
 from hudi_index_service.sql.rule.errors import answer_or_error
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import PlannedQuery
-from hudi_index_service.sql.runner import LeftToHudi, StatementRunner
 from hudi_index_service.sql.spark_errors import (
     hudis_errors_named,
     paths_in_queries_named,
     services_errors_again,
 )
-from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
+from hudi_index_service.sql.statement import (
+    LeftToHudi,
+    Open,
+    Result,
+    table_location,
+)
+from hudi_index_service.sql.statements import Statement, description, parse_statement
 from hudi_index_service.table import IndexedTable
 
 _SEE_HUDI = "This is Hudi's message about one of its own indexes; see Hudi's documentation."
@@ -53,7 +56,11 @@ class SqlStatements:
         self._extensions = extensions
 
     def run(
-        self, spark: SparkSession, statement: Statement, text: str, args: Any = None
+        self,
+        spark: SparkSession,
+        statement: Statement,
+        text: str,
+        args: Any = None,
     ) -> DataFrame:
         """Runs a statement, and returns its result.
 
@@ -78,12 +85,12 @@ class SqlStatements:
                 "An index statement takes no parameters.", remedy="Write the values in the text."
             )
         try:
-            done = self._runner(spark).run(statement)
+            done = statement.run(self._opening(spark))
             return (
                 done.frame(spark) if isinstance(done, Result) else self._by_hudi(spark, text, done)
             )
         finally:
-            self._reader.forget()
+            self._reader.forget(close=statement.removes_files)
 
     def _by_hudi(self, spark: SparkSession, text: str, left: LeftToHudi) -> DataFrame:
         """The result of Hudi's or Spark's own statement. The parser of the extension would hand it
@@ -102,16 +109,9 @@ class SqlStatements:
         Args:
             session: The JVM's session.
         """
-        return answer_or_error(lambda: json.dumps(self._description(in_python(session), text)))
-
-    def _description(self, spark: SparkSession, text: str) -> dict[str, str]:
-        statement = parse_statement(text)
-        if statement is None:
-            return {}
-        if isinstance(statement, ExplainIndex):
-            return {"columns": EXPLAINED, "query": statement.query}
-        columns = self._runner(spark).columns(statement)
-        return {} if columns is None else {"columns": columns}
+        return answer_or_error(
+            lambda: json.dumps(description(text, self._opening(in_python(session))))
+        )
 
     def result(self, session: Any, text: str, arguments: Any) -> Any:
         """Runs a statement: a DataFrame of the JVM, or the error. The JVM forgets its decisions.
@@ -140,7 +140,7 @@ class SqlStatements:
                 return explained_result(uses, perf_counter() - started).frame(spark)
         return explained_result(query.explained()).frame(spark)
 
-    def _runner(self, spark: SparkSession) -> StatementRunner:
+    def _opening(self, spark: SparkSession) -> Open:
         def open_named(table: TableReference) -> IndexedTable:
             return configured(
                 table_location(spark, table),
@@ -149,7 +149,7 @@ class SqlStatements:
                 settings=self._settings,
             )
 
-        return StatementRunner(open_named, self._reader.close)
+        return open_named
 
 
 def _columns(arguments: Any) -> Mapping[str, Column] | list[Column] | None:

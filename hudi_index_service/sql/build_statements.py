@@ -1,39 +1,26 @@
-"""Results of the index statements: rows with fixed columns."""
+"""Statements about builds: OPTIMIZE TABLE, SHOW INDEXING and CANCEL INDEXING."""
 
-from collections.abc import Iterable
+import logging
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.run import Build
-from hudi_index_service.hudi.properties import OwnIndex
-from hudi_index_service.index.metadata.column_fields import names_by_use
-from hudi_index_service.index.metadata.definitions import IndexDefinition
-from hudi_index_service.maintain.drop import Dropped
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.errors import (
+    BuildNotFound,
+    ColumnNotFound,
+    PredicateInvalid,
+    PredicateUnsupported,
+)
 from hudi_index_service.maintain.status import TableStatus
+from hudi_index_service.sql.grammar import Parser, TableReference
+from hudi_index_service.sql.statement import Open, Result, TableStatement
+from hudi_index_service.table import IndexedTable
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-INDEXES = """
-    index_name STRING NOT NULL, index_type STRING NOT NULL, col_name STRING NOT NULL,
-    options MAP<STRING, MAP<STRING, STRING>>, created TIMESTAMP, managed_by STRING NOT NULL
-"""
-"""CREATE and ALTER INDEX (one row) and SHOW INDEXES. The first three columns are those of Hudi's
-own SHOW INDEXES; `index_type` and `col_name` join several values by commas. `options`: column → its
-options, only for columns with options; a column that is only stored is there alone, with
-``stored`` = ``only``. `managed_by` is ``index service`` or, without a creation
-time, ``hudi``."""
-
-DROPPED = """
-    index_name STRING NOT NULL, dropped BOOLEAN NOT NULL,
-    not_purged ARRAY<STRUCT<entry: STRING, columns: ARRAY<STRING>, reason: STRING>>
-"""
-"""DROP INDEX: one row for the index, or for each that had one of the columns. `dropped` is false if
-IF EXISTS found no index, and for an index that only lost columns. `not_purged`: with PURGE, the
-table's entries that still contain dropped columns, and the reasons; another PURGE removes them."""
+log = logging.getLogger(__name__)
 
 ENTRIES = """
     build_id STRING, index_type STRING NOT NULL, base_file STRING NOT NULL,
@@ -87,84 +74,127 @@ CANCELLED = "build_id STRING, requested BOOLEAN NOT NULL"
 """CANCEL INDEXING: one row. `build_id` is the build to be cancelled, NULL if none runs; it stops at
 its next heartbeat, and SHOW INDEXING then shows it as ``cancelled``."""
 
-NOTHING = ""
-"""DROP and REFRESH INDEX of Hudi's own indexes."""
-
-
 # Columns that are in the records under the same names.
 _OF_ENTRY = ("index_type", "status", "index_bytes", "seconds", "error")
 _OF_BUILD = (
     *("state", "strategy", "host", "pid", "due", "built", "failed", "seconds"),
     *("stopped_by", "cancel_requested", "error"),
 )
+_AFTER_WHERE = {"STRATEGY": {each.value.upper() for each in Strategy}, "DRY": {"RUN"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The rows of a statement.
+class OptimizeTable(TableStatement):
+    """``OPTIMIZE TABLE t [WHERE predicate] [STRATEGY INCREMENTAL|ALL|REFRESH] [DRY RUN]``
 
-    Attributes:
-        columns: In Spark's DDL, such as `INDEXES`.
-        rows: By the names of columns, and of fields; what is missing is NULL.
+    The predicate on partition columns limits the base files to partitions where it is TRUE. `where`
+    begins with blanks, so that it keeps its lines and columns in the statement.
     """
 
-    columns: str
-    rows: list[dict[str, Any]]
+    first_words = ("OPTIMIZE", "TABLE")
+    result = ENTRIES
 
-    def frame(self, spark: "SparkSession") -> "DataFrame":
-        """The result as a DataFrame, which has the columns even without rows."""
-        return spark.createDataFrame(self.rows, self.columns)
+    table: TableReference
+    strategy: Strategy = Strategy.INCREMENTAL
+    dry_run: bool = False
+    where: str | None = None
 
+    @classmethod
+    def parsed(cls, text: Parser) -> "OptimizeTable":
+        table = text.table_reference("table name or 'path'")
+        where = text.where(_AFTER_WHERE) if text.accept("WHERE") else None
+        strategy = None
+        if text.accept("STRATEGY"):
+            words = [each for each in Strategy if text.accept(each.value.upper())]
+            strategy = words[0] if words else text.fail("INCREMENTAL, ALL or REFRESH")
+        dry_run = text.accept("DRY")
+        if dry_run:
+            text.expect("RUN")
+            text.end_of_statement()
+        text.end_of_statement(*([] if strategy else ["WHERE", "STRATEGY"]), "DRY RUN")
+        return cls(table, strategy or Strategy.INCREMENTAL, dry_run, where)
 
-def indexes_result(
-    definitions: Iterable[IndexDefinition], hudis_own: Iterable[OwnIndex] = ()
-) -> Result:
-    """`INDEXES`: the definitions, then Hudi's own."""
-    ours = [
-        {
-            "index_name": definition.name,
-            "index_type": ",".join(definition.index_types),
-            "col_name": ",".join(names_by_use(definition)[0]),
-            "options": {
-                column.name: dict(column.options) for column in definition.columns if column.options
-            },
-            "created": datetime.fromisoformat(definition.created),
-            "managed_by": "index service",
-        }
-        for definition in definitions
-    ]
-    theirs = [
-        {
-            "index_name": each.name,
-            "index_type": each.type,
-            "col_name": ",".join(each.columns),
-            "options": {column: dict(each.options) for column in each.columns if each.options},
-            "managed_by": "hudi",
-        }
-        for each in hudis_own
-    ]
-    return Result(INDEXES, [*ours, *theirs])
+    @property
+    def changes_something(self) -> bool:
+        return not self.dry_run
 
+    def run(self, open: Open) -> Result:
+        with open(self.table) as table:
+            build = table.build(
+                strategy=self.strategy, partitions=self._partitions(table), dry_run=self.dry_run
+            )
+        for warning in () if build.estimate is None else build.estimate.warnings:
+            log.warning("%s", warning)
+        return entries_result(build)
 
-def dropped_result(dropped: Dropped) -> Result:
-    """`DROPPED`"""
-    remaining = None
-    if dropped.purge is not None:
-        remaining = [
-            {"entry": each.folder, "columns": list(each.columns), "reason": each.reason}
-            for each in dropped.purge.remaining
-        ]
-    rows = [(definition.name, True) for definition in dropped.indexes]
-    rows += [(definition.name, False) for definition in dropped.narrowed]
-    return Result(
-        DROPPED,
-        [{"index_name": name, "dropped": gone, "not_purged": remaining} for name, gone in rows],
-    )
+    def _partitions(self, table: IndexedTable) -> tuple[str, ...] | None:
+        if self.where is None:
+            return None
+        try:
+            return table.partitions(self.where)
+        except (PredicateInvalid, PredicateUnsupported, ColumnNotFound) as error:
+            # The predicate keeps the lines and columns of the statement.
+            message = error.message.replace("of the predicate", "of the statement")
+            raise error.reworded(message) from error
 
 
-def nothing_dropped_result(name: str) -> Result:
-    """`DROPPED` if IF EXISTS found no index."""
-    return Result(DROPPED, [{"index_name": name, "dropped": False}])
+@dataclass(frozen=True, slots=True)
+class ShowIndexing(TableStatement):
+    """``SHOW INDEXING [FROM|IN] [TABLE] t [BUILD 'id']``
+
+    The status of the table's indexes; with BUILD, the status or outcome of that build.
+    """
+
+    first_words = ("SHOW", "INDEXING")
+    result = INDEXING
+
+    table: TableReference
+    build: str | None = None
+
+    @classmethod
+    def parsed(cls, text: Parser) -> "ShowIndexing":
+        of = text.accept("FROM") or text.accept("IN")
+        table = text.table() if of else text.table("FROM", "IN")
+        build = text.build_id() if text.accept("BUILD") else None
+        text.end_of_statement("" if build else "BUILD")
+        return cls(table, build)
+
+    @property
+    def changes_something(self) -> bool:
+        return False
+
+    def result_columns(self, open: Open) -> str:
+        return INDEXING if self.build is None else BUILD
+
+    def run(self, open: Open) -> Result:
+        with open(self.table) as table:
+            if self.build is None:
+                return _indexing_result(table.status())
+            for record in table.builds():
+                if record.id == self.build:
+                    return _build_result(record)
+        raise BuildNotFound(f"{self.table} has no build {self.build}.")
+
+
+@dataclass(frozen=True, slots=True)
+class CancelIndexing(TableStatement):
+    """``CANCEL INDEXING [TABLE] t``: requests that the table's running build stop."""
+
+    first_words = ("CANCEL", "INDEXING")
+    result = CANCELLED
+
+    table: TableReference
+
+    @classmethod
+    def parsed(cls, text: Parser) -> "CancelIndexing":
+        table = text.table()
+        text.end_of_statement()
+        return cls(table)
+
+    def run(self, open: Open) -> Result:
+        with open(self.table) as table:
+            build_id = table.cancel()
+        return Result(CANCELLED, [{"build_id": build_id, "requested": build_id is not None}])
 
 
 def entries_result(build: Build) -> Result:
@@ -197,7 +227,7 @@ def entries_result(build: Build) -> Result:
     return Result(ENTRIES, rows)
 
 
-def indexing_result(status: TableStatus) -> Result:
+def _indexing_result(status: TableStatus) -> Result:
     """`INDEXING`"""
     builds = [_record(record) for record in status.builds]
     rows = [
@@ -223,7 +253,7 @@ def indexing_result(status: TableStatus) -> Result:
     return Result(INDEXING, rows)
 
 
-def build_result(record: BuildRecord) -> Result:
+def _build_result(record: BuildRecord) -> Result:
     """`BUILD`"""
     fields = record.to_dict()
     entries = [
@@ -243,11 +273,6 @@ def build_result(record: BuildRecord) -> Result:
         "entries": entries,
     }
     return Result(BUILD, [row])
-
-
-def cancelled_result(build_id: str | None) -> Result:
-    """`CANCELLED`"""
-    return Result(CANCELLED, [{"build_id": build_id, "requested": build_id is not None}])
 
 
 def _record(record: BuildRecord) -> dict[str, Any]:
