@@ -47,6 +47,14 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+_QUOTED = 100  # maximum characters of a text quoted in messages
+
+
+def shortened(text: str) -> str:
+    """A text cut to a length that a message can quote."""
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}… ({len(text):,} characters)"
+
+
 def first_line(message: object) -> str:
     """The first line of a message, without full stop."""
     return str(message).split("\n", 1)[0].rstrip(". ")

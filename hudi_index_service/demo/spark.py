@@ -22,7 +22,7 @@ from hudi_index_service.hudi.bundle import (
     named_bundle,
 )
 from hudi_index_service.hudi.spark import local_session
-from hudi_index_service.predicate.spark_sql import string_sql
+from hudi_index_service.predicate.values import string_sql
 
 SHA256 = "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676"
 """The hash of the release's jar."""

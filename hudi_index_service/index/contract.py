@@ -36,9 +36,9 @@ from hudi_index_service.errors import EntryInvalid, IndexDefinitionInvalid
 from hudi_index_service.index.arrow_types import arrow_type_name, is_in_millis, parse_arrow_type
 from hudi_index_service.index.many_readers import ManyReaders
 from hudi_index_service.index.scores import RankedRows, TextRanker
-from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.bounds import ValueBounds
 from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
+from hudi_index_service.predicate.values import bound_of
 
 CONTRACT_VERSION = 2
 """Version of this contract. It grows when index types made for the previous version stop working;

@@ -14,6 +14,7 @@ from hudi_index_service.arrow import FALSE, array_of_scalars, as_truths, text_sc
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -25,7 +26,6 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
 )
-from hudi_index_service.predicate.substitute import with_values
 
 Values: TypeAlias = Mapping[str, pa.Scalar]
 """Column → its value in all rows of a partition."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_index_service.predicate.bound import bound_of, utf8
 from hudi_index_service.predicate.expression import (
     And,
     BoundColumn,
@@ -25,6 +24,7 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
 )
+from hudi_index_service.predicate.values import bound_of, utf8
 
 _BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8; bounds do not cover it
 

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from hudi_index_service.arrow import scalar, text_scalar
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
-from hudi_index_service.predicate.calendar import DAY_MICROS, days_since_epoch
-from hudi_index_service.predicate.spark_sql import literal_sql
-from hudi_index_service.predicate.text.lex import shortened
+from hudi_index_service.predicate.values import DAY_MICROS, days_since_epoch, literal_sql
+from hudi_index_service.wording import shortened
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TIMESTAMP_NTZ = pa.timestamp("us")

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from hudi_index_service.arrow import integers_array, text_scalar, texts_array
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
-from hudi_index_service.predicate.calendar import format_date, format_timestamp
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits
 from hudi_index_service.predicate.comparison import (
     End,
@@ -42,7 +41,8 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
 )
-from hudi_index_service.predicate.text.lex import shortened
+from hudi_index_service.predicate.values import format_date, format_timestamp
+from hudi_index_service.wording import shortened
 
 
 def compare(column: BoundColumn, operator: Operator, literal: Literal, zone: tzinfo) -> Predicate:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from hudi_index_service.arrow import integer_scalar, scalar
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
-from hudi_index_service.predicate.calendar import DAY_MICROS
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits, single
 from hudi_index_service.predicate.expression import BoundColumn, Operator
+from hudi_index_service.predicate.values import DAY_MICROS
 
 MAX_PRECISION = 38
 

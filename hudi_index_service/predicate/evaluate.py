@@ -1,6 +1,8 @@
-"""Vectorised evaluation of predicates over Arrow data, with Spark's three-valued results."""
+"""Evaluation of predicates over Arrow data, vectorised, with Spark's three-valued results; and of
+those parts that depend only on columns with known values."""
 
 import math
+from collections.abc import Mapping
 from functools import reduce
 from typing import TypeAlias, TypeVar
 
@@ -36,9 +38,11 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
     RLike,
+    conjunction,
+    disjunction,
 )
-from hudi_index_service.predicate.patterns.like import LikeMatcher, like_regex
-from hudi_index_service.predicate.patterns.regex import LINE_END
+from hudi_index_service.predicate.like import LikeMatcher, like_regex
+from hudi_index_service.predicate.regex import LINE_END
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 _Values: TypeAlias = pa.Array | pa.ChunkedArray
@@ -234,3 +238,25 @@ def _require_utf8(values: _Values, predicate: Like | RLike) -> None:
             f"Column {predicate.column} holds text that is not UTF-8, which only Spark matches "
             "with a pattern."
         ) from error
+
+
+def with_values(predicate: Predicate, values: Mapping[str, pa.Scalar]) -> Predicate:
+    """The predicate with these columns replaced by their values, by name: conditions on them become
+    constants. Negation normal form is preserved."""
+    row = pa.record_batch([pa.repeat(each, 1) for each in values.values()], list(values))
+    return _replace(predicate, row)
+
+
+def _replace(predicate: Predicate, row: pa.RecordBatch) -> Predicate:
+    columns = predicate.columns()
+    if columns and columns <= set(row.schema.names):
+        return Constant(evaluate(predicate, row)[0].as_py())
+    match predicate:
+        case And(operands):
+            return conjunction(_replace(each, row) for each in operands)
+        case Or(operands):
+            return disjunction(_replace(each, row) for each in operands)
+        case Not(operand):
+            return Not(_replace(operand, row))
+        case _:
+            return predicate

@@ -6,6 +6,8 @@ the same answer for every value (``id > 1``).
 Truth is three-valued as in SQL: a predicate over a row is TRUE, FALSE or NULL, and a row is kept
 only if it is TRUE.
 
+In negation normal form, in which only TRUE is tracked, NOT stands directly above leaves only.
+
 ``str()`` of a predicate is Spark SQL with the same meaning. Full-text search, which Spark lacks, is
 written in this service's own syntax.
 """
@@ -19,9 +21,8 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path
-from hudi_index_service.predicate.bound import bound_of
-from hudi_index_service.predicate.patterns.regex import Regex
-from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+from hudi_index_service.predicate.regex import Regex
+from hudi_index_service.predicate.values import bound_of, identifier_sql, literal_sql, string_sql
 
 
 class Operator(Enum):
@@ -337,3 +338,36 @@ def disjunction(predicates: Iterable[Predicate]) -> Predicate:
     if not flat:
         return Constant(False)
     return flat[0] if len(flat) == 1 else Or(tuple(flat))
+
+
+def negation_normal_form(predicate: Predicate) -> Predicate:
+    """An equivalent predicate with NOT only above IN, LIKE, RLIKE, IS NULL, ``<=>`` and functions.
+
+    Comparisons take the opposite operator instead: ``NOT (a < b)`` is ``a >= b``. That holds for
+    NaN, too, which is above all other values, so that the order is total. Both are NULL if `a` is.
+    """
+    match predicate:
+        case And(operands):
+            return conjunction(negation_normal_form(operand) for operand in operands)
+        case Or(operands):
+            return disjunction(negation_normal_form(operand) for operand in operands)
+        case Not(operand):
+            return _negate(operand)
+        case _:
+            return predicate
+
+
+def _negate(predicate: Predicate) -> Predicate:
+    match predicate:
+        case And(operands):
+            return disjunction(_negate(operand) for operand in operands)
+        case Or(operands):
+            return conjunction(_negate(operand) for operand in operands)
+        case Not(operand):
+            return negation_normal_form(operand)
+        case Constant(value):
+            return Constant(None if value is None else not value)
+        case Compare(column, operator, value) if operator is not Operator.EQ_NULL_SAFE:
+            return Compare(column, operator.negated, value)
+        case _:
+            return Not(predicate)

@@ -26,7 +26,7 @@ from hudi_index_service.index.metadata.requirements import (
 from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText
-from hudi_index_service.predicate.for_spark import is_for_spark
+from hudi_index_service.predicate.text.for_spark import is_for_spark
 from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query

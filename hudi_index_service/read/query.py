@@ -15,8 +15,8 @@ from hudi_index_service.columns import (
 from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
-from hudi_index_service.predicate.substitute import with_values
 from hudi_index_service.predicate.text.functions import Texts, no_texts
 
 

@@ -21,7 +21,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Match
-from hudi_index_service.predicate.for_spark import has_substitution, is_for_spark
+from hudi_index_service.predicate.text.for_spark import has_substitution, is_for_spark
 from hudi_index_service.process import awaited_methods
 from hudi_index_service.read.execution import Execution, RowIds
 from hudi_index_service.read.explanation import Explanation, explanation

@@ -10,8 +10,8 @@ import pytest
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.predicate.simplify import simplified
+from hudi_index_service.predicate.text.for_spark import is_for_spark
 from tests.faults.where_texts import ROWS, where_texts
 
 pytestmark = pytest.mark.slow

@@ -26,8 +26,8 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.patterns.like import parse_like
-from hudi_index_service.predicate.patterns.regex import parse_regex
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import parse_regex
 from tests.index.conftest import BuildIndex
 from tests.index.test_leaves import VALUES, arrays_of, rows_of
 

@@ -12,8 +12,8 @@ from hudi_index_service.index.lucene.search import OpenPhrase
 from hudi_index_service.index.lucene.text.words import phrase_by_words
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import BoundColumn, Like, Not, RLike
-from hudi_index_service.predicate.patterns.like import parse_like
-from hudi_index_service.predicate.patterns.regex import parse_regex
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import parse_regex
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 COLUMN = BoundColumn("c", pa.string())

@@ -21,7 +21,7 @@ from hudi_index_service.predicate.expression import (
     Not,
     Operator,
 )
-from hudi_index_service.predicate.patterns.like import parse_like
+from hudi_index_service.predicate.like import parse_like
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 MEMBERS = {"b": b"second" * 50_000, "a": b"first", "empty": b"", "c": b"x" * (2 * BLOCK_SIZE)}

@@ -13,9 +13,9 @@ import pytest
 from hudi_index_service.build.entry.column_facts import Extremes
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
-from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, may_match
 from hudi_index_service.predicate.expression import BoundColumn
+from hudi_index_service.predicate.values import bound_of
 
 NAN = float("nan")
 TYPES: dict[str, pa.DataType] = {

@@ -259,7 +259,7 @@ INJECTED = [
 
 @pytest.mark.parametrize("text", INJECTED)
 def test_quoted_hostile_text_stays_a_value(text):
-    from hudi_index_service.predicate.spark_sql import string_sql
+    from hudi_index_service.predicate.values import string_sql
 
     predicate = parse(f"name = {string_sql(text)}")
     assert predicate.columns() == {"name"}

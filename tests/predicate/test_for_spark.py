@@ -2,7 +2,7 @@
 
 import pytest
 
-from hudi_index_service.predicate.for_spark import is_for_spark
+from hudi_index_service.predicate.text.for_spark import is_for_spark
 
 
 @pytest.mark.parametrize(

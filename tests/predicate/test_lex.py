@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.predicate.text.lex import hex_value, position, string_value, tokenize
-from hudi_index_service.predicate.text.number import number_literal
+from hudi_index_service.predicate.text.operands import number_literal
 
 pytestmark = pytest.mark.fast
 

@@ -5,7 +5,7 @@ import pytest
 
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import LikePart
-from hudi_index_service.predicate.patterns.like import ANY, ONE, like_regex, parse_like
+from hudi_index_service.predicate.like import ANY, ONE, like_regex, parse_like
 
 SCHEMA = pa.schema([("s", pa.string())])
 

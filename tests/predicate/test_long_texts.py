@@ -11,7 +11,7 @@ from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate import evaluate, parse_predicate
 from hudi_index_service.predicate.expression import Constant, In
-from hudi_index_service.predicate.patterns.like import LikeMatcher, like_regex, parse_like
+from hudi_index_service.predicate.like import LikeMatcher, like_regex, parse_like
 from hudi_index_service.predicate.text.lex import string_value, tokenize
 
 SCHEMA = pa.schema([("amount", pa.int64()), ("name", pa.string()), ("cost", pa.decimal128(10, 2))])

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.predicate.patterns.regex import RegexUnsupported, parse_regex
-from hudi_index_service.predicate.spark_sql import string_sql
+from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
+from hudi_index_service.predicate.values import string_sql
 from tests.predicate.test_against_spark import TEXTS, check
 
 pytestmark = pytest.mark.fast

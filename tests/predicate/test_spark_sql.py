@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+from hudi_index_service.predicate.values import identifier_sql, literal_sql, string_sql
 
 pytestmark = pytest.mark.fast
 

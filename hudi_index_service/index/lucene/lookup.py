@@ -53,8 +53,8 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.patterns.like import ANY
-from hudi_index_service.predicate.patterns.regex import Regex
+from hudi_index_service.predicate.like import ANY
+from hudi_index_service.predicate.regex import Regex
 
 MAX_TERM_BYTES = 32_766
 """Lucene's limit; longer values are indexed by their first bytes (`truncated` in the manifest)."""

@@ -11,7 +11,6 @@ from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.algebra import between, constant
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.expression import (
     ArrayContains,
     Compare,
@@ -24,6 +23,7 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
+from hudi_index_service.predicate.values import bound_of
 
 Known: TypeAlias = Mapping[str, Values]
 """Statistics of columns, by name."""

@@ -17,6 +17,7 @@ from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -25,9 +26,8 @@ from hudi_index_service.predicate.expression import (
     Operator,
     Or,
     Predicate,
+    negation_normal_form,
 )
-from hudi_index_service.predicate.negate import negation_normal_form
-from hudi_index_service.predicate.substitute import with_values
 
 _NOTHING = RowEstimate(0, 0, 0)
 

@@ -9,8 +9,8 @@ from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.leaves import Estimate, Known, values_in
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.expression import Compare, Operator, Predicate
+from hudi_index_service.predicate.values import bound_of
 
 _UPWARDS = (Operator.GT, Operator.GE)
 _DOWNWARDS = (Operator.LT, Operator.LE)

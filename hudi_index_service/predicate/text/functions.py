@@ -16,8 +16,9 @@ from hudi_index_service.predicate.expression import (
     MatchMode,
     Predicate,
 )
-from hudi_index_service.predicate.text.lex import Token, position, shortened
+from hudi_index_service.predicate.text.lex import Token, position
 from hudi_index_service.predicate.text.operands import Operand, OperandParser
+from hudi_index_service.wording import shortened
 
 Texts = Callable[[], Mapping[str, Sequence[AnalyzedText]]]
 """Returns the analyzed texts by column: exactly one if full text can be searched, else none or

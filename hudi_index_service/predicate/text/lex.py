@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+from hudi_index_service.wording import shortened
 
 # A number must not run into a word: Spark reads 1abc as an identifier. Repetition is possessive
 # (`*+`) throughout: it keeps no state per character and does not backtrack.
@@ -29,8 +30,6 @@ _LITERAL = r"(?:'[^'\\]*+'|-?[0-9]++)"
 _SPACE = r"[ \t\r\n]*+"
 _LIST = re.compile(rf"{_SPACE}(\({_SPACE}{_LITERAL}(?:{_SPACE},{_SPACE}{_LITERAL})*+{_SPACE}\))")
 _LISTED = re.compile(_LITERAL)
-
-_QUOTED = 100  # maximum characters of a text quoted in messages
 
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 
@@ -73,11 +72,6 @@ class Token:
     def stop(self) -> int:
         """Offset after its last character."""
         return self.start + len(self.text)
-
-
-def shortened(text: str) -> str:
-    """A text cut to a length that a message can quote."""
-    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}… ({len(text):,} characters)"
 
 
 def position(where: str, offset: int) -> str:

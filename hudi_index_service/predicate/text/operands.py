@@ -1,11 +1,14 @@
 """Columns and literals in a where text: the operands of its conditions."""
 
+import math
+import re
 from datetime import tzinfo
+from decimal import Context, Decimal
 from typing import NoReturn
 
 import pyarrow as pa
 
-from hudi_index_service.arrow import FALSE, TRUE, scalar, text_scalar
+from hudi_index_service.arrow import FALSE, TRUE, integer_scalar, scalar, text_scalar
 from hudi_index_service.columns import find_column
 from hudi_index_service.errors import (
     ColumnAmbiguous,
@@ -14,19 +17,26 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
     Remedy,
 )
-from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
+from hudi_index_service.predicate.cast import (
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    cast,
+    fits,
+    fits_exponent,
+    integer,
+)
 from hudi_index_service.predicate.comparison import MAX_PRECISION, Literal
 from hudi_index_service.predicate.expression import BoundColumn, Predicate
+from hudi_index_service.predicate.text.for_spark import may_be_spark_sql
 from hudi_index_service.predicate.text.lex import (
     Token,
     hex_value,
     name_value,
     position,
-    shortened,
     string_value,
     tokenize,
 )
-from hudi_index_service.predicate.text.number import number_literal
+from hudi_index_service.wording import shortened
 
 Operand = BoundColumn | Literal
 
@@ -63,6 +73,9 @@ _NOT_COLUMNS = {
 
 # Well below the limit of Python's stack.
 _MAX_DEPTH = 50
+
+_NUMBER = re.compile(r"(-?)(([0-9.]+)(?:[eE]([+-]?[0-9]+))?)([A-Za-z]*)")
+_INTEGERS = {"Y": pa.int8(), "S": pa.int16(), "L": pa.int64()}
 
 
 class OperandParser:
@@ -125,9 +138,6 @@ class OperandParser:
             raise PredicateUnsupported(
                 f"More than one statement: ';' {where}.", remedy="Write one condition without ';'."
             )
-        # Imported here, since few texts come to this: sqlglot takes long to import.
-        from hudi_index_service.predicate.text.classify import may_be_spark_sql
-
         if len(self.tokens) == 1 or not may_be_spark_sql(self.where):
             raise PredicateInvalid(f"{expected}, but found {actual} {where}.")
         raise PredicateUnsupported(
@@ -280,3 +290,63 @@ class OperandParser:
         if not self.token.text.isdecimal():
             self.fail("A number of digits expected")
         return int(self.advance().text.lstrip("0")[:4] or "0")
+
+
+def number_literal(text: str) -> pa.Scalar:
+    """The value of a number token, with its sign, in Spark's type.
+
+    Raises:
+        PredicateInvalid: the number does not fit its type.
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise _invalid(text, "is not a number")
+    sign, digits, mantissa, exponent, suffix = match.groups()
+    suffix = suffix.upper()
+    number = sign + digits
+    integer_value = integer(number) if digits == mantissa and "." not in digits else None
+    if exponent is not None and not fits_exponent(exponent):
+        raise _invalid(text, "has an exponent of more than 32 bits")
+    if suffix in _INTEGERS:
+        if integer_value is None or not fits(integer_value, _INTEGERS[suffix]):
+            raise _invalid(text, f"does not fit {_INTEGERS[suffix]}")
+        return integer_scalar(integer_value, _INTEGERS[suffix])
+    if suffix == "F":
+        return _floating(text, number, pa.float32())
+    if suffix == "D" or (suffix == "" and digits != mantissa):
+        return _floating(text, number, pa.float64())
+    if suffix == "" and integer_value is not None:
+        for kind in (pa.int32(), pa.int64()):
+            if fits(integer_value, kind):
+                return integer_scalar(integer_value, kind)
+    if len(mantissa.replace(".", "").lstrip("0")) > MAX_PRECISION:  # before all digits are read
+        raise _too_long(text)
+    return _decimal(text, Decimal(number))
+
+
+def _floating(text: str, number: str, kind: pa.DataType) -> pa.Scalar:
+    value = text_scalar(number).cast(kind)
+    if math.isinf(value.as_py()):
+        raise _invalid(text, f"does not fit {kind}")
+    return value
+
+
+def _decimal(text: str, number: Decimal) -> pa.Scalar:
+    digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale)
+    if precision > MAX_PRECISION:
+        raise _too_long(text)
+    exact = number.quantize(Decimal(1).scaleb(-scale), context=Context(prec=MAX_PRECISION + 1))
+    return scalar(exact, pa.decimal128(precision, scale))
+
+
+def _too_long(text: str) -> PredicateInvalid:
+    return _invalid(text, f"has more than {MAX_PRECISION} digits")
+
+
+def _invalid(text: str, problem: str) -> PredicateInvalid:
+    return PredicateInvalid(
+        f"The number {shortened(text)} {problem}.",
+        remedy="Write a number that fits, or use another suffix.",
+    )

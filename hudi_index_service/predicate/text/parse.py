@@ -32,19 +32,18 @@ from hudi_index_service.predicate.expression import (
     conjunction,
     disjunction,
 )
-from hudi_index_service.predicate.patterns.like import parse_like
-from hudi_index_service.predicate.patterns.regex import RegexUnsupported, parse_regex
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
 from hudi_index_service.predicate.text.functions import FunctionParser, Texts, no_texts
 from hudi_index_service.predicate.text.lex import (
     Token,
     listed_texts,
     listed_token,
     position,
-    shortened,
     string_value,
 )
-from hudi_index_service.predicate.text.number import number_literal
-from hudi_index_service.predicate.text.operands import Operand
+from hudi_index_service.predicate.text.operands import Operand, number_literal
+from hudi_index_service.wording import shortened
 
 _OPERATORS = {
     "=": Operator.EQ,

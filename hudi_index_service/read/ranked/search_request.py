@@ -10,7 +10,7 @@ from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported, Remed
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import BoundColumn, Match, MatchMode
-from hudi_index_service.predicate.spark_sql import string_sql
+from hudi_index_service.predicate.values import string_sql
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.ranked.ranked_search import SCORE, RankedSearch

@@ -8,8 +8,8 @@ from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, between, constant
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
-from hudi_index_service.predicate.substitute import with_values
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 

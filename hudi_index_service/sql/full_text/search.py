@@ -11,7 +11,7 @@ from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.index.metadata.requirements import analyzed_texts, requirements
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
-from hudi_index_service.predicate.spark_sql import identifier_sql, string_sql
+from hudi_index_service.predicate.values import identifier_sql, string_sql
 from hudi_index_service.table import IndexedTable
 
 SCORE = "score"

@@ -1,7 +1,7 @@
 """A condition for queries that count all rows of a table by its index."""
 
 from hudi_index_service.columns import column_path
-from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.table import IndexedTable
 
 

@@ -11,7 +11,7 @@ from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.spark.frames import rows_by_tasks

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from hudi_index_service.columns import column_name, column_values
-from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.sql.rule.full_text import Call, FullTextCalls, spark_function
 from hudi_index_service.sql.rule.request import Computed, Request
 

@@ -18,7 +18,7 @@ from hudi_index_service.columns import column_name
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.comparison import MAX_PRECISION
-from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+from hudi_index_service.predicate.values import identifier_sql, literal_sql, string_sql
 from hudi_index_service.sql.rule.full_text import can_search, condition_of
 from hudi_index_service.table import IndexedTable
 

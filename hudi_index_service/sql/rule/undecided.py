@@ -4,7 +4,7 @@ sub-query: who reads them is decided then."""
 from dataclasses import dataclass, replace
 
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.sql.relations.decision import serving_indexes
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.weighing import too_little_indexed

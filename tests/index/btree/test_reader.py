@@ -24,8 +24,8 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.patterns.like import parse_like
-from hudi_index_service.predicate.patterns.regex import parse_regex
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import parse_regex
 from tests.index.conftest import BuildIndex, IndexedData, building, rows_where
 from tests.index.test_leaves import BROKEN, PATTERNS, VALUES, rows_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.predicate.expression import MatchMode
-from hudi_index_service.predicate.patterns.like import parse_like
+from hudi_index_service.predicate.like import parse_like
 
 
 def test_longer_patterns_match_fewer_rows() -> None:

@@ -13,7 +13,7 @@ from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.lucene.fields import TEXT_PREFIX, text_field
 from hudi_index_service.index.lucene.search import OpenPhrase, Pattern, Search, Terms
 from hudi_index_service.predicate.expression import LikePart
-from hudi_index_service.predicate.patterns.like import ANY
+from hudi_index_service.predicate.like import ANY
 
 _STANDARD = "standard"
 _LONGEST = 255  # minimum bytes of a word of the maximum length

@@ -36,7 +36,6 @@ from hudi_index_service.index.metadata.segments.run import Run
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, Statistics
 from hudi_index_service.index.number_encoding import NumberRange, encode_range
-from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.bounds import prefix_of
 from hudi_index_service.predicate.expression import (
     And,
@@ -51,6 +50,7 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
 )
+from hudi_index_service.predicate.values import bound_of
 
 log = logging.getLogger(__name__)
 

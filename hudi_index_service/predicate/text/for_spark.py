@@ -1,12 +1,18 @@
-"""Decides which conditions that are not answered here may be passed to Spark.
+"""Conditions that are not answered here: are they SQL, and which may be passed to Spark?
 
 Spark receives text. A where text must do no more than select rows, so only columns, literals,
 operators and plain functions of a row are passed: no subquery, and no function that runs code,
 reads files or returns information about the session.
 """
 
+import logging
+
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.text.lex import tokenize
+
+log = logging.getLogger(__name__)
+
+_LONGEST_CLASSIFIED = 100_000  # characters; sqlglot takes several microseconds for each
 
 
 def _words(text: str) -> frozenset[str]:
@@ -55,4 +61,28 @@ def is_for_spark(where: str) -> bool:
             if is_name and (last.upper() not in _BEFORE_PARENTHESIS or before == "."):
                 return False
         before, last = last, token.text
+    return True
+
+
+def may_be_spark_sql(where: str) -> bool:
+    """Whether sqlglot parses `where` as a condition, or it is too long for sqlglot: then it is not
+    supported, otherwise it is no SQL."""
+    if len(where) > _LONGEST_CLASSIFIED:
+        return True
+    # Imported here, since few texts come to this, and the import takes long.
+    import sqlglot
+
+    logger = logging.getLogger("sqlglot")
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        sqlglot.parse_one(where, dialect="spark", into=sqlglot.exp.Condition)
+    # sqlglot's errors: its own, recursion, unreadable numbers, and its bugs.
+    except (
+        *(sqlglot.errors.SqlglotError, RecursionError, ArithmeticError, ValueError),
+        *(AttributeError, LookupError, TypeError),
+    ) as error:
+        log.debug("sqlglot cannot parse the predicate: %s", type(error).__name__)
+        return False
+    finally:
+        logger.disabled = was_disabled
     return True

@@ -18,16 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.arrow import texts_array
-from hudi_index_service.predicate.patterns.code_points import (
-    LAST,
-    SURROGATES,
-    Range,
-    class_re2,
-    complement,
-    merged,
-    other_case,
-)
 
+Range = tuple[int, int]
+"""First and last code point."""
+
+LAST = 0x10FFFF
+SURROGATES = (0xD800, 0xDFFF)
+_ASCII_LETTERS = ((0x41, 0x5A, 0x20), (0x61, 0x7A, -0x20))  # and the offset to the other case
 _LINE_ENDS = ((0x0A, 0x0A), (0x0D, 0x0D), (0x85, 0x85), (0x2028, 0x2029))
 _CLASSES: dict[str, tuple[Range, ...]] = {
     "d": ((0x30, 0x39),),
@@ -364,3 +361,45 @@ def _of_class(ranges: tuple[Range, ...]) -> _Piece:
 
 def _longest(literals: Iterable[str | None]) -> str:
     return max((each for each in literals if each is not None), key=len, default="")
+
+
+def class_re2(ranges: Iterable[Range]) -> str:
+    """The ranges as a class for RE2."""
+    body = "".join(
+        f"\\x{{{start:x}}}" if start == end else f"\\x{{{start:x}}}-\\x{{{end:x}}}"
+        for start, end in ranges
+    )
+    return f"[{body}]"
+
+
+def other_case(ranges: Iterable[Range]) -> Iterable[Range]:
+    """The ASCII letters in the ranges, in the other case; Java's (?i) adds no others."""
+    for start, end in ranges:
+        for first, last, step in _ASCII_LETTERS:
+            low, high = max(start, first), min(end, last)
+            if low <= high:
+                yield low + step, high + step
+
+
+def merged(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """The same characters as ascending ranges that do not touch."""
+    result: list[Range] = []
+    for start, end in sorted(ranges):
+        if result and start <= result[-1][1] + 1:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return tuple(result)
+
+
+def complement(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """All other characters; the ranges ascend and do not touch."""
+    result: list[Range] = []
+    after = 0
+    for start, end in ranges:
+        if start > after:
+            result.append((after, start - 1))
+        after = end + 1
+    if after <= LAST:
+        result.append((after, LAST))
+    return tuple(result)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.expression import LikePart
-from hudi_index_service.predicate.text.lex import shortened
+from hudi_index_service.wording import shortened
 
 ANY = LikePart("any")
 ONE = LikePart("one")

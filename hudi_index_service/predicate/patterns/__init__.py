@@ -1,1 +1,0 @@
-"""Patterns of LIKE and RLIKE."""
