@@ -29,7 +29,7 @@ from hudi_index_service.index.metadata.definitions import (
 from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
-from hudi_index_service.maintain.overwritten import OverwriteWatch
+from hudi_index_service.maintain.overwrite import OverwriteWatch
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.process import awaited, awaited_methods
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex

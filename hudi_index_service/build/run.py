@@ -9,10 +9,9 @@ from itertools import islice
 from time import monotonic, perf_counter, time
 from typing import Any, Literal
 
-from hudi_index_service.build.costs.estimate import Estimate, estimate
-from hudi_index_service.build.costs.sample import Sample
 from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
+from hudi_index_service.build.estimate import Estimate, estimate
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter, rows_known
 from hudi_index_service.build.reconcile import DueEntry, due_entries
@@ -24,6 +23,7 @@ from hudi_index_service.build.retry import (
     entry_key,
     failed_after,
 )
+from hudi_index_service.build.sample import Sample
 from hudi_index_service.build.scope import base_files_in_scope
 from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.build.summaries import merge_segments, summarize
@@ -246,7 +246,7 @@ def run_build(
             islice(records.newest_first(), _RECORDS_FOR_ESTIMATE),
             parallelism=executor.parallelism,
             cores=executor.cores,
-            sample=Sample.of(table.storage, affordable, settings.build),
+            sample=Sample(table.storage, (each.base_file for each in affordable), settings.build),
         )
         return replace(plan, estimate=cost, seconds=perf_counter() - started)
     if not due:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hudi_index_service.build.costs.estimate import Estimate
+from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hudi_index_service.maintain.overwritten import KnownTable
+from hudi_index_service.maintain.overwrite import KnownTable
 from hudi_index_service.storage.private_file import write_private_file
 from hudi_index_service.wording import first_mistake
 

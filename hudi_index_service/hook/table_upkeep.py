@@ -19,7 +19,7 @@ from hudi_index_service.hook.keys_on_timeline import first_instant_with_keys, ne
 from hudi_index_service.hook.memory import Remembered, TableMemory
 from hudi_index_service.hook.write_keys import PREFIX, index_options, read_write_keys
 from hudi_index_service.index.metadata.definitions import DefinitionStore
-from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
+from hudi_index_service.maintain.overwrite import KnownTable, overwritten_since
 from hudi_index_service.maintain.status import idle_reason
 from hudi_index_service.storage.store import normalize_uri
 from hudi_index_service.table import IndexedTable, open_table

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.build.costs import sample
-from hudi_index_service.build.costs.estimate import Estimate
-from hudi_index_service.build.costs.rate import Rate
+from hudi_index_service.build import sample
+from hudi_index_service.build.estimate import Estimate
+from hudi_index_service.build.sample import Rate
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec

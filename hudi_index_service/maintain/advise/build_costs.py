@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_index_service.build.costs.estimate import due_with, estimate
-from hudi_index_service.build.costs.sample import Sample
+from hudi_index_service.build.estimate import due_with, estimate
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.record import BuildRecord
+from hudi_index_service.build.sample import Sample
 from hudi_index_service.columns import column_type, root_column
 from hudi_index_service.hudi.files.parquet_file import Footers
 from hudi_index_service.hudi.snapshot import BaseFile

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from hudi_index_service.build.costs.sample import Sample
 from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.build.record import BuildRecord
+from hudi_index_service.build.sample import Sample
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import footers

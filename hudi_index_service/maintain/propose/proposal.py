@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hudi_index_service.build.costs.estimate import Estimate
+from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.wording import counted
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hudi_index_service.build.costs.estimate import Estimate, due_with, estimate
-from hudi_index_service.build.costs.sample import Sample
+from hudi_index_service.build.estimate import Estimate, due_with, estimate
 from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.sample import Sample
 from hudi_index_service.columns import column_name, column_path, find_column
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing, NeedsSpark

@@ -1,4 +1,4 @@
-"""A sample of the build: indexes some rows of some base files for real, in a temporary folder, and
+"""A sample of a build: indexes some rows of some base files for real, in a temporary folder, and
 measures time and size. Nothing is written to the table.
 
 Each column is indexed alone, and the columns of a composite key by one key. Together they take the
@@ -8,16 +8,15 @@ same space, and about the same time.
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from pathlib import Path
 from time import perf_counter
 from typing import Self, TypeVar
 
 import pyarrow as pa
 
-from hudi_index_service.build.costs.rate import Cost, Measurement
 from hudi_index_service.build.entry.indexing import BaseFileIndexer
 from hudi_index_service.build.entry.worker import Scratch, prepare_worker
-from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildFailed, IndexServiceError
 from hudi_index_service.hudi.files.base_file import read_columns
@@ -56,6 +55,56 @@ def indexed_together(name: str, columns: Columns) -> tuple[Columns, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """An amount per byte of base file.
+
+    Attributes:
+        mean: The amount.
+        error: Two standard errors of it; None if they are unknown, with a single measurement.
+    """
+
+    mean: float
+    error: float | None
+
+    @classmethod
+    def of(cls, bytes: Sequence[float], amounts: Sequence[float]) -> Self:
+        """The rate of some measured amounts, and how far it may be off if they are a random sample
+        (the ratio estimator; Cochran, Sampling Techniques, section 6.4)."""
+        total, count = sum(bytes), len(bytes)
+        if not total:
+            return cls(0.0, None)
+        mean = sum(amounts) / total
+        if count < 2:
+            return cls(mean, None)
+        squares = sum((y - mean * x) ** 2 for x, y in zip(bytes, amounts, strict=True))
+        return cls(mean, 2 * sqrt(squares * count / (count - 1)) / total)
+
+    @classmethod
+    def sum(cls, rates: Iterable["Rate"]) -> Self:
+        """The sum of rates whose errors may go the same way."""
+        rates = tuple(rates)
+        errors = [each.error for each in rates if each.error is not None]
+        mean = sum(each.mean for each in rates)
+        return cls(mean, sum(errors) if errors and len(errors) == len(rates) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Rates of an entry, or of one of its columns: seconds on one core, and bytes of the index."""
+
+    seconds: Rate
+    index_bytes: Rate
+
+    @classmethod
+    def of(cls, measured: Sequence[tuple[float, float, float]]) -> Self:
+        """The cost by what indexing some base files, or some rows of them, took: the bytes of the
+        base file (of some rows, their share), seconds, and bytes of the index."""
+        bytes = [each[0] for each in measured]
+        seconds, index_bytes = [each[1] for each in measured], [each[2] for each in measured]
+        return cls(Rate.of(bytes, seconds), Rate.of(bytes, index_bytes))
+
+
+@dataclass(frozen=True, slots=True)
 class _Piece:
     """Consecutive rows of a base file.
 
@@ -85,22 +134,16 @@ class Sample:
     """Rows of a table's base files, spread over files of all sizes and over the rows within them.
 
     Args:
-        base_files: The base files to be indexed.
+        base_files: The base files to be indexed; each counts once.
     """
 
     def __init__(
-        self, storage: Storage, base_files: Sequence[BaseFile], settings: BuildSettings
+        self, storage: Storage, base_files: Iterable[BaseFile], settings: BuildSettings
     ) -> None:
         self._storage = storage
-        self._base_files = base_files
+        self._base_files = tuple({each.path: each for each in base_files}.values())
         self._settings = settings
         self._costs: dict[tuple[str, Columns], Cost] = {}
-
-    @classmethod
-    def of(cls, storage: Storage, due: Iterable[DueEntry], settings: BuildSettings) -> Self:
-        """A sample of the base files of these entries."""
-        files = {entry.base_file.path: entry.base_file for entry in due}
-        return cls(storage, tuple(files.values()), settings)
 
     @property
     def rows(self) -> int:
@@ -133,7 +176,7 @@ class Sample:
         kind = index_type(name)
         kind.check_runtime()
         prepare_worker(self._settings.memory_mb, runs_jvm=kind.runs_jvm)
-        measurements = []
+        measured = []
         for number, piece in enumerate(self._pieces):
             schema = pa.schema([each.field for each in columns])
             batches, read_seconds = self._read(piece, schema)
@@ -144,8 +187,8 @@ class Sample:
             seconds = perf_counter() - started + read_seconds
             rows = sum(batch.num_rows for batch in batches)
             share = piece.base_file.size * rows / piece.total_rows
-            measurements.append(Measurement(share, seconds, built))
-        return Cost.of(measurements)
+            measured.append((share, seconds, built))
+        return Cost.of(measured)
 
     def _index(
         self, name: str, piece: _Piece, batches: Sequence[pa.RecordBatch], columns: Columns
