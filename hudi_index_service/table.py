@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from hudi_index_service.build.executor import Executor
     from hudi_index_service.build.record import BuildRecord, BuildRecords
     from hudi_index_service.build.run import Build, Details, Progress, RetryFailed
-    from hudi_index_service.maintain.advise import Advice
     from hudi_index_service.maintain.clean import Cleaning
     from hudi_index_service.maintain.drop import Dropped
-    from hudi_index_service.maintain.propose import Proposal
+    from hudi_index_service.maintain.recommend.results import Advice, Proposal
     from hudi_index_service.maintain.status import TableStatus
     from hudi_index_service.maintain.verify import Verification
     from hudi_index_service.optimizer.history.record import HistoryShape
@@ -565,21 +564,28 @@ class IndexedTable:
         Raises:
             IndexServiceError: ColumnNotFound, ColumnNotIndexable,
                 IndexDefinitionInvalid, IndexTypeUnknown, TableFeatureUnsupported,
-                PermissionDenied, SnapshotChanged; see `maintain.propose.table.propose`.
+                PermissionDenied, SnapshotChanged; see `maintain.recommend.by_rows.propose`.
         """
-        from hudi_index_service.maintain.propose.table import Choice, propose
+        from hudi_index_service.maintain.recommend.by_rows import propose
 
         require_list(add, "add")
         require_list(drop, "drop")
         columns = [Column(name=each) if isinstance(each, str) else each for each in add]
-        choice = Choice(using, columns, drop)
-        return propose(self._table, self.indexes(), self._executor(), self._settings, choice)
+        return propose(
+            self._table,
+            self.indexes(),
+            self._executor(),
+            self._settings,
+            using=using,
+            add=columns,
+            drop=drop,
+        )
 
     def advise(self) -> "Advice":
         """Advice on making queries cheaper: columns to index, unused indexes, writer settings, each
         with its evidence, from the history of this user's queries. Changes nothing. Raises what
-        `maintain.advise.table.advise` raises, such as TableFeatureUnsupported."""
-        from hudi_index_service.maintain.advise.table import advise
+        `maintain.recommend.by_history.advise` raises, such as TableFeatureUnsupported."""
+        from hudi_index_service.maintain.recommend.by_history import advise
 
         history = stored_history(self._settings)
         return advise(self._table, self.indexes(), self.builds(), history, self._settings)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hudi_index_service.build.entry.parts import LEAST_BYTES, part_counts
+from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.sample import Columns, Cost, Rate, Sample, indexed_together
@@ -160,16 +161,14 @@ def estimate(
     due: Sequence[DueEntry],
     records: Iterable[BuildRecord],
     *,
-    parallelism: int,
-    cores: int,
+    executor: Executor,
     sample: Sample,
 ) -> Estimate:
     """The cost of building `due`.
 
     Args:
         records: The table's builds, newest first; the newest that built such entries count.
-        parallelism: The number of concurrent tasks.
-        cores: How many of them run at full speed.
+        executor: What would run the build.
         sample: Rows of the base files, to be indexed if no build tells the cost.
     """
     files = {entry.base_file.path: entry.base_file.size for entry in due}
@@ -177,7 +176,7 @@ def estimate(
         len(due),
         sum(entry.base_file.size for entry in due),
         *(None, None),
-        tasks=parallelism,
+        tasks=executor.parallelism,
         table_bytes=sum(files.values()),
     )
     costs, builds = _past_costs({_kind(entry) for entry in due}, records)
@@ -186,7 +185,7 @@ def estimate(
         for entry in new:
             if _kind(entry) not in costs:
                 costs[_kind(entry)] = _sampled_cost(entry, sample)
-        known = _estimated(plan, due, costs, slots=cores if new else parallelism)
+        known = _estimated(plan, due, costs, slots=executor.cores if new else executor.parallelism)
         return replace(
             known,
             builds=builds,

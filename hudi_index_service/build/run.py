@@ -244,8 +244,7 @@ def run_build(
         cost = estimate(
             affordable,
             islice(records.newest_first(), _RECORDS_FOR_ESTIMATE),
-            parallelism=executor.parallelism,
-            cores=executor.cores,
+            executor=executor,
             sample=Sample(table.storage, (each.base_file for each in affordable), settings.build),
         )
         return replace(plan, estimate=cost, seconds=perf_counter() - started)

@@ -14,7 +14,7 @@ from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import amounts, build_lines, history_lines
-from hudi_index_service.maintain.propose import Proposal
+from hudi_index_service.maintain.recommend.results import Proposal
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.storage.store import normalize_uri
 from hudi_index_service.wording import counted, printable

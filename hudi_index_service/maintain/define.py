@@ -43,6 +43,12 @@ def latest_instant(table: HudiTable) -> str:
     return instants[-1].requested if instants else ""
 
 
+def column_argument(name: str, options: Mapping[str, str]) -> str:
+    """A column with options as the command line takes it: ``msg:analyzer=standard``."""
+    pairs = ",".join(f"{key}={value}" for key, value in options.items())
+    return f"{name}:{pairs}" if pairs else name
+
+
 def create_index(
     table: HudiTable,
     definitions: DefinitionStore,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from hudi_index_service.errors import TableOverwritten
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
+from hudi_index_service.maintain.define import column_argument
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +30,8 @@ class KnownIndex(BaseModel):
     @classmethod
     def of(cls, definition: IndexDefinition) -> Self:
         """The known state of a definition."""
-        columns = []
-        for column in definition.columns:
-            options = ",".join(f"{key}={value}" for key, value in column.options.items())
-            columns.append(f"{column.name}:{options}" if options else column.name)
-        return cls(name=definition.name, types=definition.index_types, columns=tuple(columns))
+        columns = tuple(column_argument(each.name, each.options) for each in definition.columns)
+        return cls(name=definition.name, types=definition.index_types, columns=columns)
 
 
 class KnownTable(BaseModel):

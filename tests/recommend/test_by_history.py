@@ -12,9 +12,13 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.hudi.files.parquet_file import FooterColumn, Footers, footers
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.maintain.advise import table as advise_table
-from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
-from hudi_index_service.maintain.advise.writing import CodecCost, measured_codecs, writer_settings
+from hudi_index_service.maintain.recommend import by_history
+from hudi_index_service.maintain.recommend.by_history import unused_since
+from hudi_index_service.maintain.recommend.writer import (
+    CodecCosts,
+    measured_codecs,
+    writer_settings,
+)
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.history.record import HistoryShape, Observation
 from hudi_index_service.storage.store import Storage
@@ -70,7 +74,7 @@ def test_a_base_file_cleaned_meanwhile_is_tolerated_once(
             raise gone.pop()
         return footers(storage, base_files)
 
-    monkeypatch.setattr(advise_table, "footers", read)
+    monkeypatch.setattr(by_history, "footers", read)
     if times == 1:
         assert table.advise().lines()[-1] == "Nothing to advise."
     else:
@@ -144,24 +148,19 @@ def used(columns: str, last_used: float) -> HistoryShape:
 
 
 @pytest.mark.parametrize(
-    ("last_used", "queries", "expected"),
+    ("last_used", "expected"),
     [
-        ({"a": 200.0, "b": 200.0}, 500, []),
-        ({"a": 200.0}, 500, [(("b",), False)]),
-        ({}, 500, [(("a", "b"), True)]),
-        ({"a": 50.0, "b": 50.0}, 500, [(("a", "b"), True)]),  # before the current build
-        ({}, 19, []),  # too few queries to tell
+        ({"a": 200.0, "b": 200.0}, ()),
+        ({"a": 200.0}, ("b",)),
+        ({}, ("a", "b")),
+        ({"a": 50.0, "b": 50.0}, ("a", "b")),  # before the current build
     ],
 )
 def test_columns_that_no_query_used_are_unused(
-    last_used: Mapping[str, float], queries: int, expected: list[tuple[tuple[str, ...], bool]]
+    last_used: Mapping[str, float], expected: tuple[str, ...]
 ) -> None:
-    built = IndexInUse("by_ab", ("a", "b"), since=100.0, entries=3, index_bytes=4_000)
     shapes = [used(columns, when) for columns, when in last_used.items()]
-
-    found = unused_indexes([built], shapes, lambda since: queries)
-    assert [(each.columns, each.whole) for each in found] == expected
-    assert all((each.queries, each.entries) == (500, 3) for each in found)
+    assert unused_since(100.0, ("a", "b"), shapes) == expected
 
 
 def test_dropping_is_advised_for_a_built_but_unused_column(
@@ -171,12 +170,14 @@ def test_dropping_is_advised_for_a_built_but_unused_column(
 
     now = module.time()
     monkeypatch.setattr(module, "time", lambda: now + 2 * 86_400)  # the day after the build
-    for number in range(20):
+    for number in range(19):
         table.scan(f"name = 'name{number}'").count()
+    assert table.advise().unused == ()  # too few queries to tell
 
+    table.scan("name = 'name19'").count()
     (unused,) = table.advise().unused
     assert (unused.index, unused.columns, unused.whole) == ("by_name", ("amount",), False)
-    assert unused.queries == 20
+    assert (unused.queries, unused.entries) == (20, 1)
     assert unused.index_bytes > 0
     assert unused.lines()[0].startswith(
         "Drop amount from by_name: none of 20 queries since it was built"
@@ -199,9 +200,9 @@ def facts(codec: str = "GZIP", *, page: int = 400_000) -> Footers:
     return Footers((), 1_000_000, {"a": column}, 1.0)
 
 
-def costs(**ms: float) -> Callable[[Sequence[str]], Mapping[str, CodecCost]]:
+def costs(**ms: float) -> Callable[[Sequence[str]], CodecCosts]:
     """Times of codecs on a sample, which all compress to the same size."""
-    return lambda codecs: {name: CodecCost(1000, ms[name]) for name in codecs if name in ms}
+    return lambda codecs: {name: (1000, ms[name]) for name in codecs if name in ms}
 
 
 def test_smaller_pages_are_advised_if_few_rows_read_many_bytes() -> None:
@@ -244,7 +245,7 @@ def test_smaller_pages_are_advised_if_few_rows_read_many_bytes() -> None:
 def test_good_writer_settings_are_kept(
     shape: HistoryShape,
     of: Footers,
-    measured: Callable[[Sequence[str]], Mapping[str, CodecCost]],
+    measured: Callable[[Sequence[str]], CodecCosts],
 ) -> None:
     assert writer_settings([shape], of, Constants(picked_mib_ms=4), measured) == ()
 
@@ -261,7 +262,7 @@ def test_codecs_are_measured_on_the_tables_rows(table: IndexedTable) -> None:
 
     measured = measured_codecs(storage, found, ["gzip", "zstd", "nonsense_codec"])
     assert set(measured) == {"gzip", "zstd"}
-    assert all(each.bytes > 0 and each.ms > 0 for each in measured.values())
+    assert all(bytes > 0 and ms > 0 for bytes, ms in measured.values())
 
 
 def test_advise_on_the_command_line(

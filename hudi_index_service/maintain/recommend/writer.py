@@ -1,7 +1,6 @@
 """Advises writer settings that make row reads cheaper: page size and codec."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from time import perf_counter_ns
 
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index_service.hudi.files.parquet_file import Footers, open_parquet
+from hudi_index_service.maintain.recommend.results import WriterAdvice
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.storage.store import Storage
@@ -25,47 +25,15 @@ _FASTER, _LARGER = 1.5, 1.25
 _MIB = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class CodecCost:
-    """The cost of a sample of the table's rows in a codec: bytes, and milliseconds to decode."""
-
-    bytes: int
-    ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class WriterAdvice:
-    """A setting for the writer.
-
-    Attributes:
-        key, value: Key and value for the write config.
-        present: Present state, from the footers.
-        evidence: Numbers by name.
-        saves_ms: Estimated saving per query that reads rows by index, by the optimizer's model.
-        why: Reason, in one sentence.
-    """
-
-    key: str
-    value: str
-    present: str
-    evidence: Mapping[str, float]
-    saves_ms: float
-    why: str
-
-    def lines(self) -> list[str]:
-        """The advice as text."""
-        return [
-            f"Write with {self.key}={self.value} ({self.present} now): {self.why}",
-            f"  It saves about {self.saves_ms:,.1f} ms per query that reads rows by index, once "
-            "the files are rewritten.",
-        ]
+CodecCosts = Mapping[str, tuple[int, float]]
+"""Codec → what a sample of the table's rows takes in it: bytes, and milliseconds to decode."""
 
 
 def writer_settings(
     shapes: Sequence[HistoryShape],
     facts: Footers,
     constants: Constants,
-    codec_costs: Callable[[Sequence[str]], Mapping[str, CodecCost]],
+    codec_costs: Callable[[Sequence[str]], CodecCosts],
 ) -> tuple[WriterAdvice, ...]:
     """The advice; empty if hardly any query reads rows by index.
 
@@ -119,7 +87,7 @@ def _page_size(
 def _codec(
     facts: Footers,
     picking_ms: float,
-    codec_costs: Callable[[Sequence[str]], Mapping[str, CodecCost]],
+    codec_costs: Callable[[Sequence[str]], CodecCosts],
 ) -> WriterAdvice | None:
     present = {codec.lower() for each in facts.columns.values() for codec in each.codecs}
     if len(present) != 1:
@@ -128,24 +96,23 @@ def _codec(
     costs = codec_costs([current, *(each for each in _CODECS if each != current)])
     if current not in costs:
         return None
-    better = {
-        name: cost
-        for name, cost in costs.items()
-        if cost.bytes <= _LARGER * costs[current].bytes and cost.ms * _FASTER <= costs[current].ms
-    }
+    own_bytes, own_ms = costs[current]
+    better = [
+        (ms, name)
+        for name, (bytes, ms) in costs.items()
+        if bytes <= _LARGER * own_bytes and ms * _FASTER <= own_ms
+    ]
     if not better:
         return None
-    best = min(better, key=lambda name: (better[name].ms, name))
-    saves = picking_ms * (1 - costs[best].ms / costs[current].ms)
+    best_ms, best = min(better)
+    saves = picking_ms * (1 - best_ms / own_ms)
     if saves < _LEAST_SAVED_MS:
         return None
-    evidence = {
-        f"{name}_{measure}": amount
-        for name, cost in costs.items()
-        for measure, amount in (("bytes", cost.bytes), ("ms", round(cost.ms, 3)))
-    }
+    evidence: dict[str, float] = {}
+    for name, (bytes, ms) in costs.items():
+        evidence |= {f"{name}_bytes": bytes, f"{name}_ms": round(ms, 3)}
     measurements = ", ".join(
-        f"{cost.ms:,.1f} ms and {cost.bytes:,} bytes in {name}" for name, cost in costs.items()
+        f"{ms:,.1f} ms and {bytes:,} bytes in {name}" for name, (bytes, ms) in costs.items()
     )
     return WriterAdvice(
         "hoodie.parquet.compression.codec",
@@ -157,16 +124,19 @@ def _codec(
     )
 
 
-def measured_codecs(
-    storage: Storage, facts: Footers, codecs: Sequence[str]
-) -> Mapping[str, CodecCost]:
+def measured_codecs(storage: Storage, facts: Footers, codecs: Sequence[str]) -> CodecCosts:
     """Writes the first rows of a base file in memory with each codec and reads them back; takes the
     best of three times. Codecs that Arrow cannot write are left out."""
-    sample = _sample(storage, facts)
-    costs: dict[str, CodecCost] = {}
-    for codec in codecs:
-        if sample is None or not _is_available(codec):
-            continue
+    if not facts.files:
+        return {}
+    base_file = facts.files[0]
+    with open_parquet(storage, base_file.path, base_file.size) as file:
+        batch = next(file.iter_batches(batch_size=_SAMPLE_ROWS), None)
+    if batch is None:
+        return {}
+    sample = pa.Table.from_batches([batch])
+    costs: dict[str, tuple[int, float]] = {}
+    for codec in filter(_is_available, codecs):
         sink = BytesIO()
         pq.write_table(sample, sink, compression="none" if codec == _PLAIN else codec)
         times = []
@@ -174,7 +144,7 @@ def measured_codecs(
             started = perf_counter_ns()
             pq.read_table(pa.BufferReader(sink.getvalue()), use_threads=False)
             times.append((perf_counter_ns() - started) / 1e6)
-        costs[codec] = CodecCost(sink.tell(), min(times))
+        costs[codec] = sink.tell(), min(times)
     return costs
 
 
@@ -183,12 +153,3 @@ def _is_available(codec: str) -> bool:
         return codec == _PLAIN or bool(pa.Codec.is_available(codec))
     except ValueError:
         return False
-
-
-def _sample(storage: Storage, facts: Footers) -> pa.Table | None:
-    if not facts.files:
-        return None
-    base_file = facts.files[0]
-    with open_parquet(storage, base_file.path, base_file.size) as file:
-        batch = next(file.iter_batches(batch_size=_SAMPLE_ROWS), None)
-    return None if batch is None else pa.Table.from_batches([batch])

@@ -14,10 +14,13 @@ from hudi_index_service.errors import (
     ConfigInvalid,
     IndexTypeUnknown,
 )
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.maintain.propose import ColumnProposal, Proposal
-from hudi_index_service.maintain.propose.rules import Candidate, Verdict
-from hudi_index_service.maintain.propose.values import SampledValues, sampled_values
+from hudi_index_service.maintain.recommend.by_rows import (
+    SampledValues,
+    Verdict,
+    sampled_values,
+    verdict_by_values,
+)
+from hudi_index_service.maintain.recommend.results import ColumnProposal, Proposal
 from tests.golden.table import Golden
 
 MILLION = 1_000_000
@@ -133,17 +136,8 @@ def test_a_table_without_rows_gets_no_proposal(golden: Golden, tmp_path: Path) -
 
 def verdict(values: pa.Array, rows: int = MILLION) -> Verdict:
     """The verdict on a column of a table with so many rows, sampled in one piece."""
-    return Candidate(
-        "c",
-        values.type,
-        index_type("btree"),
-        is_key=False,
-        is_partition=False,
-        indexed_by=(),
-        rows=rows,
-        read=ReadSettings(),
-        sample=lambda: sampled_values([values]),
-    ).verdict()
+    scan_fraction = ReadSettings().scan_fraction
+    return verdict_by_values(values.type, sampled_values([values]), rows, scan_fraction)
 
 
 @pytest.mark.parametrize(
