@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index_service.build.executor import Executor
+    from hudi_index_service.build.outcomes import Build
     from hudi_index_service.build.record import BuildRecord, BuildRecords
-    from hudi_index_service.build.run import Build, Details, Progress, RetryFailed
+    from hudi_index_service.build.run import Details, Progress, RetryFailed
     from hudi_index_service.maintain.clean import Cleaning
     from hudi_index_service.maintain.drop import Dropped
     from hudi_index_service.maintain.recommend.results import Advice, Proposal

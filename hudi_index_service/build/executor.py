@@ -11,8 +11,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
-from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.parts import Part, Staging, largest_first, part_counts
+from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing

@@ -16,18 +16,17 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import islice
 from typing import Any, Self
 from uuid import uuid4
 
 from hudi_index_service.build.builder_process import BuilderProcess
-from hudi_index_service.build.progress import BuildProgress
-from hudi_index_service.build.retry import FailedEntry, failed_entries
+from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid, IndexServiceError
 from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.storage.store import Storage, StoredFile
@@ -51,6 +50,89 @@ class BuildState(StrEnum):
     CANCELLED = "cancelled"
     STOPPED = "stopped"  #: its budget was spent
     DEAD = "dead"  #: it did not end, but is silent or its process is gone
+
+
+@dataclass(frozen=True, slots=True)
+class BuildProgress:
+    """The progress at one moment. "Files" are entries: one per base file and index type.
+
+    Attributes:
+        files, bytes, rows: The totals of the build. Bytes are the lengths of the base files. Rows
+            come from commit metadata, or are estimated from the bytes (then `rows_estimated`);
+            None while no row count is known.
+        files_done: The entries that ended, successfully or not; `files_failed` of them failed.
+        bytes_done: The bytes of the entries that ended.
+        rows_done: The rows of the entries that were built; while the build runs, also the rows
+            indexed so far by tasks in this process.
+        seconds: The time since the build began.
+        rows_per_second: The rate since then; None until rows were indexed.
+        eta_seconds: The remaining time at the rate of bytes so far; until the first entry ends, at
+            the rate of rows, or None if the rows are not known.
+    """
+
+    files: int
+    files_done: int
+    files_failed: int
+    bytes: int
+    bytes_done: int
+    rows: int | None
+    rows_done: int
+    rows_estimated: bool
+    seconds: float
+    rows_per_second: float | None
+    eta_seconds: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form stored as JSON, with the attributes' names."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self | None:
+        """Reads the stored form; None if something is missing, as in other releases' records."""
+        names = [each.name for each in fields(cls)]
+        if any(name not in content for name in names):
+            return None
+        return cls(**{name: content[name] for name in names})
+
+
+EntryKey = tuple[str, str, tuple[str, ...]]
+"""Base file, index type and columns: with other columns the build may succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEntry:
+    """An entry whose last build attempt failed.
+
+    Attributes:
+        path: The path of the base file.
+        times: The number of failures in a row.
+        last: The time of the last failure, ISO 8601 in UTC.
+        error: The reason of the last failure.
+    """
+
+    path: str
+    index_type: str
+    columns: tuple[str, ...]
+    times: int
+    last: str
+    error: str
+
+    @property
+    def key(self) -> EntryKey:
+        """The key that identifies the entry."""
+        return self.path, self.index_type, self.columns
+
+    def retry_at(self, settings: BuildSettings) -> datetime:
+        """When a wake-up retries the entry."""
+        # 2^30 seconds is more than any maximum, and does not overflow.
+        wait = settings.retry_seconds * 2 ** min(self.times - 1, 30)
+        return datetime.fromisoformat(self.last) + timedelta(
+            seconds=min(wait, settings.retry_max_seconds)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form stored in build records."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +353,7 @@ class BuildRecords:
         """The entries that could not be built so far, as of the last build that ended."""
         for number, files in sorted(self._files_by_number().items(), reverse=True):
             if _FINISHED in files:
-                return failed_entries(self._content(number, _FINISHED).get("failing"))
+                return _failed_entries(self._content(number, _FINISHED).get("failing"))
         return []
 
     def ids(self) -> frozenset[str]:
@@ -328,6 +410,19 @@ def build_id(number: int) -> str:
 
 def _folder(number: int) -> str:
     return f"{BUILDS_FOLDER}/{build_id(number)}"
+
+
+def _failed_entries(content: object) -> list[FailedEntry]:
+    """The failed entries that a build record lists; unreadable ones are left out."""
+    entries = []
+    for each in content if isinstance(content, list) else []:
+        try:
+            failed = FailedEntry(**{**each, "columns": tuple(each["columns"])})
+            datetime.fromisoformat(failed.last)
+        except (TypeError, KeyError, ValueError):  # from another release
+            continue
+        entries.append(failed)
+    return entries
 
 
 def _last_sign(files: dict[str, StoredFile]) -> float:

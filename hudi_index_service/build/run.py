@@ -3,33 +3,39 @@
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from itertools import islice
 from time import monotonic, perf_counter, time
-from typing import Any, Literal
+from typing import Literal
 
 from hudi_index_service.build.entry.indexing import RowCount
+from hudi_index_service.build.entry.planning_facts import merge_segments, summarize
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
-from hudi_index_service.build.estimate import Estimate, estimate
+from hudi_index_service.build.estimate import estimate
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.progress import BuildProgress, ProgressCounter, rows_known
-from hudi_index_service.build.reconcile import DueEntry, due_entries
-from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
-from hudi_index_service.build.retry import (
+from hudi_index_service.build.outcomes import (
+    Build,
     DeferredEntry,
-    FailedEntry,
+    ProgressCounter,
     deferred_entries,
     entry_key,
     failed_after,
+    report_of,
+    rows_known,
+)
+from hudi_index_service.build.reconcile import DueEntry, due_entries
+from hudi_index_service.build.record import (
+    BuildProgress,
+    BuildRecords,
+    BuildState,
+    FailedEntry,
+    RunningBuild,
 )
 from hudi_index_service.build.sample import Sample
 from hudi_index_service.build.scope import base_files_in_scope
 from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
-from hudi_index_service.build.summaries import merge_segments, summarize
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
-    BuildFailed,
     ConfigInvalid,
     EntryInvalid,
     IndexServiceError,
@@ -41,7 +47,6 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.retention import retained_instants
-from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -56,118 +61,6 @@ Details = Callable[[BuildProgress], None]
 RetryFailed = Literal["now", "backoff"]
 """``now``, or ``backoff`` to skip entries that failed recently (settings `build.retry_seconds`,
 `build.retry_max_seconds`), as builds by wake-ups do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """What a build did or, for a dry run, would do.
-
-    Attributes:
-        id: The record's number; "" if nothing was recorded.
-        due: The due entries: newest instant first, entries that failed before last.
-        outcomes: The outcome of each entry; empty for a dry run.
-        seconds: The time from reconcile to report.
-        state: How the build ended; None if there was nothing to do, or for a dry run.
-        stopped_by: What ended the build early: a limit of its budget, such as
-            ``budget spent: files``, or ``interrupted`` (Ctrl-C).
-        deferred: Due entries that failed recently and are skipped for now (only with
-            ``retry_failed="backoff"``).
-        estimate: The estimated cost of the build, for a dry run.
-    """
-
-    id: str
-    strategy: Strategy
-    due: tuple[DueEntry, ...]
-    outcomes: tuple[TaskOutcome, ...] = ()
-    seconds: float = 0.0
-    state: BuildState | None = None
-    stopped_by: str | None = None
-    deferred: tuple[DeferredEntry, ...] = ()
-    estimate: Estimate | None = None
-
-    def __repr__(self) -> str:
-        name = f"{self.id} {self.state}" if self.id else "nothing run"
-        return (
-            f"<Build {name}: {len(self.due)} due, {len(self.built)} built, "
-            f"{len(self.failed)} failed, {self.left} left>"
-        )
-
-    @property
-    def built(self) -> tuple[TaskOutcome, ...]:
-        """The entries that this build built."""
-        return tuple(o for o in self.outcomes if o.status is TaskStatus.BUILT)
-
-    @property
-    def failed(self) -> tuple[TaskOutcome, ...]:
-        """The entries that could not be built."""
-        return tuple(o for o in self.outcomes if o.status is TaskStatus.FAILED)
-
-    @property
-    def left(self) -> int:
-        """The number of due entries that have no outcome; the next build continues with them."""
-        return len(self.due) - sum(o.status is not TaskStatus.LEFT for o in self.outcomes)
-
-    @property
-    def retry_at(self) -> datetime | None:
-        """When the first deferred entry may be retried; None if no entry is deferred."""
-        return min((each.retry_at for each in self.deferred), default=None)
-
-    def raise_for_failures(self) -> "Build":
-        """Returns the build itself if nothing failed.
-
-        Raises:
-            BuildFailed: an entry failed; the message names the first failure. Entries that
-                succeeded stay published.
-        """
-        if self.failed:
-            first = self.failed[0]
-            raise BuildFailed(
-                f"{len(self.failed)} of {counted(len(self.due), 'entry')} could not be built. "
-                f"{first.path}: {first.error}"
-            )
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """The build as `hudi-index build --output json` prints it."""
-        outcomes = {(each.path, each.index_type): each for each in self.outcomes}
-        return {
-            "build": self.id or None,
-            "state": None if self.state is None else str(self.state),
-            "strategy": self.strategy.value,
-            "due": len(self.due),
-            "built": len(self.built),
-            "failed": len(self.failed),
-            "left": self.left,
-            "seconds": round(self.seconds, 3),
-            "stopped_by": self.stopped_by,
-            "estimate": None if self.estimate is None else self.estimate.to_dict(),
-            "entries": [
-                {
-                    "path": entry.base_file.path,
-                    "index_type": entry.index_type,
-                    "columns": [column.name for column in entry.columns],
-                    "bytes": entry.base_file.size,
-                    **_outcome_fields(outcomes.get((entry.base_file.path, entry.index_type))),
-                }
-                for entry in self.due
-            ],
-            "deferred": [
-                {**each.failed.to_dict(), "retry_at": each.retry_at.isoformat()}
-                for each in self.deferred
-            ],
-        }
-
-
-def _outcome_fields(outcome: TaskOutcome | None) -> dict[str, Any]:
-    if outcome is None:
-        return {"status": "due", "rows": None, "index_bytes": None, "error": None, "skipped": {}}
-    return {
-        "status": outcome.status.value,
-        "rows": outcome.rows,
-        "index_bytes": outcome.index_bytes,
-        "error": outcome.error,
-        "skipped": dict(outcome.skipped),
-    }
 
 
 def run_build(
@@ -320,7 +213,7 @@ class _Run:
             build = self._build(error)
             failing = failed_after(failed_before, self._plan.due, build.outcomes, paths=paths)
             report = {
-                **_report(build),
+                **report_of(build),
                 "progress": counter.now().to_dict(),
                 "failing": [each.to_dict() for each in failing],
             }
@@ -489,26 +382,3 @@ class _Run:
             return None
         by_files = len(self._entries) == self._budget.files
         return f"budget spent: {'files' if by_files else 'bytes'}"
-
-
-def _report(build: Build) -> dict[str, Any]:
-    entries = {(each.base_file.path, each.index_type): each for each in build.due}
-    return {
-        "state": str(build.state),
-        "due": len(build.due),
-        "built": len(build.built),
-        "failed": len(build.failed),
-        "left": build.left,
-        "seconds": round(build.seconds, 3),
-        "stopped_by": build.stopped_by,
-        "outcomes": [
-            {
-                **asdict(each),
-                "status": each.status.value,
-                "bytes": entries[each.path, each.index_type].base_file.size,
-                "columns": [c.name for c in entries[each.path, each.index_type].columns],
-                "fields": [c.fields for c in entries[each.path, each.index_type].columns],
-            }
-            for each in build.outcomes
-        ],
-    }

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from hudi_index_service import IndexedTable, config, open_table
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.record import BuildState
-from hudi_index_service.build.run import Build
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar

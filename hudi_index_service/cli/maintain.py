@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from hudi_index_service import Budget, IndexedTable, open_table
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.record import BuildState
-from hudi_index_service.build.run import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import (
     HoodieConfOption,

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.errors import CallbackRefused, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.connections import Connections

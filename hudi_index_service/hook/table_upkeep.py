@@ -9,7 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 from hudi_index_service import config
-from hudi_index_service.build.run import Build, RetryFailed
+from hudi_index_service.build.outcomes import Build
+from hudi_index_service.build.run import RetryFailed
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_index_service import config
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError

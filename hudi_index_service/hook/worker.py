@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Condition, Thread
 
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
 from hudi_index_service.hook.clock import Clock
 from hudi_index_service.storage.backoff import Backoff

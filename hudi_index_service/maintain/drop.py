@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.run import Build, run_build
+from hudi_index_service.build.outcomes import Build
+from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.columns import column_path, find_column, require_list
 from hudi_index_service.config import Settings

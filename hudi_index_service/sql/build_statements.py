@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hudi_index_service.build.progress import BuildProgress
-from hudi_index_service.build.record import BuildRecord
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
+from hudi_index_service.build.record import BuildProgress, BuildRecord
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import (
     BuildNotFound,

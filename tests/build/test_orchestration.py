@@ -14,9 +14,9 @@ import pytest
 from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.progress import BuildProgress
-from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
-from hudi_index_service.build.run import Build, RetryFailed, run_build
+from hudi_index_service.build.outcomes import Build
+from hudi_index_service.build.record import BuildProgress, BuildRecords, BuildState, RunningBuild
+from hudi_index_service.build.run import RetryFailed, run_build
 from hudi_index_service.build.strategy import UNLIMITED, Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, StorageFailed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.config import Settings
 from tests.golden.recipes.services import OF_REGIONS
 from tests.golden.table import Golden, GoldenTable

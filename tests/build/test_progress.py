@@ -6,8 +6,9 @@ import pytest
 
 from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
-from hudi_index_service.build.progress import BuildProgress, ProgressCounter
+from hudi_index_service.build.outcomes import ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.build.record import BuildProgress
 from hudi_index_service.cli.reports import progress_counts
 from hudi_index_service.hudi.snapshot import BaseFile
 
@@ -22,7 +23,7 @@ class FakeClock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     clock = FakeClock()
-    monkeypatch.setattr("hudi_index_service.build.progress.monotonic", clock)
+    monkeypatch.setattr("hudi_index_service.build.outcomes.monotonic", clock)
     return clock
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.cli.reports import build_lines, coverage_hints
 from hudi_index_service.errors import BuildFailed, NeedsSpark
 from hudi_index_service.optimizer.plan import Access

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.entry.fact_writer import FactWriter
+from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.index.metadata.folders import entry_folder_at
 from hudi_index_service.index.metadata.segments.segment import Facts

@@ -8,7 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.write_options import SECRET_HEADER

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.worker import Worker

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from hudi_index_service.build.outcomes import Build, DeferredEntry
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.retry import DeferredEntry, FailedEntry
-from hudi_index_service.build.run import Build
+from hudi_index_service.build.record import FailedEntry
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
 from hudi_index_service.hook.worker import Worker

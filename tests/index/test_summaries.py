@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from hudi_index_service.build.summaries import summarize
+from hudi_index_service.build.entry.planning_facts import summarize
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata import entry

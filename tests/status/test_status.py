@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.progress import BuildProgress
-from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.build.record import BuildProgress, BuildRecords
 from hudi_index_service.cli.reports import status_lines, verify_lines
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, coverage_hints
 from hudi_index_service.storage.store import Storage

@@ -21,9 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.indexing import BaseFileIndexer, Indexed, PartStaged, RowCount
 from hudi_index_service.build.entry.parts import LEAST_BYTES, WHOLE, Part, Staging
+from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.build.entry.proof import open_first_of_kind, readable_footer
 from hudi_index_service.build.entry.worker import Scratch, prepare_worker
 from hudi_index_service.build.reconcile import DueEntry

@@ -1,13 +1,22 @@
-"""What a build writes when its entries are built: summaries of their instants, for first queries of
-remote tables, and larger segments in place of those of single base files."""
+"""What a build writes beside its entries for planning: segments of the facts of many base files,
+larger segments in their place, and summaries of instants, for first queries of remote tables.
+
+Nothing depends on them: errors are logged, and do not fail the build.
+"""
 
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from threading import Lock
 
-from hudi_index_service.errors import EntryInvalid, IndexServiceError
+from hudi_index_service.errors import (
+    EntryInvalid,
+    IndexServiceError,
+    PermissionDenied,
+    StorageFailed,
+)
 from hudi_index_service.index.metadata.documents import document_name, numbers_of
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.metadata.folders import entry_folder_at, instant_of
@@ -20,14 +29,77 @@ from hudi_index_service.storage.store import Storage
 log = logging.getLogger(__name__)
 
 _READ_AT_ONCE = 32
+_MOST_FILES = 32
+_MOST_PAIRS = 2**21
+"""Pairs that wait to be written, 24 MB."""
+
+
+class FactWriter:
+    """Collects the facts of base files whose entries are built, and writes them to segments. As a
+    context manager, it writes the rest at its end. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[tuple[str, str], _Waiting] = {}
+
+    def __enter__(self) -> "FactWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._waiting:
+            self._waiting.popitem()[1].write()
+
+    def add(self, storage: Storage, index_type: str, facts: Facts) -> None:
+        """Adds the facts of a base file whose entry is published."""
+        key = storage.uri, index_type
+        with self._lock:
+            waiting = self._waiting.setdefault(key, _Waiting(storage, index_type))
+            waiting.add(facts)
+            if not waiting.is_full:
+                return
+            del self._waiting[key]
+        waiting.write()
+
+
+class _Waiting:
+    def __init__(self, storage: Storage, index_type: str) -> None:
+        self._storage = storage
+        self._index_type = index_type
+        self._facts: list[Facts] = []
+        self._pairs = 0
+
+    def add(self, facts: Facts) -> None:
+        self._facts.append(facts)
+        self._pairs += sum(len(pairs.keys) for pairs in facts.pairs.values())
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._facts) >= _MOST_FILES or self._pairs >= _MOST_PAIRS
+
+    def write(self) -> None:
+        facts = merged(self._facts)
+        paths = facts.files["path"].to_pylist()
+        try:
+            store = SegmentStore(self._storage, self._index_type)
+            store.add(facts)
+            # A cleaner that removed an entry while its facts waited did not see this segment.
+            gone = set(paths) - self._with_entry(paths)
+            if gone:
+                store.forget(lambda path: path not in gone, lambda column: True)
+        except (PermissionDenied, StorageFailed) as error:
+            log.warning("No segment was written for %s and others: %s", paths[0], error)
+
+    def _with_entry(self, paths: Sequence[str]) -> set[str]:
+        folders = {path: entry_folder_at(self._index_type, path) for path in paths}
+        only = [folder for folder in folders.values() if folder is not None]
+        listing = EntryListing(self._storage, self._index_type, only=only)
+        return {path for path, folder in folders.items() if folder and listing.generations(folder)}
 
 
 def summarize(storage: Storage, index_type: str, instants: Collection[str]) -> None:
     """Writes a summary of each given instant, and of other instants that lack one because a build
-    died too early. An instant with one entry needs no summary.
-
-    Nothing depends on summaries: errors are logged and do not fail the build.
-    """
+    died too early. An instant with one entry needs no summary."""
     try:
         store = SummaryStore(storage, index_type)
         summaries = store.listed()
@@ -42,7 +114,7 @@ def summarize(storage: Storage, index_type: str, instants: Collection[str]) -> N
 
 def merge_segments(storage: Storage, index_type: str) -> None:
     """Merges small segments, and states the statistics of entries that no segment knows, such as
-    those of earlier releases. Errors are logged, and the next build continues."""
+    those of earlier releases. After an error, the next build continues."""
     try:
         store = SegmentStore(storage, index_type)
         segments = store.readable()
