@@ -21,7 +21,7 @@ from hudi_index_service.errors import (
     SnapshotUnavailable,
     StorageFailed,
 )
-from hudi_index_service.hook.write_keys import read_write_config
+from hudi_index_service.hook.write_options import read_write_config
 from hudi_index_service.submit import APPLICATION
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.hook.write_keys import read_write_config
+from hudi_index_service.hook.write_options import read_write_config
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -20,7 +20,7 @@ from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import build_lines, clean_lines, status_lines, verify_lines
 from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
-from hudi_index_service.hook.write_keys import read_write_config, read_write_keys
+from hudi_index_service.hook.write_options import read_write_config, read_write_keys
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.status import Thresholds, coverage_hints
 

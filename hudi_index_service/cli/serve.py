@@ -9,7 +9,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import HoodieConfOption, PropsOption
 from hudi_index_service.cli.console import announcer
 from hudi_index_service.errors import UsageInvalid
-from hudi_index_service.hook.write_keys import read_write_config
+from hudi_index_service.hook.write_options import read_write_config
 
 
 def serve(
@@ -25,7 +25,7 @@ def serve(
     hoodie_conf: HoodieConfOption = None,
 ) -> None:
     """Listen for Hudi's commit callbacks and build what is due, until stopped."""
-    from hudi_index_service.hook.daemon import serve as serve_until_stopped
+    from hudi_index_service.hook.hook import serve as serve_until_stopped
 
     serve_until_stopped(
         tables,

@@ -1,95 +1,155 @@
-"""`serve`: listens for commit callbacks until it is stopped.
+"""What the long-running commands share: their end by a signal, a secret that no log shows, and what
+they say of tables for which they would do nothing."""
 
-It runs the listener and worker of `IndexHook` outside the writer's process: for Spark jobs in other
-languages, Flink, Hudi Streamer, or several writers at once. It builds in local threads.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import logging
+import os
+import secrets
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from selectors import EVENT_READ, DefaultSelector
+from types import FrameType
 
-from hudi_index_service import config
+from pydantic import SecretStr
+
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.hook import IndexHook
-from hudi_index_service.hook.idle import warn_of_idle_tables
-from hudi_index_service.hook.secret import is_set, kept_in_file
-from hudi_index_service.hook.signals import stopped_by_signals
-from hudi_index_service.hook.write_options import SECRET_OPTION
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.hook.table_upkeep import TableUpkeep
+from hudi_index_service.storage.private_file import write_private_file
+from hudi_index_service.wording import one_line
+
+log = logging.getLogger(__name__)
 
 
-def serve(
-    tables: Iterable[str | Path],
-    *,
-    wait: float = 0.0,
-    host: str | None = None,
-    port: int | None = None,
-    strategy: Strategy = Strategy.INCREMENTAL,
-    clean: bool = True,
-    options: Mapping[str, str] | None = None,
-    settings: Settings | None = None,
-    say: Callable[[str], None] = print,
-) -> None:
-    """Serves the tables until SIGTERM or SIGINT, then finishes the requested builds. A second
-    signal ends the process at once. Must be called from the main thread.
+def is_set(setting: SecretStr | None) -> bool:
+    """Whether a setting has a secret."""
+    return bool(setting and setting.get_secret_value())
+
+
+def secret_of(setting: SecretStr | None, name: str) -> str:
+    """The secret of a setting; if it has none, a random one.
 
     Args:
-        wait, strategy, clean, options: As for `IndexHook`.
-        host, port: Override the settings ``hook.host`` and ``hook.port``.
-        say: Receives the lines that explain how to write to the tables. They never contain the
-            secret: it is the setting ``hook.secret``, or else a random one, which is in a file
-            below the state folder while this runs, readable only by this user.
+        name: The setting's name, for messages.
 
     Raises:
-        ConfigInvalid: a wrong argument or setting, the address cannot be bound, or the file for a
-            random secret cannot be written.
-        StorageUnsupported: a table on unsupported storage.
+        ConfigInvalid: a header cannot carry it.
     """
-    effective_settings = _with_address(config.effective(settings), host, port)
-    hook = IndexHook(
-        tables,
-        wait=wait,
-        strategy=strategy,
-        clean=clean,
-        options=options,
-        settings=effective_settings,
-    )
-    with stopped_by_signals() as stop, hook, _instructions(hook, effective_settings) as lines:
-        for line in lines:
-            say(line)
-        warn_of_idle_tables(
-            hook.tables, strategy=strategy, options=options, settings=effective_settings
+    configured = setting.get_secret_value() if setting else ""
+    if not configured:
+        # Spark redacts option values that contain this word when it prints a plan.
+        return f"secret-{secrets.token_urlsafe(32)}"
+    if not (configured.isascii() and configured.isprintable()) or configured != configured.strip():
+        raise ConfigInvalid(
+            f"The setting {name} cannot be sent in a header.",
+            remedy="Use printable ASCII characters, without a space at either end.",
         )
-        stop.wait()
-        say("Stopping after the requested builds.")
-
-
-def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:
-    overrides = {"host": host, "port": port}
-    update = {key: value for key, value in overrides.items() if value is not None}
-    return settings.model_copy(update={"hook": settings.hook.model_copy(update=update)})
+    return configured
 
 
 @contextmanager
-def _instructions(hook: IndexHook, settings: Settings) -> Iterator[list[str]]:
-    """The write options without the secret, since printed lines end up in system journals. A secret
-    generated for this run is in a file, with the other options, while the context lasts."""
-    options = hook.write_options(hook.tables[0])
-    lines = [f"Listening for commits of {', '.join(hook.tables)}. Write with these options:"]
-    if is_set(settings.hook.secret):
-        options[SECRET_OPTION] = "<the setting hook.secret>"
-        yield [*lines, *_as_properties(options)]
-        return
-    path = settings.state_folder / "serve" / f"{urlsplit(hook.url).port}.properties"
-    with kept_in_file(path, _as_properties(options), "HUDI_INDEX_HOOK__SECRET"):
-        options[SECRET_OPTION] = f"<in {path}>"
-        yield [
-            *lines,
-            *_as_properties(options),
-            f"All of them, with the secret of this run, are in {path}; only this user can read it.",
-        ]
+def kept_in_file(path: Path, lines: Iterable[str], variable: str) -> Iterator[None]:
+    """Keeps lines with a random secret in a file that only this user can read, while the context
+    lasts.
+
+    Args:
+        variable: The environment variable that sets another secret, for messages.
+
+    Raises:
+        ConfigInvalid: the file cannot be written.
+    """
+    try:
+        write_private_file(path, "".join(f"{line}\n" for line in lines).encode())
+    except OSError as error:
+        raise ConfigInvalid(
+            f"Cannot write the secret of this run to {path}: {error}.",
+            remedy=f"Set {variable}, or set state_folder to a folder of yours.",
+        ) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
-def _as_properties(options: Mapping[str, str]) -> list[str]:
-    return [f"{key}={value}" for key, value in options.items()]
+class Stop:
+    """An event that a signal handler can set.
+
+    A handler cannot set a `threading.Event`: it interrupts the main thread at any point, and would
+    deadlock on a lock that this thread holds. This is a pipe that contains data once it is set.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+
+    def set(self) -> None:
+        """Ends current and future waits."""
+        with suppress(BlockingIOError):  # the pipe is full, so it is set
+            os.write(self._writing, b"\0")
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self.wait(0.0)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until it is set, at most `seconds`. Returns whether it is set."""
+        with DefaultSelector() as selector:
+            selector.register(self._reading, EVENT_READ)
+            return bool(selector.select(seconds))
+
+    def close(self) -> None:
+        """Closes the pipe; this object must not be used afterwards."""
+        os.close(self._reading)
+        os.close(self._writing)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[Stop]:
+    """Yields a `Stop` that SIGTERM or SIGINT sets. Setting it, or leaving the context, restores the
+    previous handlers, so that a second signal ends the process at once. Main thread only."""
+    stop = Stop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def stop_on_signal(number: int, frame: FrameType | None) -> None:
+        restore()
+        stop.set()
+
+    before = {number: signal.signal(number, stop_on_signal) for number in signals}
+    try:
+        yield stop
+    finally:
+        restore()
+        stop.close()
+
+
+def warn_of_idle_tables(
+    tables: Iterable[str],
+    *,
+    strategy: Strategy,
+    options: Mapping[str, str] | None,
+    settings: Settings,
+) -> None:
+    """Warns of each table that cannot be read, or for which wake-ups build nothing as it is; see
+    `TableUpkeep.idle_reason`. The table may change later, so the daemon serves it all the same.
+
+    Args:
+        tables: Base paths.
+        strategy, options, settings: As for `TableUpkeep`.
+    """
+    for uri in tables:
+        # Of its own, since the daemon's threads may use the other.
+        with TableUpkeep(uri, strategy=strategy, options=options, settings=settings) as upkeep:
+            try:
+                reason = upkeep.idle_reason()
+            except IndexServiceError as error:
+                why = f"{error.code}: {error.message} {error.remedies.command}"
+                log.error("%s", one_line(f"{uri}: {why}"))
+            else:
+                if reason is not None:
+                    log.warning("%s", one_line(f"{uri}: {reason}"))

@@ -20,8 +20,7 @@ from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.connections import Connections
 from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.hook.write_keys import MAX_WAIT_SECONDS
-from hudi_index_service.hook.write_options import SECRET_HEADER, WAIT_PARAMETER
+from hudi_index_service.hook.write_options import MAX_WAIT_SECONDS, SECRET_HEADER, WAIT_PARAMETER
 
 CALLBACK_PATH = "/hudi/commit"
 

@@ -15,10 +15,16 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
-from hudi_index_service.hook.define import define, is_defined, is_outdated
-from hudi_index_service.hook.keys_on_timeline import first_instant_with_keys, newest_keys
-from hudi_index_service.hook.memory import Remembered, TableMemory
-from hudi_index_service.hook.write_keys import PREFIX, index_options, read_write_keys
+from hudi_index_service.hook.table_keys import (
+    Remembered,
+    TableMemory,
+    define,
+    first_instant_with_keys,
+    is_defined,
+    is_outdated,
+    newest_keys,
+)
+from hudi_index_service.hook.write_options import PREFIX, index_options, read_write_keys
 from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.maintain.overwrite import KnownTable, overwritten_since
 from hudi_index_service.maintain.status import idle_reason

@@ -12,11 +12,10 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
-from hudi_index_service.hook.idle import warn_of_idle_tables
-from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.hook.write_keys import read_write_keys
+from hudi_index_service.hook.write_options import read_write_keys
 from hudi_index_service.storage.backoff import Backoff
 
 log = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Condition, Thread
+from time import monotonic
 
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
-from hudi_index_service.hook.clock import Clock
 from hudi_index_service.storage.backoff import Backoff
 from hudi_index_service.wording import counted
 
@@ -27,6 +27,19 @@ DEFAULT_BACKOFF = Backoff(first=5.0, longest=300.0)
 
 Reconcile = Callable[[str], Build]
 """Builds what is due for the table at a base path."""
+
+
+class Clock:
+    """A monotonic clock in seconds, with a wait."""
+
+    def now(self) -> float:
+        """The current time."""
+        return monotonic()
+
+    def wait(self, condition: Condition, until: float | None) -> None:
+        """Waits until the condition, which the caller holds, is notified, or until the given time.
+        May return early."""
+        condition.wait(None if until is None else max(0.0, until - self.now()))
 
 
 @dataclass(slots=True)

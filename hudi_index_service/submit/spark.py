@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.hook.write_keys import read_write_config
+from hudi_index_service.hook.write_options import read_write_config
 from hudi_index_service.wording import counted
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from threading import Condition
 
-from hudi_index_service.hook.clock import Clock
+from hudi_index_service.hook.worker import Clock
 
 
 class ManualClock(Clock):

@@ -5,8 +5,7 @@ from pathlib import Path
 from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.hook.define import INDEX_NAME
-from hudi_index_service.hook.keys_on_timeline import newest_keys
+from hudi_index_service.hook.table_keys import INDEX_NAME, newest_keys
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from tests.golden.table import Golden, GoldenTable
 

@@ -5,7 +5,7 @@ import pytest
 from hudi_index_service import Column
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.write_keys import (
+from hudi_index_service.hook.write_options import (
     WriteKeys,
     parse_columns,
     read_write_config,

@@ -17,7 +17,7 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.daemon import serve
+from hudi_index_service.hook.hook import serve
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLBACK = "hoodie.write.commit.callback"
-SERVE = "import sys; from hudi_index_service.hook.daemon import serve; serve(sys.argv[1:], wait=60)"
+SERVE = "import sys; from hudi_index_service.hook.hook import serve; serve(sys.argv[1:], wait=60)"
 
 
 @pytest.fixture

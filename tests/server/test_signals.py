@@ -5,7 +5,7 @@ import sys
 
 SIGNAL_AT_EVERY_LINE = """
 import signal, sys
-from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.hook.daemon import stopped_by_signals
 
 def signalled_at(line):
     count = 0
@@ -48,7 +48,7 @@ def test_a_signal_at_any_line_of_waiting_or_setting_causes_no_hang() -> None:
 def test_a_second_signal_has_its_original_effect() -> None:
     done = run(
         "import signal\n"
-        "from hudi_index_service.hook.signals import stopped_by_signals\n"
+        "from hudi_index_service.hook.daemon import stopped_by_signals\n"
         "with stopped_by_signals() as stop:\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    print(stop.wait(60), flush=True)\n"
@@ -59,7 +59,7 @@ def test_a_second_signal_has_its_original_effect() -> None:
 
 
 def test_the_wait_can_end_without_a_signal() -> None:
-    from hudi_index_service.hook.signals import stopped_by_signals
+    from hudi_index_service.hook.daemon import stopped_by_signals
 
     with stopped_by_signals() as stop:
         assert not stop.wait(0.01)

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from hudi_index_service import config
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.secret import is_set, kept_in_file, secret_of
-from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.hook.daemon import is_set, kept_in_file, secret_of, stopped_by_signals
 from hudi_index_service.index.factory import ready_index_types
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
 from hudi_index_service.sql.daemon.statements import SessionStatements
