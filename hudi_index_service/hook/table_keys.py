@@ -3,7 +3,7 @@ that the service remembers between runs, and the index that they define."""
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists
 from hudi_index_service.hook.write_options import PREFIX, WriteKeys, holds_write_keys, index_options
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.metadata.definitions import Column, DefinitionStore, IndexDefinition
+from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
 from hudi_index_service.maintain.overwrite import KnownTable
 from hudi_index_service.storage.private_file import write_private_file
 from hudi_index_service.table import IndexedTable
@@ -121,45 +121,36 @@ class TableMemory:
             self._has_warned = True
 
 
-def define(table: IndexedTable, keys: WriteKeys, *, since: str | None) -> None:
+def define(
+    table: IndexedTable, live: Sequence[IndexDefinition], keys: WriteKeys, *, since: str | None
+) -> Sequence[IndexDefinition]:
     """Creates the keys' index, or changes it to match the keys. Does nothing if they name no
     columns, or if another index already matches them.
 
     Args:
+        live: The table's live definitions.
         since: First instant for INCREMENTAL; see `IndexedTable.create_index`.
+
+    Returns the live definitions afterwards.
 
     Raises:
         ColumnNotFound, ColumnNotIndexable, IndexTypeUnknown, TableFeatureUnsupported,
         PermissionDenied.
         IndexDefinitionInvalid: the keys name other index types than before.
     """
-    live = {each.name: each for each in table.indexes()}
-    current = live.get(INDEX_NAME)
-    if not keys.columns or any(_matches(each, keys) for each in live.values()):
-        return
+    if not keys.columns or any(_matches(each, keys) for each in live):
+        return live
+    current = next((each for each in live if each.name == INDEX_NAME), None)
     if current is not None:
         _change(table, current, keys)
         log.info("%s: changed index %s to match the write config.", table.uri, INDEX_NAME)
-        return
+        return table.indexes()
     try:
         table.create_index(INDEX_NAME, keys.columns, using=keys.types, since=since)
         log.info("%s: created index %s from the write config.", table.uri, INDEX_NAME)
     except IndexExists:  # the same commit woke another process
         log.info("%s: another process created index %s.", table.uri, INDEX_NAME)
-
-
-def is_defined(table: IndexedTable) -> bool:
-    """Whether the keys' index exists."""
-    return any(each.name == INDEX_NAME for each in table.indexes())
-
-
-def is_outdated(table: IndexedTable, instant: str) -> bool:
-    """Whether the index was created, changed or dropped since this instant. If so, only the keys of
-    a later commit change it or recreate it."""
-    live = {each.name: each for each in table.indexes()}
-    store = DefinitionStore(table.hudi_table.storage)
-    version = live.get(INDEX_NAME) or store.dropped(INDEX_NAME)
-    return version is not None and instant <= version.latest
+    return table.indexes()
 
 
 def _matches(definition: IndexDefinition, keys: WriteKeys) -> bool:

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -16,16 +16,15 @@ from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
 from hudi_index_service.hook.table_keys import (
+    INDEX_NAME,
     Remembered,
     TableMemory,
     define,
     first_instant_with_keys,
-    is_defined,
-    is_outdated,
     newest_keys,
 )
 from hudi_index_service.hook.write_options import PREFIX, index_options, read_write_keys
-from hudi_index_service.index.metadata.definitions import DefinitionStore
+from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
 from hudi_index_service.maintain.overwrite import KnownTable, overwritten_since
 from hudi_index_service.maintain.status import idle_reason
 from hudi_index_service.storage.store import normalize_uri
@@ -52,6 +51,29 @@ class _WriteRequest:
     options: Mapping[str, str]
     since: str | None
     outdated: bool = False
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a wake-up finds, listed once.
+
+    Attributes:
+        before: What was remembered; None if nothing was.
+        overwrite: The table's overwrite since; None if there was none.
+        live: The live definitions.
+        version: The newest version of the keys' index, perhaps one that marks it as dropped; None
+            if it never existed.
+    """
+
+    before: Remembered | None
+    overwrite: TableOverwritten | None
+    live: Sequence[IndexDefinition]
+    version: IndexDefinition | None
+
+    def is_defined_since(self, instant: str) -> bool:
+        """Whether the keys' index was created, changed or dropped since this instant. If so, only
+        the keys of a later commit change it or recreate it."""
+        return self.version is not None and instant <= self.version.latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +223,13 @@ class TableUpkeep:
         Raises:
             IndexServiceError: the table cannot be read.
         """
-        before = self._memory.load()
-        overwrite = self._detect_overwrite(before)
-        request = self._request(overwrite)
-        outcome = self._apply(request, defining=True)
-        if before is not None and overwrite is not None:
-            loss = overwritten_since(self.table.hudi_table, before.table)
+        found = self._find()
+        request = self._request(found)
+        outcome = self._apply(request, found, defining=True)
+        if found.before is not None and found.overwrite is not None:
+            loss = overwritten_since(self.table.hudi_table, found.before.table)
             log.warning("%s", loss or _restored_message(self.uri))
-        self._remember(request)
+        self._remember(request, found)
         return outcome
 
     def peek(self) -> ResolvedConfig:
@@ -217,9 +238,8 @@ class TableUpkeep:
         Raises:
             IndexServiceError: the table cannot be read.
         """
-        return self._apply(
-            self._request(self._detect_overwrite(self._memory.load())), defining=False
-        )
+        found = self._find()
+        return self._apply(self._request(found), found, defining=False)
 
     def idle_reason(self, strategy: Strategy | None = None) -> str | None:
         """Why wake-ups build nothing on the table as it is, although it is not indexed, in
@@ -232,8 +252,9 @@ class TableUpkeep:
         Raises:
             IndexServiceError: the table cannot be read.
         """
-        request = self._request(self._detect_overwrite(self._memory.load()))
-        keys = self._apply(request, defining=False)
+        found = self._find()
+        request = self._request(found)
+        keys = self._apply(request, found, defining=False)
         if not keys.enabled:
             return f"Nothing is built: the key {PREFIX}enabled is false."
         status = self.table.status()
@@ -245,13 +266,23 @@ class TableUpkeep:
             return None
         return idle_reason(status)
 
-    def _detect_overwrite(self, before: Remembered | None) -> TableOverwritten | None:
+    def _find(self) -> _Found:
+        before = self._memory.load()
         overwrite = overwritten_since(self.table.hudi_table, before.table) if before else None
         if overwrite is not None:
             self.close()  # its cached state is invalid
-        return overwrite
+        versions = DefinitionStore(self.table.hudi_table.storage).versions()
+        current = [each.current for each in versions if each.current is not None]
+        return _Found(
+            before,
+            overwrite,
+            live=tuple(each for each in current if not each.dropped),
+            version=next((each for each in current if each.name == INDEX_NAME), None),
+        )
 
-    def _apply(self, request: _WriteRequest | None, *, defining: bool) -> ResolvedConfig:
+    def _apply(
+        self, request: _WriteRequest | None, found: _Found, *, defining: bool
+    ) -> ResolvedConfig:
         outcome = ResolvedConfig(self._strategy)
         try:
             keys = read_write_keys(request.options) if request is not None else None
@@ -260,7 +291,7 @@ class TableUpkeep:
                 outcome = ResolvedConfig(strategy, keys.enabled, keys.retention)
                 self._retain(keys.retention)
                 if keys.enabled and defining and not request.outdated:
-                    define(self.table, keys, since=request.since)
+                    found.live = define(self.table, found.live, keys, since=request.since)
         except IndexServiceError as error:
             log.error("%s: the keys hoodie.index.* are not applied. %s", self.uri, error)
             return replace(outcome, failure=error)
@@ -270,40 +301,41 @@ class TableUpkeep:
         self._retention = policy
         self.table.retain(policy)
 
-    def _request(self, overwrite: TableOverwritten | None) -> _WriteRequest | None:
-        base = self._base_request(overwrite)
+    def _request(self, found: _Found) -> _WriteRequest | None:
+        base = self._base_request(found)
         if not self._overrides:
             return base
         if f"{PREFIX}columns" in self._overrides or base is None:
-            since = None if overwrite is None else _EVERYTHING
+            since = None if found.overwrite is None else _EVERYTHING
             return _WriteRequest({**(base.options if base else {}), **self._overrides}, since)
         return replace(base, options={**base.options, **self._overrides})
 
-    def _base_request(self, overwrite: TableOverwritten | None) -> _WriteRequest | None:
+    def _base_request(self, found: _Found) -> _WriteRequest | None:
         """The keys from the commits, `suggest` or the memory, without `options`."""
         hudi_table = self.table.hudi_table
         stored_keys = newest_keys(hudi_table)
-        before = self._memory.load()
+        before, overwrite = found.before, found.overwrite
         archived_options = before.committed if before is not None and overwrite is None else {}
         self._committed = archived_options if stored_keys is None else stored_keys.options
         if stored_keys is not None:
-            outdated = is_outdated(self.table, stored_keys.instant)
+            outdated = found.is_defined_since(stored_keys.instant)
             # Only a new definition needs `since`; finding it reads every commit.
-            since = None if is_defined(self.table) else first_instant_with_keys(hudi_table)
+            is_live = found.version is not None and not found.version.dropped
+            since = None if is_live else first_instant_with_keys(hudi_table)
             return _WriteRequest(stored_keys.options, since, outdated)
         if self._suggested is not None:
             since = self._suggested.since or _EVERYTHING
-            return replace(self._suggested, outdated=is_outdated(self.table, since))
+            return replace(self._suggested, outdated=found.is_defined_since(since))
         if overwrite is not None and before is not None and before.keys:
             return _WriteRequest(before.keys, _EVERYTHING)
         # Too old to change or recreate the index.
         return _WriteRequest(archived_options, None, outdated=True) if archived_options else None
 
-    def _remember(self, request: _WriteRequest | None) -> None:
-        before = self._memory.load()
+    def _remember(self, request: _WriteRequest | None, found: _Found) -> None:
+        before = found.before
         instants = self.table.hudi_table.completed_instants()
         self._memory.store(
-            KnownTable.of(instants[-1].requested if instants else "", self.table.indexes()),
+            KnownTable.of(instants[-1].requested if instants else "", found.live),
             keys=dict(request.options) if request is not None else before.keys if before else {},
             committed=dict(self._committed),
         )
