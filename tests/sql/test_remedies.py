@@ -34,7 +34,7 @@ def in_sql(error: IndexServiceError) -> str:
     return raised.value.remedy
 
 
-@pytest.mark.parametrize("kind", sorted({*kinds()}, key=lambda kind: kind.code))
+@pytest.mark.parametrize("kind", sorted({*kinds()}, key=lambda kind: (kind.code, kind.__name__)))
 def test_remedies_mention_neither_python_nor_the_command_line(
     kind: type[IndexServiceError],
 ) -> None:
