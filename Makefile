@@ -60,7 +60,7 @@ lint: setup ## Check style, types and which module may import which
 format: setup ## Rewrite the code in the project's style
 	@$(ENVIRONMENT) && ruff check --fix . && ruff format .
 
-wheels: setup-demo ## Build the four distributions into dist/, as wheels and as sdists
+wheels: setup-demo ## Build the five distributions into dist/, as wheels and as sdists
 	@$(ENVIRONMENT) && python -m dev.wheels dist
 
 bench-access: setup ## Measure rows by position against a scan: benchmarks/results/access.json

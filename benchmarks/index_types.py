@@ -102,7 +102,7 @@ def bytes_in_hbase(uri: str) -> int:
     """Bytes of the keys and values of all cells of a table's entries, without HBase's overhead."""
     import happybase
 
-    from hudi_index_service.index.hbase.row_keys import EntryKeys
+    from hudi_index_hbase.store import EntryKeys
 
     hbase = settings().hbase
     connection = happybase.Connection(hbase.host, hbase.port, timeout=60_000)

@@ -1,9 +1,9 @@
 """Makes a fresh checkout ready: `python -m dev.bootstrap demo` or `... test`.
 
 Prerequisites first; then, side by side, the dependencies (and Hudi's jar) and the three native
-wheels, that of Spark as soon as PySpark is there; then the checkout itself, editable. A run that
-finds everything as the last one left it ends at once. INSTALLER=pip does without uv;
-HUDI_INDEX_CACHE moves the cache.
+wheels, that of Spark as soon as PySpark is there; then the checkout itself, editable, for tests
+with the index type hbase. A run that finds everything as the last one left it ends at once.
+INSTALLER=pip does without uv; HUDI_INDEX_CACHE moves the cache.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from pathlib import Path
 from dev import jars, prerequisites
 from dev.environment import Environment, wanted_installer
 from dev.native import (
+    HBASE,
     PARQUET_ROWS,
     PYLUCENE,
     SPARK_RULE,
-    NativeProject,
+    Project,
     WheelCache,
     cache_key,
     toolchain_of,
@@ -42,6 +43,8 @@ STAMP = VENV / "set-up.json"
 # Profiles in order: each holds all that the ones before it hold.
 PROFILES = ("demo", "test")
 REQUIREMENTS = {"demo": CONSTRAINTS / "demo.txt", "test": CONSTRAINTS / "dev.txt"}
+# The demo has no HBase, nor its client.
+EDITABLE = {"demo": (ROOT,), "test": (ROOT, HBASE.folder)}
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,10 @@ class Machine:
 
     jdk: Jdk
     compiler: Compiler
-    keys: dict[NativeProject, str]
-    wheels: dict[NativeProject, Path]
+    keys: dict[Project, str]
+    wheels: dict[Project, Path]
 
-    def absent(self) -> list[NativeProject]:
+    def absent(self) -> list[Project]:
         """The native projects whose wheels have yet to be built."""
         return [project for project in self.keys if project not in self.wheels]
 
@@ -100,7 +103,8 @@ def survey(cache: WheelCache) -> Machine:
 def fingerprint(machine: Machine) -> str:
     """Hash of everything that a finished set-up rests on, the profile aside."""
     digest = hashlib.sha256()
-    files = [ROOT / "pyproject.toml", *CONSTRAINTS.glob("*.txt"), *(ROOT / "dev").glob("*.py")]
+    files = [folder / "pyproject.toml" for folder in EDITABLE["test"]]
+    files += [*CONSTRAINTS.glob("*.txt"), *(ROOT / "dev").glob("*.py")]
     for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     facts = [str(ROOT), sys.version, os.path.realpath(sys.executable), str(machine.jdk)]
@@ -138,7 +142,7 @@ def set_up(profile: str, machine: Machine, cache: WheelCache, steps: Steps) -> N
             with steps.step(f"{jars.hudi_bundle().artifact} {jars.hudi_bundle().version} jar"):
                 steps.run("hudi-jar", [environment.python, "-m", "dev.jars"], cwd=ROOT)
 
-    def build(project: NativeProject) -> None:
+    def build(project: Project) -> None:
         with steps.step(f"native wheel {project.distribution}"):
             wheel = cache.build(project, environment, machine.jdk, machine.compiler)
             machine.wheels[project] = wheel
@@ -157,7 +161,8 @@ def set_up(profile: str, machine: Machine, cache: WheelCache, steps: Steps) -> N
 
     with steps.step("native wheels and the checkout itself"):
         environment.install(*machine.wheels.values(), log="native-wheels", afresh=True)
-        environment.install("--editable", ".", log="checkout")
+        for folder in EDITABLE[profile]:
+            environment.install("--editable", folder, log=f"checkout-{folder.name}")
         environment.check()
     with steps.step("archive of Lucene's classes"):
         prepare(environment, machine.jdk, steps)

@@ -1,4 +1,5 @@
-"""The native distributions: built once for each set of inputs, then taken from the user's cache.
+"""The other distributions. The native ones are built once for each set of inputs, then taken from
+the user's cache.
 
 A cache entry is a folder named after the hash of everything the wheel depends on. It appears
 whole, by one rename, and its wheel is checked against the recorded hash each time it is used.
@@ -33,7 +34,7 @@ NO_INPUT_SUFFIXES = (".so", ".dylib", ".pyc", ".class", ".egg-info", ".whl")
 
 
 @dataclass(frozen=True)
-class NativeProject:
+class Project:
     """A folder that PEP 517 tools build a wheel from.
 
     Attributes:
@@ -50,7 +51,7 @@ class NativeProject:
         """The files its wheel is made of, in a fixed order."""
         return sorted(_files(self.folder))
 
-    def copied_to(self, folder: Path) -> NativeProject:
+    def copied_to(self, folder: Path) -> Project:
         """The same project as a copy of its inputs in `folder`, with new times: cargo, whose target
         folder all checkouts share, takes older files for those that it compiled last."""
         for path in self.inputs():
@@ -60,11 +61,11 @@ class NativeProject:
         return replace(self, folder=folder)
 
 
-PYLUCENE = NativeProject("hudi-index-pylucene", ROOT / "native" / "pylucene")
-PARQUET_ROWS = NativeProject(
-    "hudi-index-parquet", ROOT / "native" / "parquet_rows", gives_way=False
-)
-SPARK_RULE = NativeProject("hudi-index-spark", ROOT / "native" / "spark_rule")
+PYLUCENE = Project("hudi-index-pylucene", ROOT / "native" / "pylucene")
+PARQUET_ROWS = Project("hudi-index-parquet", ROOT / "native" / "parquet_rows", gives_way=False)
+SPARK_RULE = Project("hudi-index-spark", ROOT / "native" / "spark_rule")
+HBASE = Project("hudi-index-hbase", ROOT / "plugins" / "hbase")
+"""Python alone: built, or installed editable, whenever it is needed."""
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -79,7 +80,7 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def cache_key(project: NativeProject, toolchain: tuple[str, ...], python: str | None = None) -> str:
+def cache_key(project: Project, toolchain: tuple[str, ...], python: str | None = None) -> str:
     """Hash of all that decides about the wheel.
 
     Its sources, which pin its build tools and libraries too, the Python it is for (by default the
@@ -100,7 +101,7 @@ def cache_key(project: NativeProject, toolchain: tuple[str, ...], python: str | 
     return digest.hexdigest()[:32]
 
 
-def toolchain_of(project: NativeProject, jdk: Jdk, compiler: Compiler) -> tuple[str, ...]:
+def toolchain_of(project: Project, jdk: Jdk, compiler: Compiler) -> tuple[str, ...]:
     """What of the machine's compilers decides about a wheel.
 
     The Lucene module is C++ generated from the JDK's classes. The row reader's wheel is the
@@ -118,7 +119,7 @@ class WheelCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, project: NativeProject, key: str) -> Path | None:
+    def find(self, project: Project, key: str) -> Path | None:
         """The cached wheel, or None; an entry that is not whole is thrown away."""
         entry = self._entry(project, key)
         if not entry.is_dir():
@@ -131,7 +132,7 @@ class WheelCache:
 
     def build(
         self,
-        project: NativeProject,
+        project: Project,
         environment: Environment,
         jdk: Jdk,
         compiler: Compiler,
@@ -193,11 +194,11 @@ class WheelCache:
                     raise
             return entry / wheels[0].name
 
-    def _entry(self, project: NativeProject, key: str) -> Path:
+    def _entry(self, project: Project, key: str) -> Path:
         return self._folder / "wheels" / f"{project.distribution}-{key}"
 
     @contextmanager
-    def _one_at_a_time(self, project: NativeProject) -> Iterator[None]:
+    def _one_at_a_time(self, project: Project) -> Iterator[None]:
         """Keeps two checkouts from building a project at once, in cargo's one target folder: each
         could get what the other compiled."""
         with (self._folder / f"{project.distribution}.lock").open("w") as lock:

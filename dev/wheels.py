@@ -1,4 +1,4 @@
-"""Builds the four distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
+"""Builds the five distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
 
 The native wheels come from the user's cache where a set-up has put them. That of Lucene comes once
 for each Python; the others are for all of them. Those that contain libraries get the manylinux tag
@@ -17,10 +17,11 @@ from pathlib import Path
 from dev.bootstrap import VENV, survey
 from dev.environment import Environment, wanted_installer
 from dev.native import (
+    HBASE,
     PARQUET_ROWS,
     PYLUCENE,
     SPARK_RULE,
-    NativeProject,
+    Project,
     cache_key,
     toolchain_of,
     user_wheel_cache,
@@ -43,7 +44,7 @@ LIBJVM = "libjvm.so"
 def build_all(
     into: Path, steps: Steps, pythons: Sequence[str | None] = (OWN_PYTHON,)
 ) -> list[Path]:
-    """Puts the wheels of the service and of the native projects into a folder.
+    """Puts the wheels of the service and of the other distributions into a folder.
 
     Args:
         into: the folder.
@@ -58,7 +59,7 @@ def build_all(
     environment = Environment(VENV, steps, wanted_installer())
     into.mkdir(parents=True, exist_ok=True)
 
-    def wheel_of(project: NativeProject, python: str | None = OWN_PYTHON) -> Path:
+    def wheel_of(project: Project, python: str | None = OWN_PYTHON) -> Path:
         toolchain = toolchain_of(project, machine.jdk, machine.compiler)
         wheel = cache.find(project, cache_key(project, toolchain, python))
         if wheel is None:
@@ -73,9 +74,11 @@ def build_all(
         environment.install_beside(CONSTRAINTS / "release.txt", TOOLS, log="release-tools")
         tagged = [tag_for_manylinux(each, into, environment, steps) for each in (rows, *lucene)]
     pure = Path(shutil.copy2(rule, into))
-    with steps.step("wheel hudi-index-service"):
-        environment.build_wheel(ROOT, into, log="hudi-index-service")
-    return [*tagged, pure, *into.glob("hudi_index_service-*.whl")]
+    own = {"hudi_index_service": ROOT, "hudi_index_hbase": HBASE.folder}
+    for name, folder in own.items():
+        with steps.step(f"wheel {name}"):
+            environment.build_wheel(folder, into, log=name)
+    return [*tagged, pure, *(next(into.glob(f"{name}-*.whl")) for name in own)]
 
 
 def tag_for_manylinux(wheel: Path, into: Path, environment: Environment, steps: Steps) -> Path:
@@ -98,7 +101,7 @@ def tag_for_manylinux(wheel: Path, into: Path, environment: Environment, steps: 
 
 
 def build_sdists(into: Path, steps: Steps) -> list[Path]:
-    """Puts the sdists of the service and of the native projects into a folder.
+    """Puts the sdists of the service and of the other distributions into a folder.
 
     Raises:
         StepFailed: a build failed.
@@ -106,11 +109,11 @@ def build_sdists(into: Path, steps: Steps) -> list[Path]:
     environment = Environment(VENV, steps, wanted_installer())
     with steps.step("sdists"), tempfile.TemporaryDirectory() as scratch:
         # Copies have files where the projects have links to those at the top.
-        natives = (
+        others = (
             project.copied_to(Path(scratch, project.folder.name)).folder
-            for project in (PARQUET_ROWS, PYLUCENE, SPARK_RULE)
+            for project in (PARQUET_ROWS, PYLUCENE, SPARK_RULE, HBASE)
         )
-        for source in (ROOT, *natives):
+        for source in (ROOT, *others):
             environment.build_sdist(source, into, log=f"sdist-{source.name}")
     return sorted(into.glob("hudi_index_*.tar.gz"))
 

@@ -6,20 +6,22 @@ import platform
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, metadata, version
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, entry_points, metadata, version
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
 from hudi_index_service.doctor.check import OWN, Check, Status, package_check
-from hudi_index_service.errors import ConfigInvalid, NativeModuleMissing
+from hudi_index_service.errors import ConfigInvalid, IndexTypeUnknown, NativeModuleMissing
 from hudi_index_service.hudi.bundle import (
     BUNDLE_VARIABLE,
     bundle_of_spark,
     how_to_get_it,
     named_bundle,
 )
-from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.factory import ENTRY_POINT_GROUP, index_type
 from hudi_index_service.index.lucene.jvm import supported_java
 
 _SPARKS_JAVA = 17
@@ -39,6 +41,7 @@ def installation_checks() -> Iterator[Check]:
     yield from _spark_checks()
     yield package_check("callback listener", "`hudi-index serve` needs them", "hook")
     yield package_check("HBase client", "The index type hbase needs it", "hbase")
+    yield from _plugged_in()
     yield package_check("Airflow", "Operators and sensors need it", "airflow")
 
 
@@ -87,9 +90,19 @@ def _java_version(home: Path) -> str | None:
 
 
 def _lucene() -> Check:
-    return _runs(
-        "index type lucene", "hudi-index-pylucene", lambda: index_type("lucene").check_runtime()
-    )
+    return _runs("index type lucene", "hudi-index-pylucene", partial(_check_runtime, "lucene"))
+
+
+def _plugged_in() -> Iterator[Check]:
+    """The index types of other distributions, each by what it says itself."""
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.dist is not None and point.dist.name != OWN:
+            check = partial(_check_runtime, point.name)
+            yield replace(_runs(f"index type {point.name}", point.dist.name, check), required=False)
+
+
+def _check_runtime(name: str) -> None:
+    index_type(name).check_runtime()
 
 
 def _importable(name: str, module: str, package: str) -> Check:
@@ -109,7 +122,7 @@ def _runs(name: str, package: str, load: Callable[[], None]) -> Check:
     try:
         load()
         return Check(name, Status.OK, f"{package} {version(package)}.")
-    except NativeModuleMissing as error:
+    except (IndexTypeUnknown, NativeModuleMissing) as error:
         return Check(name, _status(package), error.message, error.remedies.command)
 
 

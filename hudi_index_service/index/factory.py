@@ -1,4 +1,4 @@
-"""Finds index types by entry point: the built-in ones and those of other packages.
+"""Finds index types by entry point: the built-in ones and those of other distributions.
 
 A package adds an index type with an entry point in the group ``hudi_index_service.index_types``.
 Its value is a subclass of `hudi_index_service.index.contract.IndexType` that is constructed without
@@ -6,23 +6,32 @@ arguments. Its name is the index type's name.
 """
 
 import logging
+import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import NoReturn
+
+import pyarrow as pa
 
 from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexServiceError,
     IndexTypeBroken,
     IndexTypeUnknown,
+    NativeModuleMissing,
 )
-from hudi_index_service.index.contract import CONTRACT_VERSION, IndexType
+from hudi_index_service.index.contract import CONTRACT_VERSION, Answer, IndexType, StoredColumn
+from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.wording import did_you_mean
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "hudi_index_service.index_types"
+
+_OF_EXTRAS = {"hbase": "hudi_index_hbase"}
+"""The index types that this package's extras of the same names install → their modules."""
 
 
 def index_type_names() -> list[str]:
@@ -32,13 +41,16 @@ def index_type_names() -> list[str]:
 
 @cache
 def index_type(name: str) -> IndexType:
-    """The index type of that name (case-insensitive).
+    """The index type of that name (case-insensitive). One of an extra that is not installed can do
+    nothing but say so.
 
     Raises:
         IndexTypeUnknown: no index type of that name is installed.
         IndexTypeBroken: it cannot be loaded, or does not fulfil the contract.
     """
     points = _installed().get(name.lower(), [])
+    if not points and name.lower() in _OF_EXTRAS:
+        return _NotInstalled(name.lower())
     if not points:
         raise IndexTypeUnknown(
             f"There is no index type {name!r}.",
@@ -62,6 +74,49 @@ def ready_index_types() -> None:
             index_type(name).ready_runtime()
         except IndexServiceError as error:  # whoever needs the type is told
             log.info("Indexes of type %s cannot be read: %s", name, error)
+
+
+class _NotInstalled(IndexType):
+    """An index type of an extra that is not installed here. Its indexes are known, so that they
+    are not mistaken for those of nobody, and nothing can be done with them but drop them.
+
+    Args:
+        name: The name of the index type.
+    """
+
+    contract = CONTRACT_VERSION
+    version = sys.maxsize  # no entry is newer: it may be there to be read elsewhere
+    name = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def check_runtime(self) -> NoReturn:
+        """Says what to install."""
+        raise NativeModuleMissing(
+            f"The index type {self.name} needs the Python module {_OF_EXTRAS[self.name]}, which is "
+            "missing.",
+            remedy=f"Install it with pip install 'hudi-index-service[{self.name}]', also on "
+            "Spark's executors.",
+        )
+
+    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
+        """None are known. So every entry holds what is required, and none is due for a field."""
+        return ()
+
+    def key_field(self, column: str, type: pa.DataType, key: Sequence[str]) -> str:
+        """Not known either."""
+        return ""
+
+    def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+        """Anything, so that queries try to open entries, and scan for the reason given then."""
+        return Answer.SUPERSET
+
+    def builder(self, *args: object, **kwargs: object) -> NoReturn:
+        """Says what to install, as does all else that needs the index type."""
+        self.check_runtime()
+
+    combine = verify = open = store = stored = destroy = builder
 
 
 def _load(name: str, entry_point: EntryPoint) -> IndexType:

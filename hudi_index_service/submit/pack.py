@@ -24,6 +24,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
@@ -33,11 +34,10 @@ from hudi_index_service.wording import reason
 
 SUFFIXES = (".tar.gz", ".tgz")
 _OWN = "hudi-index-service"
-_OWN_FOLDER = Path(__file__).resolve().parent.parent
 # Spark ships these in the version that it needs.
 _SPARKS_OWN = frozenset({"pyspark", "py4j"})
 # Of extras: clients of servers that tasks use.
-_CLIENTS = ("happybase", "hdfs-native")
+_CLIENTS = ("hdfs-native",)
 _COMPRESSION = 3
 
 # Parts of the standard library: tests, files of its build, GUI modules, other packages.
@@ -184,8 +184,8 @@ def _files(distributions: list[Distribution]) -> Iterator[tuple[str, Path | byte
 def _distribution_files(package: Distribution) -> Iterator[tuple[str, Path]]:
     origin = json.loads(package.read_text("direct_url.json") or "{}")
     editable = origin.get("dir_info", {}).get("editable", False)
-    own = _normal(package.name) == _OWN
-    if package.files is None or (editable and not own):
+    folders = _index_type_folders(package) if editable else ()
+    if package.files is None or (editable and not folders):
         raise ConfigInvalid(
             f"The files of the installed package {package.name} cannot be listed.",
             remedy="Install it from a wheel, not in editable mode, then pack again.",
@@ -194,9 +194,17 @@ def _distribution_files(package: Distribution) -> Iterator[tuple[str, Path]]:
         # Scripts are outside the package folder and contain this machine's paths.
         if ".." not in file.parts and "__pycache__" not in file.parts and file.suffix != ".pth":
             yield f"packages/{file}", Path(str(package.locate_file(file)))
-    if own and editable:
-        for path in _below(_OWN_FOLDER):
-            yield f"packages/{_OWN_FOLDER.name}/{path}", _OWN_FOLDER / path
+    for folder in folders:
+        for path in _below(folder):
+            yield f"packages/{folder.name}/{path}", folder / path
+
+
+def _index_type_folders(package: Distribution) -> list[Path]:
+    """The folders of the packages with a distribution's index types, this one's or others'."""
+    points = package.entry_points.select(group=ENTRY_POINT_GROUP)
+    names = sorted({each.module.partition(".")[0] for each in points})
+    specs = (find_spec(name) for name in names)
+    return [Path(each.origin).parent for each in specs if each is not None and each.origin]
 
 
 def _below(folder: Path) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import hudi_index_hbase
 import hudi_index_service
 from dev.prerequisites import find_jdk
 from hudi_index_service import open_table
@@ -43,11 +44,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 target = packages / file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(Path(str(each.locate_file(file))), target)
-    shutil.copytree(
-        Path(hudi_index_service.__file__).parent,
-        packages / "hudi_index_service",
-        dirs_exist_ok=True,
-    )
+    for editable in (hudi_index_service, hudi_index_hbase):
+        source = Path(editable.__file__ or "").parent
+        shutil.copytree(source, packages / source.name, dirs_exist_ok=True)
     archive = folder / "environment.tar.gz"
     done = subprocess.run(
         [build / "bin" / "python", "-m", "hudi_index_service", "pack", archive],
@@ -193,6 +192,7 @@ def test_archive_contains_what_workers_need(archive: Path) -> None:
         names = {member.name for member in opened}
     assert {"bin/python", "bin/python3.11", "packages/lucene/__init__.py"} <= names
     assert "packages/hudi_index_service/build/entry/task.py" in names
+    assert "packages/hudi_index_hbase/index_type.py" in names
     packages = {name.split("/")[1] for name in names if name.startswith("packages/")}
     assert not packages & {"pyspark", "py4j", "pytest", "airflow", "pip"}
     assert not [name for name in names if name.startswith("/") or ".." in name]

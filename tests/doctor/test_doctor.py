@@ -14,6 +14,7 @@ from hudi_index_service.errors import PermissionDenied
 from hudi_index_service.hudi.bundle import bundle_of_spark, downloaded_bundle
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
+from tests.index.plug_in import install
 
 Doctor = Callable[..., str]
 
@@ -47,6 +48,7 @@ def test_this_installation_is_well(doctor: Doctor) -> None:
     lines = doctor().splitlines()
     assert any(line.startswith("ok             Java: 17.") for line in lines)
     assert "ok             index type lucene: hudi-index-pylucene 0.1.0." in lines
+    assert "ok             index type hbase (optional): hudi-index-hbase 0.1.0." in lines
 
     report = json.loads(doctor("-o", "json"))
     assert report["ok"] is True
@@ -81,6 +83,16 @@ def test_an_optional_part_does_not_fail(
     )
     (printed,) = (each for each in doctor().splitlines() if each.startswith(line))
     assert printed.endswith("pip install 'hudi-index-service[hbase]'.")
+
+
+def test_an_index_type_of_another_distribution_says_what_it_lacks(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "odd", "import no_such_client")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (line,) = (each for each in doctor().splitlines() if "index type odd" in each)
+    assert line.startswith("failed         index type odd (optional): Index type 'odd' ")
+    assert "No module named 'no_such_client'" in line
 
 
 def test_a_wrong_version_of_a_needed_package_fails(

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dev.hbase import HBase
+from hudi_index_hbase.server import server_of
 from hudi_index_service import IndexedTable
 from hudi_index_service.config import HBaseSettings, Settings
 from hudi_index_service.errors import IndexRequired, IndexServerUnavailable
-from hudi_index_service.index.hbase.server import server_of
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
 from tests.hbase.conftest import Cells, Open, indexed
 from tests.hudi_tables import read_rows
+from tests.index.plug_in import uninstalled
 from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
@@ -100,6 +101,30 @@ def test_answers_come_from_a_scan_when_hbase_is_broken(
     if broken in GIVES_UP:
         # At most one request for each slice read in parallel; after that, none are sent.
         assert server_of(short_timeouts).requests - before <= 3
+
+
+def test_without_its_distribution_queries_scan_and_nothing_is_lost(
+    open_copy: Open, cells: Cells
+) -> None:
+    where = WHERES[0]
+    expected = rows(indexed(open_copy("cow"), COLUMNS), where)
+    stored = cells.all()
+    with uninstalled("hbase"):
+        table = open_copy("cow")
+        assert rows(table, where) == expected
+        assert table.scan(where).count() == len(expected)
+        actual = table.scan(where, columns=["id"]).explain(analyze=True).actual
+        assert actual is not None
+        notes = {each.note for each in actual.slices if each.access is Access.SCAN}
+        assert notes
+        assert all("module hudi_index_hbase, which is missing" in note for note in notes), notes
+        assert table.build(strategy="all").due == ()
+        purge = table.drop_index("all_columns", purge=True).purge
+        assert purge is not None
+        assert purge.remaining
+        assert cells.all() == stored
+    open_copy("cow").clean(grace_seconds=0)
+    assert cells.all() == {}
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dev.hbase import HBase
+from hudi_index_hbase.server import server_of
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed
-from hudi_index_service.index.hbase.server import server_of
 from tests.hbase.conftest import Cells, Open, indexed
 from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
 
@@ -115,7 +115,7 @@ _DYING = """
 import os, signal, sys
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index.hbase.server import HBaseServer
+from hudi_index_hbase.server import HBaseServer
 
 left, write = int(sys.argv[3]), HBaseServer.write
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hudi_index_hbase.store import EntryKeys
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index.hbase.row_keys import EntryKeys
 from tests.hbase.conftest import Cells, Open, indexed
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
 

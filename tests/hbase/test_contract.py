@@ -3,8 +3,8 @@
 import pytest
 
 from dev.hbase import HBase
+from hudi_index_hbase import HBaseIndexType
 from hudi_index_service.config import HBaseSettings
-from hudi_index_service.index.hbase import HBaseIndexType
 from tests.index.conftest import BuildIndex, building
 
 # Collected here too, with the fixture below.

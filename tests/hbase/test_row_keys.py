@@ -5,14 +5,14 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.index.btree.tree import Branch, LeafPlace, branch_prefix
-from hudi_index_service.index.hbase.row_keys import (
+from hudi_index_hbase.store import (
     CHUNK_BYTES,
     EntryKeys,
     TableKeys,
     chunks,
     joined,
 )
+from hudi_index_service.index.btree.tree import Branch, LeafPlace, branch_prefix
 
 TABLE = "file:///data/messages"
 DATA = ".hoodie/.index/hbase/20260101000000000/abc/0123/data-000001-{:012x}.pack"

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from dev.hbase import HBase
+from hudi_index_hbase.server import HBaseServer, KeptCells, server_of
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import IndexServerUnavailable, NativeModuleMissing
-from hudi_index_service.index.hbase.server import HBaseServer, KeptCells, server_of
 
 
 def tables(table: Any) -> list[bytes]:
@@ -277,9 +277,9 @@ def test_kerberos_without_its_package_names_the_package(
 
 
 def test_missing_happybase_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = "hudi_index_service.index.hbase.connection"
+    connection = "hudi_index_hbase.connection"
     monkeypatch.delitem(sys.modules, connection, raising=False)
-    monkeypatch.delattr("hudi_index_service.index.hbase.connection", raising=False)
+    monkeypatch.delattr("hudi_index_hbase.connection", raising=False)
     monkeypatch.setitem(sys.modules, "happybase", None)
 
     with pytest.raises(NativeModuleMissing, match="module happybase, which is missing") as missing:

@@ -9,9 +9,9 @@ from time import time
 import pyarrow as pa
 import pytest
 
+from hudi_index_hbase.store import DONE, EntryKeys, TableKeys
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
-from hudi_index_service.index.hbase.row_keys import DONE, EntryKeys, TableKeys
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from tests.hbase.conftest import Cells

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from hudi_index_hbase import HBaseIndexType
+from hudi_index_hbase.reader import HBaseReader
+from hudi_index_hbase.server import HBaseServer, server_of
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, PackedIndex, StoredColumn
-from hudi_index_service.index.hbase import HBaseIndexType
-from hudi_index_service.index.hbase.reader import HBaseReader
-from hudi_index_service.index.hbase.server import HBaseServer, server_of
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 
 TABLE = "file:///data/messages"

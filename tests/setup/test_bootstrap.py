@@ -18,7 +18,7 @@ from dev import native
 from dev.bootstrap import is_current
 from dev.checksums import sha256_of
 from dev.jars import JarRefused, PinnedJar, fetch, fetch_all, fetched, hbase_jars, hudi_bundle
-from dev.native import PYLUCENE, NativeProject, WheelCache, cache_key, toolchain_of
+from dev.native import PYLUCENE, Project, WheelCache, cache_key, toolchain_of
 from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import Compiler, Jdk, Missing, find_compiler, find_jdk
 from dev.steps import StepFailed, Steps
@@ -31,7 +31,7 @@ GCC_12 = Compiler("/usr/bin/g++", "g++", "12")
 def checkout(tmp_path: Path) -> Path:
     """A copy of the files that the set-up reads, without environment or cache."""
     copy = tmp_path / "checkout"
-    for name in ("dev", "constraints", "native"):
+    for name in ("dev", "constraints", "native", "plugins"):
         ignored = shutil.ignore_patterns("target", "build", "__pycache__", "*.so")
         shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", copy)
@@ -118,14 +118,14 @@ def jdk(home: Path, version: str) -> Path:
 
 class TestCacheKey:
     @pytest.fixture
-    def project(self, tmp_path: Path) -> NativeProject:
+    def project(self, tmp_path: Path) -> Project:
         folder = tmp_path / "project"
         (folder / "src").mkdir(parents=True)
         (folder / "pyproject.toml").write_text("[project]\n")
         (folder / "src" / "lib.rs").write_text("fn one() {}\n")
-        return NativeProject("example", folder)
+        return Project("example", folder)
 
-    def test_key_is_stable_for_equal_inputs(self, project: NativeProject, tmp_path: Path) -> None:
+    def test_key_is_stable_for_equal_inputs(self, project: Project, tmp_path: Path) -> None:
         key = cache_key(project, ())
         for output in ("target/release/lib.so", "build/x.o", "tests/test_x.py", "src/_x.so"):
             path = project.folder / output
@@ -136,15 +136,13 @@ class TestCacheKey:
         assert cache_key(project, ()) == key
         assert cache_key(project.copied_to(tmp_path / "elsewhere"), ()) == key
 
-    def test_copied_inputs_have_new_times(self, project: NativeProject, tmp_path: Path) -> None:
+    def test_copied_inputs_have_new_times(self, project: Project, tmp_path: Path) -> None:
         os.utime(project.folder / "src" / "lib.rs", (0, 0))
         project.copied_to(tmp_path / "elsewhere")
         # Else cargo would take them for the older files of another checkout, compiled already.
         assert (tmp_path / "elsewhere" / "src" / "lib.rs").stat().st_mtime > 0
 
-    def test_changed_added_renamed_or_removed_file_changes_the_key(
-        self, project: NativeProject
-    ) -> None:
+    def test_changed_added_renamed_or_removed_file_changes_the_key(self, project: Project) -> None:
         source = project.folder / "src" / "lib.rs"
         keys = [cache_key(project, ())]
         source.write_text("fn two() {}\n")
@@ -182,7 +180,7 @@ class TestCacheKey:
 
 class TestWheelCache:
     def test_damaged_entry_is_removed(self, tmp_path: Path) -> None:
-        project = NativeProject("example", tmp_path)
+        project = Project("example", tmp_path)
         entry = tmp_path / "wheels" / "example-key"
         entry.mkdir(parents=True)
         wheel = entry / "example-1.whl"
@@ -201,7 +199,7 @@ class TestWheelCache:
         entry.mkdir(parents=True)
         (entry / "example-1.whl").write_bytes(b"the wheel")
 
-        assert WheelCache(tmp_path).find(NativeProject("example", tmp_path), "key") is None
+        assert WheelCache(tmp_path).find(Project("example", tmp_path), "key") is None
         assert not entry.exists()
 
 

@@ -1,4 +1,4 @@
-"""The four wheels on another machine: without a compiler, without packages, with a moved JDK."""
+"""The five wheels on another machine: without a compiler, without packages, with a moved JDK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from dev import crate_licenses
 from dev.bootstrap import VENV
 from dev.environment import Environment
-from dev.native import PARQUET_ROWS, PYLUCENE, SPARK_RULE, NativeProject
+from dev.native import HBASE, PARQUET_ROWS, PYLUCENE, SPARK_RULE, Project
 from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import find_jdk
 from dev.steps import Steps
@@ -55,7 +55,7 @@ class Host:
         command: list[str | Path] = [self._bin / "python", "-m", "pip", "install"]
         if uv.exists():
             command = [uv, "pip", "install", "--python", self._bin / "python"]
-        command += ["--only-binary", ":all:", "--constraint", CONSTRAINTS / "demo.txt", *wheels]
+        command += ["--only-binary", ":all:", "--constraint", CONSTRAINTS / "dev.txt", *wheels]
         subprocess.run(command, env=self._environ, check=True)
 
     def python(self, program: str, cwd: Path) -> str:
@@ -80,7 +80,7 @@ def host(
     return host
 
 
-def test_there_are_four_wheels_of_which_those_with_libraries_have_a_platform(
+def test_there_are_five_wheels_of_which_those_with_libraries_have_a_platform(
     wheels: dict[str, Path],
 ) -> None:
     tags = {name: wheel.stem.split("-", 2)[2] for name, wheel in wheels.items()}
@@ -90,8 +90,10 @@ def test_there_are_four_wheels_of_which_those_with_libraries_have_a_platform(
         "hudi_index_pylucene",
         "hudi_index_parquet",
         "hudi_index_spark",
+        "hudi_index_hbase",
     }
-    assert tags["hudi_index_service"] == tags["hudi_index_spark"] == "py3-none-any"
+    for name in ("hudi_index_service", "hudi_index_spark", "hudi_index_hbase"):
+        assert tags[name] == "py3-none-any"
     assert tags["hudi_index_parquet"].startswith("cp311-abi3-manylinux_2_")
     assert tags["hudi_index_pylucene"].startswith("cp311-cp311-manylinux_2_")
 
@@ -101,6 +103,7 @@ def test_there_are_four_wheels_of_which_those_with_libraries_have_a_platform(
     [
         ("hudi_index_service", {"LICENSE", "NOTICE"}),
         ("hudi_index_spark", {"LICENSE", "NOTICE"}),
+        ("hudi_index_hbase", {"LICENSE", "NOTICE"}),
         ("hudi_index_parquet", {"LICENSE", "NOTICE", "CRATES.txt"}),
         ("hudi_index_pylucene", {"LICENSE.txt", "NOTICE.txt", "NOTICE"}),
     ],
@@ -135,10 +138,10 @@ def sdists(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "project", [PARQUET_ROWS, PYLUCENE, SPARK_RULE], ids=lambda each: each.distribution
+    "project", [PARQUET_ROWS, PYLUCENE, SPARK_RULE, HBASE], ids=lambda each: each.distribution
 )
 def test_sdist_holds_all_that_the_wheel_is_built_from(
-    sdists: dict[str, Path], project: NativeProject
+    sdists: dict[str, Path], project: Project
 ) -> None:
     """A set-up builds from a copy of just these files, so that what holds them builds, too."""
     with tarfile.open(sdists[project.distribution.replace("-", "_")]) as archive:
@@ -149,7 +152,7 @@ def test_sdist_holds_all_that_the_wheel_is_built_from(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hudi_index_service", "hudi_index_spark"])
+@pytest.mark.parametrize("name", ["hudi_index_service", "hudi_index_spark", "hudi_index_hbase"])
 def test_sdist_builds_its_wheel(sdists: dict[str, Path], tmp_path: Path, name: str) -> None:
     environment = Environment(VENV, Steps(tmp_path / "log"), "uv")
 
@@ -211,13 +214,13 @@ def test_jar_for_spark_has_the_class_that_is_named(host: Host, tmp_path: Path) -
     assert host.python(program, tmp_path) == "True\n"
 
 
-def test_service_finds_its_index_type(host: Host, tmp_path: Path) -> None:
+def test_service_finds_its_index_types(host: Host, tmp_path: Path) -> None:
     program = """if True:
-        from importlib.metadata import entry_points
-        (lucene,) = entry_points(group="hudi_index_service.index_types", name="lucene")
-        print(lucene.load().__name__)
+        from hudi_index_service.index.factory import index_type, index_type_names
+        index_type("hbase").check_runtime()
+        print(*(type(index_type(name)).__name__ for name in index_type_names()))
     """
-    assert host.python(program, tmp_path) == "LuceneIndexType\n"
+    assert host.python(program, tmp_path) == "BTreeIndexType HBaseIndexType LuceneIndexType\n"
 
 
 @pytest.mark.parametrize("name", ["hudi_index_pylucene", "hudi_index_parquet"])

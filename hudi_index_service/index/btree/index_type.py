@@ -33,7 +33,7 @@ class BTreeIndexType(IndexType):
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
         """See `required_fields`."""
-        return required_fields(column, type, options)
+        return required_fields(column, type, options, kind=self.name)
 
     def key_field(self, column: str, type: pa.DataType, key: Sequence[str]) -> str:
         """See `composite_field`."""

@@ -1,6 +1,13 @@
-"""Packages with index types of their own, which a test installs into a folder."""
+"""Packages with index types of their own, which a test installs into a folder, or does without."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
+
+import pytest
+
+from hudi_index_service.index import factory
 
 COPIED_COLUMNS = (Path(__file__).parent / "copied_columns.py").read_text()
 
@@ -15,3 +22,17 @@ def install(folder: Path, index_type: str, code: str, *, class_name: str = "Plug
     (info / "entry_points.txt").write_text(
         f"[hudi_index_service.index_types]\n{index_type} = {module}:{class_name}\n"
     )
+
+
+@contextmanager
+def uninstalled(index_type: str) -> Iterator[None]:
+    """Hides the package of an index type from the service in the block."""
+
+    def others(*, group: str) -> EntryPoints:
+        return EntryPoints(each for each in entry_points(group=group) if each.name != index_type)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(factory, "entry_points", others)
+        factory.index_type.cache_clear()
+        yield
+    factory.index_type.cache_clear()

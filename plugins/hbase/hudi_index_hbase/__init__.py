@@ -6,6 +6,6 @@ short scan reads them. Row counts need no request to HBase. A reader detects lea
 missing or damaged.
 """
 
-from hudi_index_service.index.hbase.index_type import HBaseIndexType
+from hudi_index_hbase.index_type import HBaseIndexType
 
 __all__ = ["HBaseIndexType"]

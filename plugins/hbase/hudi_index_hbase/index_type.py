@@ -3,13 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
+from hudi_index_hbase.server import HBaseServer, require_client, server_of
 from hudi_index_service.config import HBaseSettings, Settings, settings
 from hudi_index_service.index.btree import BTreeIndexType
-from hudi_index_service.index.btree.fields import required_fields
 from hudi_index_service.index.contract import FileRange, IndexReader, PackedIndex, StoredColumn
-from hudi_index_service.index.hbase.server import HBaseServer, require_client, server_of
 
 
 class HBaseIndexType(BTreeIndexType):
@@ -21,6 +18,7 @@ class HBaseIndexType(BTreeIndexType):
     """
 
     name = "hbase"
+    contract = 2
     version = 2
     oldest = 2
     fetches_blocks = False
@@ -32,23 +30,19 @@ class HBaseIndexType(BTreeIndexType):
         """The index type with the HBase of these settings."""
         return HBaseIndexType(settings.hbase)
 
-    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
-        """One field, as for a B+ tree; columns have no options."""
-        return required_fields(column, type, options, kind=self.name)
-
     def check_runtime(self) -> None:
         """Checks for the Python packages of the HBase client; sends no request."""
         require_client()
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Checks each leaf's checksum, order and counts, and compares them with the manifest."""
-        from hudi_index_service.index.hbase.check import check_index
+        from hudi_index_hbase.reader import check_index
 
         return check_index(index, columns, self._server)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the inner tree; only look-ups send requests to HBase."""
-        from hudi_index_service.index.hbase.reader import HBaseReader
+        from hudi_index_hbase.reader import HBaseReader
 
         return HBaseReader(index, columns, self._server)
 
@@ -56,19 +50,19 @@ class HBaseIndexType(BTreeIndexType):
         self, files: Mapping[str, Path | FileRange | bytes], table: str, path: str
     ) -> Mapping[str, Path | FileRange | bytes]:
         """Stores the leaves in HBase."""
-        from hudi_index_service.index.hbase.store import EntryStore
+        from hudi_index_hbase.store import EntryStore
 
         return EntryStore(self._server, table).store(files, path)
 
     def stored(self, table: str) -> Mapping[str, float]:
         """The data files with leaves in HBase, and when storing began."""
-        from hudi_index_service.index.hbase.store import EntryStore
+        from hudi_index_hbase.store import EntryStore
 
         return EntryStore(self._server, table).stored()
 
     def destroy(self, table: str, paths: Sequence[str]) -> None:
         """Removes the leaves from HBase."""
-        from hudi_index_service.index.hbase.store import EntryStore
+        from hudi_index_hbase.store import EntryStore
 
         EntryStore(self._server, table).destroy(paths)
 

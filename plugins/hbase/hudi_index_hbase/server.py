@@ -23,7 +23,7 @@ from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.storage.backoff import Backoff
 
 if TYPE_CHECKING:
-    from hudi_index_service.index.hbase.connection import TimedConnection
+    from hudi_index_hbase.connection import TimedConnection
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ def _connecting() -> Any:
         NativeModuleMissing: happybase is not installed.
     """
     try:
-        from hudi_index_service.index.hbase import connection
+        from hudi_index_hbase import connection
     except ImportError as error:
         raise NativeModuleMissing(
             f"The index type hbase needs the Python module {error.name}, which is missing.",
