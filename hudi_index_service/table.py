@@ -201,7 +201,7 @@ class IndexedTable:
         Args:
             add, drop: Columns to add, perhaps with options, and columns to remove.
             options, options_for_all: Existing column → its new options; options added to every
-                column. `altered_columns` defines the precedence.
+                column. `maintain.define.alter_index` defines the precedence.
             rename_to: The new name. The index keeps its entries; see `DefinitionStore.rename`.
 
         Raises:

@@ -92,7 +92,7 @@ def create_index(
     kinds = index_types([using] if isinstance(using, str) else using)
     for kind in kinds:
         kind.check_runtime()
-    definition_columns = new_columns(name, columns, include, kinds, table.schema())
+    definition_columns = _new_columns(name, columns, include, kinds, table.schema())
     names = tuple(kind.name for kind in kinds)
     return definitions.create(name, names, definition_columns, _seen_timeline(table, since))
 
@@ -128,26 +128,27 @@ def alter_index(
     """Stores and returns the next version of a definition; see `IndexedTable.alter_index`.
 
     Args:
-        add, drop, options, options_for_all: See `altered_columns`.
+        add: New columns, or present ones with other options.
+        drop: Names of present columns.
+        options: Column → its new options.
+        options_for_all: Options for every column, in addition to its own; those of `add` and
+            `options` override them.
         rename_to: See `DefinitionStore.rename`.
 
     Raises:
         IndexNotFound, PermissionDenied.
         IndexExists: `rename_to` is taken.
-        IndexDefinitionInvalid: nothing would change.
-        IndexDefinitionInvalid, ColumnNotFound, ColumnNotIndexable, IndexTypeUnknown: see
-            `altered_columns`.
+        ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
+            index (drop, options).
+        ColumnNotIndexable: the index type does not support it.
+        IndexDefinitionInvalid: nothing would change, a column named twice or already present with
+            these options, no column left, or invalid options.
+        IndexTypeUnknown: an index type of the definition is not installed here.
+        ConfigInvalid: `add` or `drop` is not a list, or `options` not a dictionary.
         IndexChanged: the index was changed concurrently; this call changed nothing.
     """
     current = definitions.get(name)
-    columns = altered_columns(
-        current,
-        table.schema(),
-        add=add,
-        drop=drop,
-        options=options,
-        options_for_all=options_for_all,
-    )
+    columns = _altered_columns(current, table.schema(), add, drop, options, options_for_all)
     if rename_to is not None and rename_to != name:
         return definitions.rename(current, rename_to, columns)
     if columns == current.columns:
@@ -158,25 +159,15 @@ def alter_index(
     return definitions.change(current, columns)
 
 
-def new_columns(
+def _new_columns(
     index: str,
     columns: Iterable[str | Column],
     include: Iterable[str | Column],
     kinds: Sequence[IndexType],
     schema: pa.Schema,
 ) -> tuple[Column, ...]:
-    """The columns, named as in the schema, each with options that every index type accepts.
-
-    Args:
-        index: The index's name, for messages.
-        include: Columns whose values are stored, see `including`.
-
-    Raises:
-        ColumnNotFound, ColumnAmbiguous: the schema has no such column.
-        ColumnNotIndexable: an index type does not support it.
-        IndexDefinitionInvalid: no column, a column named twice, or invalid options.
-        ConfigInvalid: `columns` is not a list.
-    """
+    """The columns, named as in the schema, each with options that every index type accepts. The
+    values of those to `include` are stored, see `including`."""
     require_list(columns, "columns")
     require_list(include, "include")
     resolved = including(
@@ -198,33 +189,15 @@ def new_columns(
     return resolved
 
 
-def altered_columns(
+def _altered_columns(
     definition: IndexDefinition,
     schema: pa.Schema,
-    *,
     add: Iterable[str | Column],
     drop: Iterable[str],
     options: Mapping[str, Mapping[str, str]],
     options_for_all: Mapping[str, str],
 ) -> tuple[Column, ...]:
-    """The definition's columns after the change; present columns keep their positions.
-
-    Args:
-        add: New columns, or present ones with other options.
-        drop: Names of present columns.
-        options: Column → its new options.
-        options_for_all: Options for every column, in addition to its own; those of `add` and
-            `options` override them.
-
-    Raises:
-        ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
-            index (drop, options).
-        ColumnNotIndexable: the index type does not support it.
-        IndexDefinitionInvalid: a column named twice or already present with these options, no
-            column left, or invalid options.
-        IndexTypeUnknown: an index type of the definition is not installed here.
-        ConfigInvalid: `add` or `drop` is not a list, or `options` not a dictionary.
-    """
+    """The definition's columns after the change; present columns keep their positions."""
     require_list(add, "add")
     require_list(drop, "drop")
     _refuse_other_options(options_for_all, None)

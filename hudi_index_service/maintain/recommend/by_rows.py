@@ -21,8 +21,7 @@ from hudi_index_service.errors import (
     NativeModuleMissing,
     NeedsSpark,
 )
-from hudi_index_service.hudi.files.parquet_file import Footers, footers
-from hudi_index_service.hudi.snapshot import Snapshot
+from hudi_index_service.hudi.files.parquet_file import footers
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
@@ -44,7 +43,6 @@ from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 _META_PREFIX = "_hoodie_"
 _TEXT = "lucene"
 _TEXT_OPTIONS = {"analyzer": "standard", "keyword": "false"}
-
 
 _LONG_BYTES = 200  # longer texts are read, not compared
 _FEWEST_WORDS = 2  # of a text that words are searched in
@@ -147,9 +145,10 @@ class _Proposer:
         self._executor = executor
         self._scan_fraction = settings.read.scan_fraction
         self._kind = index_type(using)
-        self._snapshot: Snapshot = table.snapshot()
+        self._snapshot = table.snapshot()
         self._base_files = self._snapshot.base_files()
-        self._footers: Footers = footers(table.storage, self._base_files)
+        self._rows = round(footers(table.storage, self._base_files).all_rows)
+        self._bytes = sum(each.size for each in self._base_files)
         self._sample = Sample(table.storage, self._base_files, settings.build)
         schema = self._snapshot.schema
         self._added = {_spelled(schema, each.name): each.options for each in add}
@@ -164,16 +163,12 @@ class _Proposer:
         return Proposal(
             self._table.storage.uri,
             len(self._base_files),
-            sum(each.size for each in self._base_files),
+            self._bytes,
             self._rows,
             tuple(self._with_cost(each) for each in columns),
             indexes,
             cost,
         )
-
-    @property
-    def _rows(self) -> int:
-        return round(self._footers.all_rows)
 
     def _columns(self) -> Iterator[ColumnProposal]:
         for name, type in _leaves(self._snapshot.schema):
@@ -231,11 +226,10 @@ class _Proposer:
             cost = self._sample.cost(using, self._specs(using, [own]))
         except (BuildFailed, NativeModuleMissing):  # the estimate of the whole gives the reason
             return column
-        size = sum(each.size for each in self._base_files)
         return replace(
             column,
-            seconds=round(size * cost.seconds.mean, 3),
-            index_bytes=round(size * cost.index_bytes.mean),
+            seconds=round(self._bytes * cost.seconds.mean, 3),
+            index_bytes=round(self._bytes * cost.index_bytes.mean),
         )
 
     def _indexes(self, columns: Sequence[ColumnProposal]) -> Iterator[IndexProposal]:
