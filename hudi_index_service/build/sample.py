@@ -5,7 +5,7 @@ Each column is indexed alone, and the columns of a composite key by one key. Tog
 same space, and about the same time.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -206,7 +206,7 @@ class Sample:
         )
         try:
             with Scratch() as scratch:
-                result = indexer.index_batches(_each(batches), columns, scratch)
+                result = indexer.index_batches((each for each in batches), columns, scratch)
                 return sum(map(_size, (*result.built.files.values(), *result.values.values())))
         except (IndexServiceError, OSError):
             raise
@@ -274,10 +274,6 @@ def _spread(items: Sequence[T], most: int) -> list[T]:
     if len(items) <= most:
         return list(items)
     return [items[(len(items) - 1) * number // (most - 1)] for number in range(most)]
-
-
-def _each(batches: Sequence[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
-    yield from batches
 
 
 def _size(file: Path | FileRange | bytes) -> int:
