@@ -17,7 +17,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.storage.private_file import write_private_file
+from hudi_index_service.storage.disk import write_private_file
 from hudi_index_service.wording import one_line
 
 log = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from hudi_index_service.hook.write_options import (
     read_write_keys,
     with_keys_in_commits,
 )
-from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.storage.waiting import Backoff
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from hudi_index_service.hook.write_options import PREFIX, WriteKeys, holds_write
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
 from hudi_index_service.maintain.overwrite import KnownTable
-from hudi_index_service.storage.private_file import write_private_file
+from hudi_index_service.storage.disk import write_private_file
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import first_mistake
 

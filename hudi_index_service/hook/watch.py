@@ -16,7 +16,7 @@ from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tabl
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import read_write_keys
-from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.storage.waiting import Backoff
 
 log = logging.getLogger(__name__)
 

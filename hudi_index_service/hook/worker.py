@@ -18,7 +18,7 @@ from time import monotonic
 
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
-from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.storage.waiting import Backoff
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)

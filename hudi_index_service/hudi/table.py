@@ -35,8 +35,8 @@ from hudi_index_service.hudi.properties import (
 )
 from hudi_index_service.hudi.snapshot import FileSlice, Instant, ServiceKind, Snapshot, TouchedKeys
 from hudi_index_service.hudi.timeline import is_archived, list_timeline, may_lack_instants
-from hudi_index_service.storage.backoff import Backoff
 from hudi_index_service.storage.store import Storage
+from hudi_index_service.storage.waiting import Backoff
 
 log = logging.getLogger(__name__)
 

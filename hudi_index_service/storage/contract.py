@@ -1,11 +1,25 @@
-"""What each kind of store does for `hudi_index_service.storage.store.Storage`."""
+"""What each kind of store does for `hudi_index_service.storage.store.Storage`, and the names of
+files below a root: which are refused, and which belong to unfinished writes."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hudi_index_service.storage.stored_file import StoredFile
+# `<name>#<number>`, as by obstore's writers and earlier releases.
+_UNFINISHED = re.compile(r".+#\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as a listing shows it: path relative to the storage root, size in bytes, and the
+    time of its last change in seconds since the epoch."""
+
+    path: str
+    size: int
+    modified: float
 
 
 class Files(ABC):
@@ -95,3 +109,23 @@ class Files(ABC):
     def delete_empty_folders(self, folder: str) -> int:
         """Removes empty folders below and including a folder; returns how many."""
         return 0
+
+
+def parts_of(path: str) -> list[str]:
+    """The folders on the path to a file, and its name. Raises ValueError if the path is not one
+    below a root."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{path!r} is not a path below the root")
+    return parts
+
+
+def unfinished_name(name: str, number: int) -> str:
+    """The name, or the path, under which a file is written until it is complete. Listings omit it,
+    and cleaning removes what a killed writer has left."""
+    return f"{name}#{number}"
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file name is such a name."""
+    return _UNFINISHED.fullmatch(name) is not None

@@ -1,21 +1,36 @@
 """The files below a local folder, without a store's client: opening a small file by one takes ten
-times as long."""
+times as long. Also files that only this user may read, such as those in the state folder.
+
+Reads and listings follow symbolic links, and listings omit unfinished files. Writes and deletions
+follow none: a link could lead a builder or cleaner to any file on the disk.
+"""
 
 import os
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from errno import EEXIST, EROFS
+from itertools import count
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, copyfileobj
 from stat import S_ISREG
 
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.storage import local
-from hudi_index_service.storage.contract import Files
-from hudi_index_service.storage.names import parts_of
-from hudi_index_service.storage.stored_file import StoredFile
+from hudi_index_service.storage.contract import (
+    Files,
+    StoredFile,
+    is_unfinished,
+    parts_of,
+    unfinished_name,
+)
+
+_ONLY_FOLDERS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+_TRIES = 10  # to create a file in a folder that others remove while it is empty
 
 
 class Disk(Files):
-    """Reads and listings follow symbolic links; writes and deletions follow none.
+    """The files below a folder.
 
     Args:
         root: The folder's absolute path.
@@ -44,29 +59,36 @@ class Disk(Files):
         status = os.stat(self._name(path))  # noqa: PTH116
         if not S_ISREG(status.st_mode):
             raise FileNotFoundError(f"{self._root}/{path} is no file")
-        return StoredFile(path, status.st_size, status.st_mtime)
+        return _stored_file(path, status)
 
     def download(self, path: str, target: Path) -> int:
         """Copies a file; returns its size."""
-        copyfile(self._reading(path), target)
+        copyfile(self._name(path), target)
         return target.stat().st_size
 
     def create(self, path: str, data: bytes | Path) -> None:
-        """Stores a new file."""
-        local.write_new(self._root, path, data)
+        """Stores a new file. A symbolic link takes a name, too."""
+        with self._errors_named(path, "written"):
+            self._write(path, data, _publish_new)
 
     def put(self, path: str, data: bytes | Path) -> None:
-        """Stores a file, over an older one."""
-        local.write_over(self._root, path, data)
+        """Stores a file, over an older one or a symbolic link."""
+        with self._errors_named(path, "written"):
+            self._write(path, data, _publish_over)
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Deletes files."""
+        """Deletes files; missing ones are no error."""
         for path in paths:
-            local.unlink(self._root, path)
+            with (
+                self._errors_named(path, "deleted"),
+                suppress(FileNotFoundError),
+                _folder_of(self._root, path, make=False) as (folder, name),
+            ):
+                os.unlink(name, dir_fd=folder)
 
     def below(self, folder: str) -> list[StoredFile]:
         """The files below a folder, at any depth."""
-        return _listed(local.files_below(self._existing_root(), folder))
+        return list(self._files(self._entries(folder), recursive=True))
 
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
         """The files and the folders directly in a folder."""
@@ -74,41 +96,215 @@ class Disk(Files):
 
     def directly_in(self, folder: str) -> list[StoredFile]:
         """The files in a folder, without those of its sub-folders."""
-        return _listed(local.files_in(self._existing_root(), folder))
+        return list(self._files(self._entries(folder), recursive=False))
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder; without their attributes, a tenth of the time."""
-        return list(local.names_in(self._existing_root(), folder))
+        """The names of the files in a folder, unfinished ones included; without their attributes, a
+        tenth of the time."""
+        return [entry.name for _, entry in self._entries(folder) if entry.is_file()]
 
     def folders(self, folder: str) -> list[str]:
         """The folders directly below a folder."""
-        return list(local.folders_in(self._existing_root(), folder))
+        return [path for path, entry in self._entries(folder) if entry.is_dir()]
 
     def unfinished(self, folder: str) -> list[StoredFile]:
-        """The half-written files of killed writers."""
-        return _listed(local.unfinished_files(self._root, folder))
+        """The half-written files of killed writers. No link below the folder is followed."""
+        files = []
+        for above, _, names in os.walk(self._root / folder):
+            for name in filter(is_unfinished, names):
+                path = Path(above, name)
+                with suppress(FileNotFoundError):  # renamed to its final name
+                    files.append(_stored_file(str(path.relative_to(self._root)), path.lstat()))
+        return files
 
     def linked_folders(self, folder: str) -> list[str]:
         """The symbolic links to folders below a folder, or on the way to it."""
-        return local.linked_folders(self._root, folder)
+        link = self._link_on_the_way(folder)
+        if link is not None:
+            return [link]
+        links = []
+        for above, names, _ in os.walk(self._root / folder):
+            paths = (Path(above, name) for name in names)
+            links += [str(path.relative_to(self._root)) for path in paths if path.is_symlink()]
+        return links
 
     def delete_empty_folders(self, folder: str) -> int:
         """Removes empty folders; returns how many."""
-        return local.remove_empty_folders(self._root, folder)
-
-    def _existing_root(self) -> Path:
-        if not self._root.is_dir():
-            raise StorageFailed(f"{self._root} cannot be opened: there is no such folder.")
-        return self._root
-
-    def _reading(self, path: str) -> Path:
-        """The file at a path, which must lie below the root."""
-        return Path(self._name(path))
+        if self._link_on_the_way(folder) is not None:
+            return 0
+        removed = 0
+        with suppress(FileNotFoundError):  # there is no such folder
+            for _, names, _, above in os.fwalk(self._root / folder, topdown=False):
+                removed += sum(_remove_if_empty(name, above) for name in names)
+        return removed + _remove_if_empty(self._root / folder)
 
     def _name(self, path: str) -> str:
-        """The same as text, for calls made thousands of times: a `Path` takes longer than they."""
+        """The file at a path, which must lie below the root, as text for calls made thousands of
+        times: a `Path` takes longer than they."""
         return self._prefix + "/".join(parts_of(path))
 
+    def _entries(self, folder: str) -> Iterable[tuple[str, "os.DirEntry[str]"]]:
+        if not self._root.is_dir():
+            raise StorageFailed(f"{self._root} cannot be opened: there is no such folder.")
+        return _entries(self._prefix, folder)
 
-def _listed(files: Iterable[tuple[str, os.stat_result]]) -> list[StoredFile]:
-    return [StoredFile(path, status.st_size, status.st_mtime) for path, status in files]
+    def _files(
+        self, entries: Iterable[tuple[str, "os.DirEntry[str]"]], *, recursive: bool
+    ) -> Iterator[StoredFile]:
+        for path, entry in entries:
+            if entry.is_dir():
+                if recursive:
+                    yield from self._files(_entries(self._prefix, path), recursive=True)
+            elif not is_unfinished(entry.name):
+                with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
+                    yield _stored_file(path, entry.stat())
+
+    def _link_on_the_way(self, folder: str) -> str | None:
+        """The first symbolic link on the path to, or at, a folder."""
+        at = self._root
+        for part in folder.split("/"):
+            at = at / part
+            if at.is_symlink():
+                return str(at.relative_to(self._root))
+        return None
+
+    @contextmanager
+    def _errors_named(self, path: str, operation: str) -> Iterator[None]:
+        try:
+            yield
+        except (FileExistsError, PermissionError):
+            raise
+        except OSError as error:
+            if error.errno == EROFS:
+                raise PermissionError(EROFS, error.strerror) from error
+            message = f"{self._root}/{path} cannot be {operation}"
+            link = self._link_on_the_way(path.rpartition("/")[0])
+            if link is None:
+                raise StorageFailed(f"{message}: {error.strerror}.") from error
+            raise StorageFailed(
+                f"{message}: {self._root}/{link} is a symbolic link.",
+                remedy="Writes and deletes follow no links. Remove the link and rebuild the "
+                "indexes behind it.",
+            ) from error
+
+    def _write(
+        self, path: str, data: bytes | Path, publish: Callable[[int, str, str], None]
+    ) -> None:
+        """Writes the file under a temporary name in its folder, which is made if it is missing.
+        `publish` moves it to its final name; it takes the folder's descriptor and both names."""
+        folder, unfinished, descriptor = _create_unfinished(self._root, path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if isinstance(data, Path):
+                    with data.open("rb") as source:
+                        copyfileobj(source, file, 2**20)
+                else:
+                    file.write(data)
+            publish(folder, unfinished, path.rpartition("/")[2])
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished, dir_fd=folder)
+            raise
+        finally:
+            os.close(folder)
+
+
+def write_private_file(path: Path, content: bytes) -> None:
+    """Writes a file that only this user may read, atomically, with mode 0600; missing folders are
+    created with mode 0700.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    # `mkdir` with parents applies its mode to the last folder only.
+    for folder in reversed((path.parent, *path.parent.parents)):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    # `mkstemp` creates it with mode 0600.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _entries(prefix: str, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    """What is in a folder, with paths relative to the root; nothing if there is no such folder."""
+    above = f"{folder}/" if folder else ""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(prefix + folder) as entries:
+        for entry in entries:
+            yield above + entry.name, entry
+
+
+def _stored_file(path: str, status: os.stat_result) -> StoredFile:
+    return StoredFile(path, status.st_size, status.st_mtime)
+
+
+def _publish_new(folder: int, unfinished: str, name: str) -> None:
+    try:
+        os.link(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError as error:
+        raise FileExistsError(EEXIST, "The name is taken", name) from error
+    os.unlink(unfinished, dir_fd=folder)
+
+
+def _publish_over(folder: int, unfinished: str, name: str) -> None:
+    os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _create_unfinished(root: Path, path: str) -> tuple[int, str, int]:
+    """Creates a new file for `path` under a name that listings omit: its folder, name and open
+    file. The folder is then not empty, so it cannot be removed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            with _folder_of(root, path, make=True) as (folder, name):
+                for number in count(1):
+                    unfinished = unfinished_name(name, number)
+                    with suppress(FileExistsError):  # another writer's, or a dead one's
+                        file = os.open(unfinished, flags, 0o666, dir_fd=folder)
+                        return os.dup(folder), unfinished, file
+        except FileNotFoundError:  # a concurrent cleaner has just removed an empty folder
+            if not tries_left:
+                raise
+    raise AssertionError("unreachable")
+
+
+@contextmanager
+def _folder_of(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+    """The folder of the file `path` below `root`, as a descriptor, and the file's name. Each folder
+    is opened relative to its parent, so that no link can take its place in the meantime.
+
+    Args:
+        make: Whether to create missing folders.
+    """
+    *folders, name = parts_of(path)
+    with ExitStack() as stack:
+        at = os.open(root, _ONLY_FOLDERS)
+        stack.callback(os.close, at)
+        for folder in folders:
+            if make:
+                at = _make_and_open(folder, at)
+            else:
+                at = os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=at)
+            stack.callback(os.close, at)
+        yield at, name
+
+
+def _make_and_open(folder: str, parent: int) -> int:
+    with suppress(FileNotFoundError):
+        return os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=parent)
+    with suppress(FileExistsError):  # another writer was first
+        os.mkdir(folder, dir_fd=parent)
+    return os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=parent)
+
+
+def _remove_if_empty(folder: str | Path, parent: int | None = None) -> bool:
+    try:
+        os.rmdir(folder, dir_fd=parent)
+    except OSError:  # not empty, a link, or a builder has just put a file there: it stays
+        return False
+    return True

@@ -7,27 +7,38 @@ Storage options are Hadoop's keys, too, and take precedence; ``kerberos_principa
 
 The client itself waits without end for a name node that does not answer. So it is called in other
 threads, and waited for with a time limit. (Its coroutines could be canceled instead, but release
-0.14.7 panics in them when it tries a name node again.)
+0.14.7 panics in them when it tries a name node again.) It tries a service's name nodes in order,
+and a host that is switched off delays it by TCP's limit, about two minutes, again and again. So
+those that cannot be connected to are left out.
 """
 
+import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from secrets import randbits
+from socket import create_connection
 from threading import Thread
 from typing import Any, NoReturn, TypeVar
+from xml.etree import ElementTree
 
 from hdfs_native import Client, FileStatus
 
 from hudi_index_service.errors import StorageFailed, StorageUnsupported
-from hudi_index_service.storage.contract import Files
-from hudi_index_service.storage.name_nodes import connectable_only
-from hudi_index_service.storage.names import is_unfinished, parts_of, unfinished_name
-from hudi_index_service.storage.stored_file import StoredFile
+from hudi_index_service.storage.contract import (
+    Files,
+    StoredFile,
+    is_unfinished,
+    parts_of,
+    unfinished_name,
+)
 from hudi_index_service.wording import first_line
+
+log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -43,6 +54,9 @@ _TIMEOUT_MS = "60000"
 _CHUNK = 8 * 2**20  # bytes
 _AT_ONCE = 16  # ranges that are read, or files that are deleted
 _LISTED_AT_ONCE = 1000  # as many as the name node sends at a time
+
+_CONNECTED_WITHIN = 3  # seconds, of each name node
+_CONFIGURATION = ("core-site.xml", "hdfs-site.xml")
 
 _CREDENTIALS = ("kerberos_principal", "kerberos_keytab", "kerberos_cache")
 
@@ -91,7 +105,7 @@ class Hdfs(Files):
         self._client = self._connected()
 
     def _connected(self) -> Client:
-        config = {**self._options, **connectable_only(self._service, self._options)}
+        config = {**self._options, **_connectable_only(self._service, self._options)}
         credentials = {each: config.pop(each, None) for each in _CREDENTIALS}
         with self._errors_named(""):
             return Client(f"hdfs://{self._service}/", config, **credentials)
@@ -340,3 +354,57 @@ def _is_leftover(file: StoredFile) -> bool:
 
 def _parent(name: str) -> str:
     return name.rsplit("/", 1)[0]
+
+
+def _connectable_only(service: str, options: Mapping[str, str]) -> dict[str, str]:
+    """An option that leaves the other name nodes out; none if there is no choice, or if none can be
+    connected to.
+
+    Args:
+        service: The name of a name service, or of a host, which has no choice; "" for the service
+            of ``fs.defaultFS``.
+        options: Hadoop's, which take precedence over its configuration files.
+    """
+    config = {**_configured(), **options}
+    default = config.get("fs.defaultFS", "").removeprefix("hdfs://").partition("/")[0]
+    service = service or default
+    names = f"dfs.ha.namenodes.{service}"
+    addresses = {
+        each: config.get(f"dfs.namenode.rpc-address.{service}.{each}", "")
+        for each in (name.strip() for name in config.get(names, "").split(","))
+    }
+    if len(addresses) < 2:
+        return {}
+    with ThreadPoolExecutor(len(addresses), "name-nodes") as threads:
+        connectable = list(threads.map(_is_connectable, addresses.values()))
+    kept = [each for each, is_kept in zip(addresses, connectable, strict=True) if is_kept]
+    return {names: ",".join(kept)} if kept else {}
+
+
+def _is_connectable(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        create_connection((host, int(port)), _CONNECTED_WITHIN).close()
+    except (OSError, ValueError) as error:
+        log.info("Name node %s is left out: %s", address, error)
+        return False
+    return True
+
+
+def _configured() -> dict[str, str]:
+    """The properties of Hadoop's configuration files, which the client reads as well."""
+    folder = os.environ.get("HADOOP_CONF_DIR")
+    if folder is None and "HADOOP_HOME" in os.environ:
+        folder = os.path.join(os.environ["HADOOP_HOME"], "etc", "hadoop")  # noqa: PTH118
+    properties: dict[str, str] = {}
+    for path in (Path(folder, each) for each in _CONFIGURATION) if folder else ():
+        try:
+            root = ElementTree.parse(path).getroot()
+        except FileNotFoundError:
+            continue
+        except (OSError, ElementTree.ParseError) as error:  # the client has the last word
+            log.info("%s is not read for name nodes: %s", path, error)
+            continue
+        for each in root.iter("property"):
+            properties[each.findtext("name", "")] = each.findtext("value", "")
+    return properties

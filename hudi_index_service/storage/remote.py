@@ -20,8 +20,7 @@ from obstore.store import MemoryStore, ObjectStore, from_url
 
 from hudi_index_service.errors import Remedy, StorageFailed, StorageUnsupported
 from hudi_index_service.process import OwnRuntime
-from hudi_index_service.storage.contract import Files
-from hudi_index_service.storage.stored_file import StoredFile
+from hudi_index_service.storage.contract import Files, StoredFile
 from hudi_index_service.wording import first_line
 
 # Options of the HTTP client rather than the store: obstore takes them separately.

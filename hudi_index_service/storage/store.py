@@ -23,10 +23,9 @@ from hudi_index_service.errors import (
     StorageFailed,
     StorageUnsupported,
 )
-from hudi_index_service.storage.contract import Files
+from hudi_index_service.storage.contract import Files, StoredFile
 from hudi_index_service.storage.disk import Disk
-from hudi_index_service.storage.stored_file import StoredFile
-from hudi_index_service.storage.throttle import RateLimit, shared_limit
+from hudi_index_service.storage.waiting import RateLimit, shared_limit
 from hudi_index_service.wording import first_line, reason
 
 __all__ = ["IoCount", "Storage", "StoredFile", "normalize_uri"]

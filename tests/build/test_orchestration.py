@@ -23,7 +23,7 @@ from hudi_index_service.errors import ConfigInvalid, StorageFailed
 from hudi_index_service.hudi.hudi_rs.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.storage.store import Storage
-from hudi_index_service.storage.throttle import RateLimit
+from hudi_index_service.storage.waiting import RateLimit
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests
 from tests.build.spark_jobs import all_jobs_end
 from tests.golden.table import Golden

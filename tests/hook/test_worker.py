@@ -17,7 +17,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.storage.waiting import Backoff
 from tests.hook.callbacks import BlockedBuild, nothing_built
 from tests.hook.manual_clock import ManualClock
 

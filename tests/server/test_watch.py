@@ -20,7 +20,7 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.watch import Poll, watch
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.storage.waiting import Backoff
 from tests.golden.table import Golden
 from tests.hook.manual_clock import ManualClock
 

@@ -7,7 +7,7 @@ from threading import Lock, Thread
 import pytest
 
 from hudi_index_service.storage.store import Storage
-from hudi_index_service.storage.throttle import RateLimit
+from hudi_index_service.storage.waiting import RateLimit
 
 
 class FakeClock:

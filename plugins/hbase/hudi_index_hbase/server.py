@@ -20,7 +20,7 @@ from weakref import WeakSet
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable, NativeModuleMissing
 from hudi_index_service.index.files.io_counters import count
-from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.storage.waiting import Backoff
 
 if TYPE_CHECKING:
     from hudi_index_hbase.connection import TimedConnection

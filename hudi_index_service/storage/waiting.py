@@ -1,6 +1,8 @@
-"""A limit on the request rate, shared by all of a process's requests to the same store."""
+"""How long to wait: for a request's turn, under a limit on the rate of a process's requests to the
+same store; and after failed attempts."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from time import monotonic, sleep
@@ -44,3 +46,19 @@ def shared_limit(location: str, per_second: float) -> RateLimit:
     """The process's limit for one location; all tasks of a worker, concurrent or successive, share
     it."""
     return RateLimit(per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential backoff: `first` seconds after one failure, doubled with each further failure in
+    a row, at most `longest`."""
+
+    first: float
+    longest: float
+
+    def seconds(self, failures: int) -> float:
+        """The wait after this many failures in a row; 0 after none."""
+        if failures <= 0:
+            return 0.0
+        # The exponent is bounded, since 2.0 ** 1024 overflows.
+        return min(self.longest, self.first * 2.0 ** min(failures - 1, 64))
