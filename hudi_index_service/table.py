@@ -68,7 +68,7 @@ def open_table(
     Args:
         uri: The table's base path: a local folder, ``s3://``, ``gs://``, ``az://`` or ``hdfs://``;
             or its name in a catalog: ``glue://db.table``, ``hive://host:9083/db.table``, or with
-            `spark` ``db.table``. See `catalog.location`.
+            `spark` ``db.table``. See `catalog`.
         storage_options: Options of an object store, under object_store's keys: ``access_key_id``,
             ``secret_access_key``, ``region``, ``endpoint``, ``allow_http``, ``timeout``, ….
             Missing options come from the environment (``AWS_…``). For HDFS: Hadoop's keys, and

@@ -1,5 +1,139 @@
-"""Here is a table's name in Spark's catalog, the Hive metastore or Glue: where is the table?"""
+"""Where is the table that a text means: a path, or a table's name in a catalog?
 
-from hudi_index_service.catalog.location import table_location
+======================================  =========================================================
+``glue://db.table``                     AWS Glue's Data Catalog
+``hive://host:9083/db.table``           a Hive metastore
+``db.table`` if there is a session      Spark's session catalog, unless a folder has that name
+everything else                         a path
+======================================  =========================================================
 
-__all__ = ["table_location"]
+A name for Spark has two parts of letters, digits and _, or three of which the first is
+``spark_catalog``, so that every text with a slash is a path.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hudi_index_service.catalog.entry import CatalogTable
+from hudi_index_service.errors import (
+    ConfigInvalid,
+    Remedy,
+    StorageUnsupported,
+    TableAmbiguous,
+    TableNotFound,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_GLUE = "glue://"
+_HIVE = "hive://"
+_NAME = re.compile(r"(spark_catalog\.)?\w+\.\w+")
+_HIVE_NAME = re.compile(
+    r"(?P<host>[^/:]+|\[[^]/]+\])(:(?P<port>\d{1,5}))?/(?P<table>[\w-]+\.[\w-]+)"
+)
+_HIVE_PORT = 9083
+_HIGHEST_PORT = 65535
+
+
+def table_location(table: str | Path, spark: "SparkSession | None" = None) -> str | Path:
+    """The base path that `table` means, not yet normalized; a path is returned as it is.
+
+    Args:
+        spark: The session in whose catalog names are looked up.
+
+    Raises:
+        TableNotFound: the catalog has no such table, or the text is empty.
+        TableAmbiguous: a folder has the name of a table in Spark's catalog.
+        NotAHudiTable: a view, or a table of another format.
+        StorageUnsupported: not a valid name, or the catalog's client is not installed.
+        ConfigInvalid: `spark` is not a session.
+        PermissionDenied, CatalogFailed: the catalog refuses, or does not answer.
+    """
+    if not isinstance(table, str | Path):
+        raise TableNotFound(
+            f"A table is named by text or by a Path, not by {type(table).__name__}."
+        )
+    if spark is not None and not hasattr(spark, "sparkContext"):
+        raise ConfigInvalid(
+            f"spark is {type(spark).__name__}, not a Spark session.",
+            remedy="Write spark=SparkSession.builder.getOrCreate().",
+        )
+    text = str(table)
+    if not text.strip():
+        raise TableNotFound("The table's path is empty.")
+    if text.startswith(_GLUE):
+        return _in_glue(text).base_path_to_read()
+    if text.startswith(_HIVE):
+        return _in_hive(text).base_path_to_read()
+    if isinstance(table, Path) or _NAME.fullmatch(text) is None:
+        return table
+    if spark is not None:
+        return _in_spark(spark, text)
+    if not Path(text).exists():
+        named = f"For a folder, write ./{text}; for a catalog's table, glue://{text}"
+        hive = f"hive://host:{_HIVE_PORT}/{text}"
+        raise TableNotFound(
+            f"There is no folder {text} here.",
+            remedy=Remedy(
+                f"{named}, {hive}, or pass spark=<session>.", command=f"{named} or {hive}."
+            ),
+        )
+    return table
+
+
+def _in_glue(text: str) -> CatalogTable:
+    database, _, name = text.removeprefix(_GLUE).partition(".")
+    if not database or not name or "/" in text.removeprefix(_GLUE):
+        raise StorageUnsupported(
+            f"{text} does not name a table in Glue.", remedy="Write glue://database.table."
+        )
+    with _installed(text, "glue"):
+        from hudi_index_service.catalog.glue import glue_table
+    return glue_table(text, database, name)
+
+
+def _in_hive(text: str) -> CatalogTable:
+    match = _HIVE_NAME.fullmatch(text.removeprefix(_HIVE))
+    port = int((match and match["port"]) or _HIVE_PORT)
+    if match is None or port > _HIGHEST_PORT:
+        raise StorageUnsupported(
+            f"{text} does not name a table in a Hive metastore.",
+            remedy=f"Write hive://host:{_HIVE_PORT}/database.table.",
+        )
+    with _installed(text, "hive"):
+        from hudi_index_service.catalog.hive import hive_table
+    database, _, name = match["table"].partition(".")
+    return hive_table(text, match["host"].strip("[]"), port, database, name)
+
+
+def _in_spark(spark: "SparkSession", text: str) -> str:
+    from hudi_index_service.catalog.spark import session_table
+
+    is_folder = Path(text).exists()
+    try:
+        found = session_table(spark, text, *text.split(".")[-2:])
+    except TableNotFound:
+        if is_folder:
+            return text
+        raise
+    if not is_folder:
+        return found.base_path_to_read()
+    raise TableAmbiguous(
+        f"{text} is a folder here and a table in Spark's catalog, at {found.location}.",
+        remedy=f"For the folder, write ./{text}; for the table, its location.",
+    )
+
+
+@contextmanager
+def _installed(text: str, extra: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise StorageUnsupported(
+            f"{text}: the package {error.name} is not installed.",
+            remedy=f"pip install 'hudi-index-service[{extra}]'.",
+        ) from error
