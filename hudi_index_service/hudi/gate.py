@@ -208,12 +208,6 @@ def is_merge_on_read(properties: Mapping[str, str]) -> bool:
     return properties.get("hoodie.table.type", "").strip().upper() == "MERGE_ON_READ"
 
 
-def unsupported_feature(properties: Mapping[str, str]) -> str | None:
-    """Why the table cannot be read without Spark, in one sentence with property and value; None if
-    it can."""
-    return unsupported_base_files(properties) or unsupported_merge(properties)
-
-
 def unsupported_base_files(properties: Mapping[str, str]) -> str | None:
     """Why not even the table's base files alone can be read without Spark."""
     if BOOTSTRAP in properties:

@@ -58,7 +58,7 @@ def test_listed_values_pass() -> None:
 
 def test_modules_with_reasons_are_listed() -> None:
     modules = {module for _, _, module in reasons()}
-    assert {"hudi/completeness.py", "hudi/hudi_rs/merge_checks.py"} <= modules
+    assert {"hudi/completeness.py", "hudi/hudi_rs/slice_merger.py"} <= modules
 
 
 def page_with(tables: str, page: str) -> str:

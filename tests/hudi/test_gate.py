@@ -9,7 +9,7 @@ from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.gate import (
     ORDERING,
     unsupported_base_files,
-    unsupported_feature,
+    unsupported_merge,
 )
 from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
@@ -54,6 +54,10 @@ VERSION_6 = {
     "hoodie.compaction.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
     "hoodie.record.merge.strategy.id": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
 }
+
+
+def unsupported_feature(properties):
+    return unsupported_base_files(properties) or unsupported_merge(properties)
 
 
 @pytest.mark.parametrize("changes", [{}, COPY_ON_WRITE, VERSION_6])

@@ -11,7 +11,7 @@ from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi import BaseFile, FileSlice
 from hudi_index_service.hudi.avro_schema import arrow_schema
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey
-from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
+from hudi_index_service.hudi.hudi_rs.slice_merger import MergeChecks
 from hudi_index_service.storage.store import Storage
 from tests.hudi.log_blocks import block
 
