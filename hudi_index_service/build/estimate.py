@@ -21,8 +21,13 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.column_fields import STORED, indexed
-from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, merged
+from hudi_index_service.index.metadata.requirements import (
+    STORED,
+    Requirement,
+    by_index_type,
+    indexed,
+    merged,
+)
 from hudi_index_service.predicate.comparison import is_string
 
 _RECORDS = 20  # past builds that count

@@ -17,7 +17,7 @@ from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStat
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import entry_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

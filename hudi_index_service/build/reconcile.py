@@ -10,12 +10,16 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Definitions
-from hudi_index_service.index.metadata.demand import DesiredEntry, holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing, present_manifest
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Layout, Manifest
-from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, requirements
+from hudi_index_service.index.metadata.manifest import Layout, Manifest, entry_folder
+from hudi_index_service.index.metadata.requirements import (
+    DesiredEntry,
+    Requirement,
+    by_index_type,
+    holds_all,
+    requirements,
+)
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from hudi_index_service.index.contract import (
 )
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import ValuesWriter
-from hudi_index_service.index.metadata.column_fields import indexed
+from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.storage.store import Storage
 
 _PIECES = 4

@@ -10,8 +10,8 @@ from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
 from hudi_index_service.cli.reports import definition_line, drop_lines
-from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.drop import Dropped
 
 _FIELDS = ("name", "type", "columns", "created", "stored", "options")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.record import BuildProgress, BuildRecord, BuildState
-from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.clean import Cleaning
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.maintain.status import IndexStatus, TableStatus, coverage_hints

@@ -30,10 +30,13 @@ from hudi_index_service.index.metadata.documents import (
     document_name,
 )
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
-from hudi_index_service.index.metadata.external_storage import Elsewhere, without
-from hudi_index_service.index.metadata.folders import entry_folder_at, index_type_folder
-from hudi_index_service.index.metadata.manifest import Manifest
-from hudi_index_service.index.metadata.retention import Retention, stored_index_types
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder_at, index_type_folder
+from hudi_index_service.index.metadata.retention import (
+    Elsewhere,
+    Retention,
+    stored_index_types,
+    without,
+)
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.index.metadata.summary import stored_summaries

@@ -13,11 +13,10 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.metadata.demand import holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.requirements import Requirement
+from hudi_index_service.index.metadata.manifest import entry_folder
+from hudi_index_service.index.metadata.requirements import Requirement, holds_all
 from hudi_index_service.index.metadata.retention import (
     expired_entries,
     retained_instants,

@@ -19,19 +19,19 @@ from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_types
-from hudi_index_service.index.metadata.column_fields import (
-    column_fields,
-    including,
-    is_in_key,
-    is_indexed,
-    key_of,
-)
 from hudi_index_service.index.metadata.definitions import (
     Column,
     DefinitionStore,
     IndexDefinition,
     SeenTimeline,
     check_index_name,
+)
+from hudi_index_service.index.metadata.requirements import (
+    column_fields,
+    including,
+    is_in_key,
+    is_indexed,
+    key_of,
 )
 
 _INSTANT = re.compile("[0-9]{14}([0-9]{3})?")

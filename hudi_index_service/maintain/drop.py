@@ -38,13 +38,11 @@ from hudi_index_service.index.metadata.definitions import (
     DefinitionStore,
     IndexDefinition,
 )
-from hudi_index_service.index.metadata.demand import DesiredEntry
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.index.metadata.external_storage import Elsewhere, without
-from hudi_index_service.index.metadata.folders import index_type_folder
-from hudi_index_service.index.metadata.requirements import requirements
-from hudi_index_service.index.metadata.retention import stored_index_types
+from hudi_index_service.index.metadata.manifest import index_type_folder
+from hudi_index_service.index.metadata.requirements import DesiredEntry, requirements
+from hudi_index_service.index.metadata.retention import Elsewhere, stored_index_types, without
 from hudi_index_service.maintain.clean import Cleaning, clean
 from hudi_index_service.maintain.define import without_columns
 

@@ -24,8 +24,8 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.files.stored_values import values_footer
-from hudi_index_service.index.metadata.column_fields import indexed, stored_names
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.metadata.requirements import indexed, stored_names
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, overload
 
 from hudi_index_service.build.record import BuildRecord, BuildState, FailedEntry
-from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.row_formats import html_table
 from hudi_index_service.wording import counted
 

@@ -21,13 +21,11 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import IndexType, PackedIndex
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard, packed_index
-from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing, refuse_newer
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Layout
-from hudi_index_service.index.metadata.requirements import by_index_type, requirements
+from hudi_index_service.index.metadata.manifest import Layout, entry_folder
+from hudi_index_service.index.metadata.requirements import by_index_type, indexed, requirements
 from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.maintain import DEFAULT_SAMPLE

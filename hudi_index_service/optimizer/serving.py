@@ -7,8 +7,8 @@ from itertools import count
 
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.index.metadata.entry import Entry
+from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
 from hudi_index_service.predicate.expression import Predicate
 

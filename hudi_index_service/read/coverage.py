@@ -11,7 +11,6 @@ from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.column_fields import indexed, stored_names
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.entry import (
     Entry,
@@ -19,9 +18,14 @@ from hudi_index_service.index.metadata.entry import (
     EntryMissing,
     StatedGeneration,
 )
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Layout, Manifest
-from hudi_index_service.index.metadata.requirements import Requirement, by_index_type, requirements
+from hudi_index_service.index.metadata.manifest import Layout, Manifest, entry_folder
+from hudi_index_service.index.metadata.requirements import (
+    Requirement,
+    by_index_type,
+    indexed,
+    requirements,
+    stored_names,
+)
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry

@@ -26,7 +26,7 @@ from hudi_index_service.index.metadata.entry import (
     hold_manifests,
     is_manifest_cached,
 )
-from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.metadata.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.storage.store import Storage

@@ -16,8 +16,8 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.hudi.properties import HUDI_PREFIXES, OwnIndex, own_indexes
-from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
+from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.sql.build_statements import ENTRIES, entries_result
 from hudi_index_service.sql.grammar import Parser, TableName, TablePath, TableReference, either

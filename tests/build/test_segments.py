@@ -13,7 +13,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.index.metadata.folders import entry_folder_at
+from hudi_index_service.index.metadata.manifest import entry_folder_at
 from hudi_index_service.index.metadata.segments.segment import Facts
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore

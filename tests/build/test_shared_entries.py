@@ -15,8 +15,7 @@ from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStat
 from hudi_index_service.config import Settings
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.build.entries import (
     all_manifests,

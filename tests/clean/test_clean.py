@@ -17,8 +17,7 @@ from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.maintain.clean import clean
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.clean.conftest import Open

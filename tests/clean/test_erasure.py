@@ -19,7 +19,7 @@ from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.metadata.retention import expired_entries
-from hudi_index_service.index.metadata.segments.keys import exact_keys, hashes
+from hudi_index_service.index.metadata.segments.bounds import exact_keys, hashes
 from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.storage.store import Storage
 from tests.golden.recipes.services import ACCOUNT

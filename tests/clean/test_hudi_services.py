@@ -14,7 +14,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.index.metadata.folders import entry_folder
+from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.index.metadata.retention import expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from tests.hudi_tables import (

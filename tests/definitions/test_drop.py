@@ -8,8 +8,7 @@ from hudi_index_service import Column, IndexedTable
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import ConfigInvalid, IndexNotFound
 from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, current_manifests, generations, index_files

@@ -18,9 +18,12 @@ from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_
 from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.metadata.definitions import IndexDefinition, SeenTimeline
+from hudi_index_service.index.metadata.definitions import (
+    IndexDefinition,
+    ReadingSwitch,
+    SeenTimeline,
+)
 from hudi_index_service.index.metadata.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
-from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
@@ -29,8 +32,8 @@ from hudi_index_service.index.metadata.manifest import (
     Manifest,
     Member,
     SkippedColumn,
+    entry_folder,
 )
-from hudi_index_service.index.metadata.reading_switch import ReadingSwitch
 from hudi_index_service.index.metadata.segments.segment import Segment
 from hudi_index_service.index.metadata.summary import Summary
 from hudi_index_service.index.packed_file import BLOCK_SIZE

@@ -33,8 +33,7 @@ from hudi_index_service.index.metadata.documents import (
     numbers_of,
 )
 from hudi_index_service.index.metadata.entry import EntryListing, EntryMissing
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 

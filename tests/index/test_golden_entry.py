@@ -17,10 +17,10 @@ from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.files.stored_values import values_footer
-from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, Layout
+from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.index.packed_file import checksums, read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And

@@ -18,8 +18,7 @@ from hudi_index_service.index.metadata.entry import (
     StatedGeneration,
     forget_stated,
 )
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 from tests.index.test_summaries import base_file, manifest_of, publish

@@ -7,11 +7,10 @@ import pytest
 from hudi_index_service.build.entry.planning_facts import summarize
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.index.metadata import entry
+from hudi_index_service.index.metadata import entry, summary
 from hudi_index_service.index.metadata.documents import DocumentCache
 from hudi_index_service.index.metadata.entry import Entry, EntryListing, EntryMissing
-from hudi_index_service.index.metadata.folders import entry_folder
-from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER, SummaryStore
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
@@ -96,7 +95,7 @@ def test_one_manifest_is_read_without_a_summary(summarized: Storage) -> None:
 def test_a_large_summary_is_not_read_for_few_manifests(
     summarized: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entry, "_BYTES_A_REQUEST", 0)
+    monkeypatch.setattr(summary, "_BYTES_A_REQUEST", 0)
     assert entries_and_requests(summarized, 0, 2)[1] == 1 + 2
 
 

@@ -17,12 +17,12 @@ from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.entry import Entry
-from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import (
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
+    entry_folder,
 )
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan

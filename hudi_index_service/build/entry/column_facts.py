@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.index.metadata.segments.keys import Keys, distinct, exact_keys, hashes
+from hudi_index_service.index.metadata.segments.bounds import Keys, distinct, exact_keys, hashes
 from hudi_index_service.index.metadata.segments.run import Pairs
 
 

@@ -49,9 +49,9 @@ from hudi_index_service.index.files.stored_values import (
     joined_values,
     without_values,
 )
-from hudi_index_service.index.metadata.column_fields import indexed, stored_names
 from hudi_index_service.index.metadata.manifest import DataFile, SkippedColumn
-from hudi_index_service.index.metadata.segments.keys import is_routed
+from hudi_index_service.index.metadata.requirements import indexed, stored_names
+from hudi_index_service.index.metadata.segments.bounds import is_routed
 from hudi_index_service.index.packed_file import pack
 from hudi_index_service.storage.store import Storage
 

@@ -19,7 +19,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.index.metadata.documents import document_name, numbers_of
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
-from hudi_index_service.index.metadata.folders import entry_folder_at, instant_of
+from hudi_index_service.index.metadata.manifest import entry_folder_at, instant_of
 from hudi_index_service.index.metadata.segments.segment import Facts, facts_of, merged
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.index.metadata.segments.store import SegmentStore

@@ -13,8 +13,8 @@ from hudi_index_service.hudi.files.parquet_file import open_parquet, refusals_na
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.files.stored_values import values_footer
-from hudi_index_service.index.metadata.column_fields import indexed
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, Manifest
+from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.storage.store import Storage
 

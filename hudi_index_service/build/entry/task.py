@@ -36,7 +36,6 @@ from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import VALUES
-from hudi_index_service.index.metadata.demand import DesiredEntry, EntryContent, holds_all
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
 from hudi_index_service.index.metadata.entry import (
     DATA_SUFFIX,
@@ -44,7 +43,6 @@ from hudi_index_service.index.metadata.entry import (
     EntryListing,
     present_manifest,
 )
-from hudi_index_service.index.metadata.folders import entry_folder
 from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
@@ -52,8 +50,14 @@ from hudi_index_service.index.metadata.manifest import (
     IndexedBaseFile,
     Layout,
     Manifest,
+    entry_folder,
 )
-from hudi_index_service.index.metadata.requirements import merged
+from hudi_index_service.index.metadata.requirements import (
+    DesiredEntry,
+    EntryContent,
+    holds_all,
+    merged,
+)
 from hudi_index_service.index.metadata.segments.segment import Facts, facts_of
 from hudi_index_service.index.packed_file import PackedFile, pack, pack_into
 from hudi_index_service.storage.store import Storage

@@ -1,8 +1,10 @@
-"""Index definitions: which columns each index covers, decided before anything is built.
+"""Index definitions: which columns each index covers, decided before anything is built. And the
+switch by which a table's owner keeps all readers from its indexes.
 
-They are stored under ``.hoodie/.index/_service/definitions/`` as immutable, numbered documents
-``<name>-000N.json``. The highest number is current. Changing an index adds a version; dropping it
-adds a version marked as dropped.
+Both are stored under ``.hoodie/.index/_service/definitions/`` as immutable, numbered documents,
+``<name>-000N.json`` and ``reading-switch-000N.json``. The - keeps the switch's name apart from
+those of indexes, so that older releases ignore it. The highest number is current. Changing an index
+adds a version; dropping it adds a version marked as dropped.
 """
 
 import hashlib
@@ -33,7 +35,6 @@ from hudi_index_service.index.metadata.documents import (
     document_name,
     numbers_of,
 )
-from hudi_index_service.index.metadata.reading_switch import is_disabled, next_state
 from hudi_index_service.storage.store import Storage, StoredFile
 from hudi_index_service.wording import did_you_mean
 
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 DEFINITIONS_FOLDER = f"{SERVICE_FOLDER}/definitions"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_SWITCH_STEM = "reading-switch"
 _STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
 
 
@@ -174,6 +176,16 @@ class StoredVersions:
         )
 
 
+class ReadingSwitch(Document):
+    """One state of the switch that keeps readers from a table's indexes."""
+
+    kind: ClassVar[str] = "switch"
+
+    number: Annotated[int, Field(ge=1)]
+    disabled: bool
+    created: str
+
+
 class Definitions(NamedTuple):
     """The definitions of a table at one moment.
 
@@ -190,6 +202,7 @@ class Definitions(NamedTuple):
 
 
 _definitions = DocumentCache(IndexDefinition, capacity=1024)
+_switches = DocumentCache(ReadingSwitch, capacity=1024)
 
 
 class DefinitionStore:
@@ -221,7 +234,7 @@ class DefinitionStore:
         definitions = Definitions(
             tuple(each for each in current if each is not None and not each.dropped),
             complete=None not in current,
-            disabled=is_disabled(self._storage, files),
+            disabled=_is_disabled(self._storage, files),
         )
         if definitions.complete:  # else it is logged each time
             self._last = (files, definitions)
@@ -234,10 +247,12 @@ class DefinitionStore:
         Raises:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        while is_disabled(self._storage, files := self._files()) != disabled:
-            name, content = next_state(files, disabled=disabled)
+        while _is_disabled(self._storage, files := self._files()) != disabled:
+            number = max(numbers_of(_SWITCH_STEM, files), default=0) + 1
+            path = f"{DEFINITIONS_FOLDER}/{document_name(_SWITCH_STEM, number)}"
+            switch = ReadingSwitch(number=number, disabled=disabled, created=_now())
             with suppress(FileExistsError):  # another user was first; the next pass sees it
-                self._storage.create(f"{DEFINITIONS_FOLDER}/{name}", content)
+                self._storage.create(path, switch.to_json())
 
     def versions(self) -> list[StoredVersions]:
         """All stored definitions by name, including dropped ones."""
@@ -296,8 +311,7 @@ class DefinitionStore:
             IndexDefinitionInvalid: the name cannot name an index.
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        created = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return self._create(name, index_types, tuple(columns), seen, created)
+        return self._create(name, index_types, tuple(columns), seen, _now())
 
     def _create(
         self,
@@ -430,3 +444,35 @@ def _names(file_names: Iterable[str]) -> frozenset[str]:
 def _drop_marker(current: IndexDefinition) -> IndexDefinition:
     """The version after `current` that marks the index as dropped."""
     return current.model_copy(update={"version": current.version + 1, "dropped": True})
+
+
+def _is_disabled(storage: Storage, files: Mapping[str, StoredFile]) -> bool:
+    """Whether no query may use the table's indexes. True, too, if the newest state cannot be read
+    here.
+
+    Args:
+        files: The files beside the definitions, by name.
+
+    Raises:
+        SnapshotChanged: the newest state was deleted in the meantime.
+    """
+    numbers = numbers_of(_SWITCH_STEM, files)
+    if not numbers:
+        return False
+    file = files[document_name(_SWITCH_STEM, numbers[0])]
+    try:
+        switch = _switches.get(
+            (storage.uri, file), partial(storage.read, file.path), source=file.path
+        )
+    except EntryInvalid as error:
+        log.warning("No index of %s is used: %s", storage.uri, error.message)
+        return True
+    except FileNotFoundError as error:
+        raise SnapshotChanged(
+            f"{file.path} was deleted while it was read.", remedy="Try again."
+        ) from error
+    return switch.disabled
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

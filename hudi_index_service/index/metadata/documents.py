@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hudi_index_service.errors import EntryInvalid, Remedy
+from hudi_index_service.errors import EntryInvalid, EntryUnusable, Remedy
 from hudi_index_service.wording import first_mistake
 
 INDEX_ROOT = ".hoodie/.index"
@@ -32,6 +32,10 @@ never rewrites it."""
 FORMAT_MINOR = 2
 
 _NUMBERED = re.compile(r"(?P<stem>.+)-(?P<number>\d{4,9})\.json")
+
+
+UNREADABLE = (EntryUnusable, FileNotFoundError)
+"""Errors after which a stored file that saves time is ignored."""
 
 
 class NewerFormat(EntryInvalid):

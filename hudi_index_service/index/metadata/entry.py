@@ -14,14 +14,19 @@ from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.metadata.documents import (
+    UNREADABLE,
     DocumentCache,
     NewerFormat,
     document_name,
     numbers_of,
 )
-from hudi_index_service.index.metadata.folders import entry_folder, index_type_folder, instant_of
-from hudi_index_service.index.metadata.manifest import Layout, Manifest
-from hudi_index_service.index.metadata.summary import Summary, SummaryStore
+from hudi_index_service.index.metadata.manifest import (
+    Layout,
+    Manifest,
+    entry_folder,
+    index_type_folder,
+)
+from hudi_index_service.index.metadata.summary import SummaryStore
 from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)
@@ -30,11 +35,6 @@ MANIFEST_STEM = "manifest"
 DATA_SUFFIX = ".pack"
 
 _FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and cost only latency
-
-_BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
-
-UNREADABLE = (EntryUnusable, FileNotFoundError)
-"""Errors after which a stored file that saves time is ignored."""
 
 _manifests = DocumentCache(Manifest, capacity=4096)
 
@@ -243,9 +243,10 @@ class EntryListing:
         if not unknown:
             return
         with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
-            if len(unknown) > 1:
-                for summary in threads.map(self._summary, *self._summaries_of(unknown)):
-                    self._take(summary, unknown)
+            summaries = SummaryStore(self._storage, self._index_type)
+            for path, manifest in summaries.manifests(unknown, threads):
+                if self._take(path, unknown[path], manifest):
+                    del unknown[path]
             for future in [threads.submit(self._fetch, path) for path in unknown]:
                 with suppress(*UNREADABLE):
                     future.result()
@@ -317,50 +318,14 @@ class EntryListing:
         folder, name = path.rsplit("/", 1)
         self._manifest(folder, numbers_of(MANIFEST_STEM, [name])[0])
 
-    def _summaries_of(
-        self, unknown: Mapping[str, StoredFile]
-    ) -> tuple[list[str], list[StoredFile]]:
-        """The instants for which a summary saves requests, and those summaries."""
-        try:
-            summaries = SummaryStore(self._storage, self._index_type).listed()
-        except EntryUnusable as error:
-            log.warning("Manifests are read one by one: %s", error)
-            return [], []
-        files_by_instant: defaultdict[str, list[StoredFile]] = defaultdict(list)
-        for path, file in unknown.items():
-            files_by_instant[instant_of(path)].append(file)
-        summary_files: dict[str, StoredFile] = {}
-        for instant, files in files_by_instant.items():
-            for summary in summaries.get(instant, ())[:1]:
-                saved_bytes = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
-                if len(files) > 1 and summary.size <= saved_bytes:
-                    summary_files[instant] = summary
-        return list(summary_files), list(summary_files.values())
-
-    def _summary(self, instant: str, file: StoredFile) -> Summary | None:
-        try:
-            return SummaryStore(self._storage, self._index_type).read(instant, file)
-        except UNREADABLE as error:
-            log.warning("Manifests of %s are read one by one: %s", instant, error)
-            return None
-
-    def _take(self, summary: Summary | None, unknown: dict[str, StoredFile]) -> None:
-        """Takes the unknown manifests from a summary, if the listing confirms that the stored
-        manifest is the same: it shows the manifest with that length, and the data file that the
-        manifest names, whose name is never reused."""
-        for path, text in {} if summary is None else summary.manifests.items():
-            file = unknown.get(path)
-            content = text.encode()
-            if file is None or len(content) != file.size:
-                continue
-            try:
-                manifest = Manifest.from_json(content, source=path)
-            except EntryInvalid:
-                continue
-            data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
-            if self._size(data) == manifest.data.length:
-                _manifests.put((self._storage.uri, file), manifest, file.size)
-                del unknown[path]
+    def _take(self, path: str, file: StoredFile, manifest: Manifest) -> bool:
+        """Caches a listed manifest that was read elsewhere, if the listing confirms that the stored
+        one is the same: it shows the data file that it names, whose name is never reused."""
+        data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
+        if self._size(data) != manifest.data.length:
+            return False
+        _manifests.put((self._storage.uri, file), manifest, file.size)
+        return True
 
     def find(self, base_file: BaseFile) -> Entry:
         """The entry that serves the base file.

@@ -8,25 +8,34 @@ listing of the entries decides which manifests exist. A summary may be missing, 
 and may hold deleted ones; manifests that it lacks are read one by one.
 """
 
+import logging
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.index.metadata.documents import (
     SERVICE_FOLDER,
+    UNREADABLE,
     Document,
     NewerFormat,
     document_name,
     numbers_of,
 )
+from hudi_index_service.index.metadata.manifest import Manifest, instant_of
 from hudi_index_service.storage.store import Storage, StoredFile
+
+log = logging.getLogger(__name__)
 
 SUMMARIES_FOLDER = f"{SERVICE_FOLDER}/instants"
 
 MOST_BYTES = 64 * 2**20
 """Bytes of manifests in one summary; manifests that do not fit are left out."""
+
+_BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
 _AT_MOST_TRIED = 5  # numbers, when other builders write summaries of the same instant
 
@@ -75,6 +84,46 @@ class SummaryStore:
                 f"{self._index_type} summary of {instant}."
             )
         return summary
+
+    def manifests(
+        self, listed: Mapping[str, StoredFile], threads: Executor
+    ) -> Iterator[tuple[str, Manifest]]:
+        """Those of some listed manifests whose texts are in summaries and have the listed length,
+        by path, as far as reading summaries saves requests. Whether the stored manifest is the same
+        is for the caller to say. Errors are logged."""
+        for summary in threads.map(self._read, *self._worthwhile(listed)):
+            for path, text in {} if summary is None else summary.manifests.items():
+                content = text.encode()
+                if path in listed and len(content) == listed[path].size:
+                    with suppress(EntryInvalid):
+                        yield path, Manifest.from_json(content, source=path)
+
+    def _worthwhile(self, listed: Mapping[str, StoredFile]) -> tuple[list[str], list[StoredFile]]:
+        """The instants for which a summary saves requests, and those summaries."""
+        if len(listed) < 2:
+            return [], []
+        try:
+            summaries = self.listed()
+        except EntryUnusable as error:
+            log.warning("Manifests are read one by one: %s", error)
+            return [], []
+        by_instant: defaultdict[str, list[StoredFile]] = defaultdict(list)
+        for path, file in listed.items():
+            by_instant[instant_of(path)].append(file)
+        worthwhile: dict[str, StoredFile] = {}
+        for instant, files in by_instant.items():
+            for summary in summaries.get(instant, ())[:1]:
+                saved_bytes = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
+                if len(files) > 1 and summary.size <= saved_bytes:
+                    worthwhile[instant] = summary
+        return list(worthwhile), list(worthwhile.values())
+
+    def _read(self, instant: str, file: StoredFile) -> Summary | None:
+        try:
+            return self.read(instant, file)
+        except UNREADABLE as error:
+            log.warning("Manifests of %s are read one by one: %s", instant, error)
+            return None
 
     def add(self, instant: str, manifests: Mapping[str, str], *, newest: int) -> None:
         """Stores the next summary of an instant, which supersedes the earlier ones.

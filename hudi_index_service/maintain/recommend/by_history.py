@@ -18,11 +18,10 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import Manifest
-from hudi_index_service.index.metadata.requirements import requirements
+from hudi_index_service.index.metadata.requirements import names_by_use, requirements
 from hudi_index_service.maintain.recommend.results import (
     Advice,
     BuildCost,

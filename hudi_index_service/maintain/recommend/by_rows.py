@@ -25,15 +25,15 @@ from hudi_index_service.hudi.files.parquet_file import footers
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.column_fields import (
+from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
+from hudi_index_service.index.metadata.requirements import (
     KEY,
     STORED,
     column_fields,
     key_of,
     names_by_use,
+    requirements,
 )
-from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
-from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain.recommend.results import ColumnProposal, IndexProposal, Proposal
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.decide import are_few

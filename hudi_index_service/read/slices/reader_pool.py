@@ -20,8 +20,7 @@ from hudi_index_service.index.files.local_copy import packed_index, readable_ind
 from hudi_index_service.index.files.opened_file import OpenedFile
 from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.index.metadata.entry import EntryListing, forget_stated
-from hudi_index_service.index.metadata.folders import index_type_folder
-from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, index_type_folder
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.base_file.page_bounds import PageBounds

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hudi_index_service.index.metadata.column_fields import names_by_use
 from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.relations.observed import Observed

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hudi_index_service.build.entry.column_facts import Extremes, ValueKeys
 from hudi_index_service.index.contract import ColumnSpec, ColumnStatistics, StoredColumn
 from hudi_index_service.index.metadata.manifest import Manifest
-from hudi_index_service.index.metadata.segments.keys import is_routed
+from hudi_index_service.index.metadata.segments.bounds import is_routed
 from hudi_index_service.index.metadata.segments.segment import Facts, facts_of
 from tests.index.golden import make
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.metadata.segments import run as runs
-from hudi_index_service.index.metadata.segments.keys import distinct, exact_keys, hashes
+from hudi_index_service.index.metadata.segments.bounds import distinct, exact_keys, hashes
 from hudi_index_service.index.metadata.segments.run import Pairs, Run, RunLayout, joined, packed
 
 HASHES = [248629889170205, 242220607053498, 119009866348380]

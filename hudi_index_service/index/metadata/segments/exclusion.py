@@ -17,15 +17,13 @@ import pyarrow as pa
 
 from hudi_index_service.index.arrow_types import arrow_type_name
 from hudi_index_service.index.column_kinds import is_number
-from hudi_index_service.index.metadata.entry import UNREADABLE
+from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
     ColumnBounds,
+    Keys,
     Mask,
     NumberBounds,
-)
-from hudi_index_service.index.metadata.segments.keys import (
-    Keys,
     distinct,
     exact_key,
     exact_keys,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.metadata.segments.keys import (
+from hudi_index_service.index.metadata.segments.bounds import (
     HASH_BITS,
     Keys,
     count_distinct,

@@ -19,8 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
-from hudi_index_service.index.metadata.documents import SERVICE_FOLDER, NewerFormat
-from hudi_index_service.index.metadata.entry import UNREADABLE
+from hudi_index_service.index.metadata.documents import SERVICE_FOLDER, UNREADABLE, NewerFormat
 from hudi_index_service.index.metadata.segments.segment import (
     MOST_PAIRS,
     SEGMENT_SUFFIX,
