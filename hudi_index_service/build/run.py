@@ -277,14 +277,7 @@ class _Run:
             return None
         if manifest.build.id != self._running.id:
             return None
-        return TaskOutcome(
-            entry.base_file.path,
-            entry.index_type,
-            TaskStatus.BUILT,
-            rows=manifest.base_file.rows,
-            index_bytes=manifest.data.length,
-            skipped={each.name: each.reason for each in manifest.skipped},
-        )
+        return TaskOutcome.of(TaskStatus.BUILT, manifest)
 
     def _wind_down(
         self, results: Generator[TaskOutcome | None, None, None], counter: ProgressCounter

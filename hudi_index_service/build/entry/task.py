@@ -126,6 +126,18 @@ class TaskOutcome:
     error: str | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, status: TaskStatus, manifest: Manifest) -> "TaskOutcome":
+        """The outcome for an entry that is published."""
+        return cls(
+            manifest.base_file.path,
+            manifest.index_type,
+            status,
+            rows=manifest.base_file.rows,
+            index_bytes=manifest.data.length,
+            skipped={each.name: each.reason for each in manifest.skipped},
+        )
+
 
 def run_task(task: BuildTask, facts: FactWriter | None = None) -> TaskOutcome:
     """Builds and publishes one entry. Never raises: a failure goes into the build's report and does
@@ -215,7 +227,7 @@ class _EntryBuild:
                 if present == own_manifest:  # the dropped column was defined again
                     return self._built(present)
                 self._withdraw(own_manifest)
-                return self._outcome(TaskStatus.PRESENT, present)
+                return TaskOutcome.of(TaskStatus.PRESENT, present)
             generation = max(listing.generations(self._folder), default=0) + 1
             try:
                 manifest = self._build(content, generation)
@@ -295,17 +307,7 @@ class _EntryBuild:
         """The outcome of an entry that this task published last."""
         assert self._facts is not None, "each entry that is published has facts"
         self._fact_writer.add(self._storage, self._kind.name, self._facts)
-        return self._outcome(TaskStatus.BUILT, manifest)
-
-    def _outcome(self, status: TaskStatus, manifest: Manifest) -> TaskOutcome:
-        return TaskOutcome(
-            self._base_file.path,
-            manifest.index_type,
-            status,
-            rows=manifest.base_file.rows,
-            index_bytes=manifest.data.length,
-            skipped={each.name: each.reason for each in manifest.skipped},
-        )
+        return TaskOutcome.of(TaskStatus.BUILT, manifest)
 
     def _build(self, content: EntryContent, generation: int) -> Manifest | None:
         """Builds and publishes one generation. None if another builder took its number."""

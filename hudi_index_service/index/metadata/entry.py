@@ -335,31 +335,39 @@ class EntryListing:
             EntryInvalid: the entry is damaged, of a newer format, or names another file.
         """
         folder = entry_folder(self._index_type, base_file)
-        manifest = self._stated_manifest(folder) if self._is_unlisted(folder) else None
-        data: StoredFile | None = None
-        if manifest is not None and not self.is_remote:
-            data = self._data_file(folder, manifest)
-            if data is None:
-                forget_manifest(self._storage, folder, self._stated[folder])
-                self._list(folder)
-                manifest = None
-        stated = None if manifest is None else self._stated[folder]
-        if manifest is None:
-            if not self.files(folder):
-                raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
-            manifest = self.newest_valid(folder)
-        indexed_file = manifest.base_file
+        entry = self._stated_entry(folder) or self._listed_entry(folder, base_file)
+        indexed_file = entry.manifest.base_file
         if (indexed_file.path, indexed_file.length) != (base_file.path, base_file.size):
             raise EntryInvalid(
                 f"{folder} was built from {indexed_file.path} ({indexed_file.length} bytes), "
                 f"not from {base_file.path} ({base_file.size} bytes)."
             )
-        if manifest.index_type != self._index_type:
+        if entry.manifest.index_type != self._index_type:
             raise EntryInvalid(
-                f"{folder} holds an entry of index type {manifest.index_type}, not "
+                f"{folder} holds an entry of index type {entry.manifest.index_type}, not "
                 f"{self._index_type}."
             )
-        return Entry(folder, manifest, data or self.file(f"{folder}/{manifest.data.name}"), stated)
+        return entry
+
+    def _stated_entry(self, folder: str) -> Entry | None:
+        """The entry with the stated generation; None if none is stated, or it is gone: then the
+        folder is listed."""
+        manifest = self._stated_manifest(folder) if self._is_unlisted(folder) else None
+        if manifest is None:
+            return None
+        data = None if self.is_remote else self._data_file(folder, manifest)
+        if data is None and not self.is_remote:
+            _manifests.drop(_key(self._storage, folder, self._stated[folder]))
+            self._list(folder)
+            return None
+        return Entry(folder, manifest, data, self._stated[folder])
+
+    def _listed_entry(self, folder: str, base_file: BaseFile) -> Entry:
+        """The entry with the highest valid generation in a listed folder."""
+        if not self.files(folder):
+            raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
+        manifest = self.newest_valid(folder)
+        return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
 
 
 def present_manifest(
@@ -415,12 +423,7 @@ def forget_stated(storage: Storage, entry: Entry) -> None:
     """Drops the cached manifest of an entry that was found by what segments state, and turned out
     to be missing or damaged: another one may have taken its place."""
     if entry.stated is not None:
-        forget_manifest(storage, entry.folder, entry.stated)
-
-
-def forget_manifest(storage: Storage, folder: str, stated: StatedGeneration) -> None:
-    """Drops the cached manifest of a stated generation."""
-    _manifests.drop(_key(storage, folder, stated))
+        _manifests.drop(_key(storage, entry.folder, entry.stated))
 
 
 def _key(storage: Storage, folder: str, stated: StatedGeneration) -> Hashable:
