@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from hudi_index_service.build.executor import Executor
     from hudi_index_service.build.outcomes import Build
-    from hudi_index_service.build.record import BuildRecord, BuildRecords
     from hudi_index_service.build.run import Details, Progress, RetryFailed
+    from hudi_index_service.index.metadata.build_records import BuildRecord, BuildRecords
     from hudi_index_service.maintain.clean import Cleaning
     from hudi_index_service.maintain.drop import Dropped
     from hudi_index_service.maintain.recommend.results import Advice, Proposal
@@ -431,7 +431,7 @@ class IndexedTable:
 
     @cached_property
     def _records(self) -> "BuildRecords":
-        from hudi_index_service.build.record import BuildRecords
+        from hudi_index_service.index.metadata.build_records import BuildRecords
 
         return BuildRecords(self._table.storage, stale_seconds=self._settings.build.stale_seconds)
 

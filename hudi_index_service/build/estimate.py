@@ -9,7 +9,6 @@ from typing import Any
 from hudi_index_service.build.entry.parts import LEAST_BYTES, part_counts
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.sample import Columns, Cost, Rate, Sample, indexed_together
 from hudi_index_service.errors import (
     ColumnNotIndexable,
@@ -21,6 +20,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.build_records import BuildRecord
 from hudi_index_service.index.metadata.requirements import (
     STORED,
     Requirement,

@@ -11,11 +11,16 @@ from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.record import BuildProgress, BuildState, EntryKey, FailedEntry
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.metadata.build_records import (
+    BuildProgress,
+    BuildState,
+    EntryKey,
+    FailedEntry,
+)
 from hudi_index_service.wording import counted
 
 

@@ -24,13 +24,6 @@ from hudi_index_service.build.outcomes import (
     rows_known,
 )
 from hudi_index_service.build.reconcile import DueEntry, due_entries
-from hudi_index_service.build.record import (
-    BuildProgress,
-    BuildRecords,
-    BuildState,
-    FailedEntry,
-    RunningBuild,
-)
 from hudi_index_service.build.sample import Sample
 from hudi_index_service.build.scope import base_files_in_scope
 from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
@@ -44,6 +37,13 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.build_records import (
+    BuildProgress,
+    BuildRecords,
+    BuildState,
+    FailedEntry,
+    RunningBuild,
+)
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.retention import retained_instants

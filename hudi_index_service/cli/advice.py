@@ -9,11 +9,11 @@ import typer
 
 from hudi_index_service import IndexedTable, config, open_table
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.record import BuildState
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import amounts, build_lines, history_lines
+from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.maintain.recommend.results import Proposal
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.storage.store import normalize_uri

@@ -7,7 +7,6 @@ import typer
 
 from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.record import BuildState
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import (
     HoodieConfOption,
@@ -21,6 +20,7 @@ from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import build_lines, clean_lines, status_lines, verify_lines
 from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
 from hudi_index_service.hook.write_options import read_write_config, read_write_keys
+from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.status import Thresholds, coverage_hints
 

@@ -13,10 +13,10 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.build.record import BuildProgress
 from hudi_index_service.build.run import Progress
 from hudi_index_service.cli.console import complain, err
 from hudi_index_service.cli.reports import ended_line, progress_counts
+from hudi_index_service.index.metadata.build_records import BuildProgress
 
 # The exit statuses of shells for SIGINT and SIGTERM.
 INTERRUPTED = 128 + signal.SIGINT

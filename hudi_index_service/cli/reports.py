@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.record import BuildProgress, BuildRecord, BuildState
+from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecord, BuildState
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.clean import Cleaning

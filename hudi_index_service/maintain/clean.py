@@ -16,12 +16,12 @@ from functools import cached_property, partial
 from itertools import chain
 from time import time
 
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, EntryInvalid, IndexTypeUnknown
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import CachedCopy, copies_but, discard
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.index.metadata.documents import (
     INDEX_ROOT,

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import time
 
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.metadata.manifest import entry_folder

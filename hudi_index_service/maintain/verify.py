@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from hudi_index_service.build.entry.task import TaskStatus
 from hudi_index_service.build.entry.worker import scratch_folder
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
@@ -21,6 +20,7 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import IndexType, PackedIndex
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard, packed_index
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing, refuse_newer

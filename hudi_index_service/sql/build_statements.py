@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.record import BuildProgress, BuildRecord
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import (
     BuildNotFound,
@@ -14,6 +13,7 @@ from hudi_index_service.errors import (
     PredicateInvalid,
     PredicateUnsupported,
 )
+from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecord
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.sql.grammar import Parser, TableReference
 from hudi_index_service.sql.statement import Open, Result, TableStatement

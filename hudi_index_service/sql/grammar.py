@@ -14,9 +14,9 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 
-from hudi_index_service.build.record import build_id
 from hudi_index_service.columns import column_name
 from hudi_index_service.errors import PredicateUnsupported, StatementInvalid
+from hudi_index_service.index.metadata.build_records import build_id
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.predicate.text.lex import Token as LiteralToken
 from hudi_index_service.predicate.text.lex import position, string_value

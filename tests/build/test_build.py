@@ -11,11 +11,11 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
+from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.storage.store import Storage
 from tests.build.conftest import CopyTable

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.build.builder_process import BuilderProcess
-from hudi_index_service.build.record import BuildRecords, BuildState
 from hudi_index_service.errors import BuildInProgress
+from hudi_index_service.index.metadata.build_records import BuildRecords, BuildState
+from hudi_index_service.index.metadata.builder_process import BuilderProcess
 from hudi_index_service.storage.store import Storage
 
 PRINT_PROCESS = """
 import json, sys
-from hudi_index_service.build.builder_process import BuilderProcess
+from hudi_index_service.index.metadata.builder_process import BuilderProcess
 print(json.dumps(BuilderProcess.current().to_dict()), flush=True)
 sys.stdin.read()
 """
 
 START_A_BUILD = """
 import sys
-from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.storage.store import Storage
 BuildRecords(Storage(sys.argv[1]), stale_seconds=600).start({})
 print("started", flush=True)

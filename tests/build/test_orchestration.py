@@ -15,13 +15,18 @@ from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.record import BuildProgress, BuildRecords, BuildState, RunningBuild
 from hudi_index_service.build.run import RetryFailed, run_build
 from hudi_index_service.build.strategy import UNLIMITED, Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, StorageFailed
 from hudi_index_service.hudi.hudi_rs.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.snapshot import Instant
+from hudi_index_service.index.metadata.build_records import (
+    BuildProgress,
+    BuildRecords,
+    BuildState,
+    RunningBuild,
+)
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.waiting import RateLimit
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests

@@ -8,9 +8,9 @@ from hudi_index_service.build.entry.indexing import RowCount
 from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.outcomes import ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.record import BuildProgress
 from hudi_index_service.cli.reports import progress_counts
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.index.metadata.build_records import BuildProgress
 
 
 class FakeClock:

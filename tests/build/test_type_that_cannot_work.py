@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.record import BuildState
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
 from hudi_index_service.hook.table_upkeep import TableUpkeep
+from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.table import Golden
 from tests.index.plug_in import uninstalled

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.build.record import BuildRecords, RunningBuild
 from hudi_index_service.cli import app
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.metadata.build_records import BuildRecords, RunningBuild
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.maintain.clean import clean

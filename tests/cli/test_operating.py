@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.build.record import BuildProgress, BuildRecords
 from hudi_index_service.build.run import Details
 from hudi_index_service.cli import main
+from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecords
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 

@@ -5,8 +5,8 @@ import json
 from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import app
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.sql.index_statements import indexes_result
 from hudi_index_service.storage.store import Storage
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import Column, IndexedTable
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import ConfigInvalid, IndexNotFound
 from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy

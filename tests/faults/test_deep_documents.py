@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.documents import Document
 from hudi_index_service.index.metadata.manifest import Manifest

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build import record
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import BuildInProgress, IndexNotFound, SnapshotChanged
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.metadata import build_records
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from tests.faults.conftest import CopyState
 from tests.faults.faulty_storage import FILE_MISSING, Call, GatedStorage, Work
 from tests.faults.invariants import A_WHILE, INDEX, age
@@ -21,7 +21,7 @@ def test_builds_that_start_in_the_same_millisecond_do_not_share_a_record(
 ) -> None:
     """A store's client takes identical content under a name for its own write, and would have done
     so for both threads of a process."""
-    monkeypatch.setattr(record, "_now", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr(build_records, "_now", lambda: "2026-01-01T00:00:00.000+00:00")
 
     def start_another_after_the_listing(call: Call, work: Work) -> object:
         found = work()

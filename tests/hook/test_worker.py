@@ -12,11 +12,11 @@ import pytest
 
 from hudi_index_service.build.outcomes import Build, DeferredEntry
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.record import FailedEntry
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.index.metadata.build_records import FailedEntry
 from hudi_index_service.storage.waiting import Backoff
 from tests.hook.callbacks import BlockedBuild, nothing_built
 from tests.hook.manual_clock import ManualClock

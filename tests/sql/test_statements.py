@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import (
     BuildNotFound,
     ColumnNotFound,
@@ -19,6 +18,7 @@ from hudi_index_service.errors import (
     StatementInvalid,
     TableNotFound,
 )
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from tests.hudi_tables import run_clustering
 
 pytestmark = pytest.mark.fast

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.record import BuildProgress, BuildRecords
 from hudi_index_service.cli.reports import status_lines, verify_lines
+from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecords
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, coverage_hints
 from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write

@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import app
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid
 from hudi_index_service.index.files.local_copy import packed_index
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.entry import Entry
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
 from hudi_index_service.index.metadata.segments.segment import Facts, merged

@@ -1,2 +1,2 @@
 """What is stored below ``.hoodie/.index`` beside the index bytes: definitions, reading switches,
-manifests, segments."""
+manifests, summaries, segments, build records."""

@@ -23,7 +23,7 @@ INDEX_ROOT = ".hoodie/.index"
 """The only folder of a table that the service writes, relative to the table."""
 
 SERVICE_FOLDER = f"{INDEX_ROOT}/_service"
-"""Folder of everything except entries: definitions, build records and summaries of instants."""
+"""Folder of everything except entries: definitions, build records, segments and summaries."""
 
 FORMAT_MAJOR = 1
 """Major version of everything below ``.hoodie/.index``. For a newer one, a reader scans; a builder

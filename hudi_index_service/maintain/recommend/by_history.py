@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 from hudi_index_service.build.estimate import due_with, estimate
 from hudi_index_service.build.executor import LocalExecutor
-from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.sample import Sample
 from hudi_index_service.columns import column_type, root_column
 from hudi_index_service.config import Settings
@@ -18,6 +17,7 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.metadata.build_records import BuildRecord
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import Manifest

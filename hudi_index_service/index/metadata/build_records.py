@@ -25,9 +25,9 @@ from itertools import islice
 from typing import Any, Self
 from uuid import uuid4
 
-from hudi_index_service.build.builder_process import BuilderProcess
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid, IndexServiceError
+from hudi_index_service.index.metadata.builder_process import BuilderProcess
 from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.storage.store import Storage, StoredFile
 
