@@ -15,7 +15,6 @@ from pydantic import BaseModel
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.entry.column_facts import Extremes
 from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
-from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.metadata.definitions import (
@@ -62,6 +61,9 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
 }
 BTREE = "B+ tree, version 2"
 HBASE = "HBase, version 2"
+LEAF_HEADER = Struct("<BBBBIQII")
+"""As `native/parquet_rows` writes and reads it."""
+
 STRUCTS: dict[tuple[str, str], Struct] = {
     (BTREE, "leaf"): LEAF_PLACE,
     (BTREE, "header"): LEAF_HEADER,

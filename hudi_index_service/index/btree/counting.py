@@ -74,7 +74,7 @@ def _below(leaves: LeafStore, place: LeafPlace | None, bound: bytes | None) -> i
         return place.before + place.rows
     if place.is_set:
         return place.before
-    return place.before + leaves.packed(place).span(b"", bound)[1]
+    return place.before + leaves.packed(place).rows_below(bound)
 
 
 def _span(first: LeafPlace | None, last: LeafPlace | None, *, of_a_key: bool) -> tuple[int, int]:

@@ -1,4 +1,9 @@
-"""Reads the leaves of one entry from its packed file, and checks each one."""
+"""Leaves of the tree: some rows in the order of their keys, or the set of one key's rows; and the
+reader of one entry's leaves from its packed file, which checks each one.
+
+A packed leaf has up to some hundred keys with their rows; the row reader writes, unpacks and
+searches it. A set is a Roaring bitmap in its portable form. See docs/format.md.
+"""
 
 import os
 import weakref
@@ -8,22 +13,78 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
-from hudi_index_parquet import ParquetReadError, SomeLeaves
+import numpy as np
+from hudi_index_parquet import ParquetReadError, SomeLeaves, read_leaf
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.leaves import PackedLeaf, row_set
+from hudi_index_service.index.btree.keys import ByteKeys, Keys, position
 from hudi_index_service.index.btree.tree import LeafPlace, Leaves
 from hudi_index_service.index.contract import PackedIndex
 
 LEAVES = "leaves"
 TREE = "tree"
 
+SET_ROWS = 512
+"""Keys with so many rows or more have a leaf of their own, which holds them as a set."""
+
 Find: TypeAlias = Callable[[int | Sequence[bytes], SomeLeaves], bytes | None]
 """A search in leaves of a file or in memory: `rows_between` or `rows_of_keys` of the row reader."""
 
 _CACHED_LEAVES = 16  # decoded leaves
 _AT_ONCE = 2**20  # bytes of neighbors read by one call
+
+
+class PackedLeaf:
+    """A packed leaf; the rows of one key are in the order of their ids.
+
+    Args:
+        rows: The number of rows, that is, pairs of a key and a row id.
+        keys: The number of keys.
+
+    Attributes:
+        keys: Each once, in order.
+        starts: The start of each key's rows, followed by the number of rows.
+        rows: All row ids, as unsigned 32-bit integers.
+
+    Raises:
+        EntryInvalid: the bytes are not a packed leaf.
+    """
+
+    def __init__(self, body: bytes, rows: int, keys: int) -> None:
+        try:
+            leaf = read_leaf(body, rows, keys)
+        except ParquetReadError as error:
+            raise _invalid(error) from error
+        if leaf.key_offsets is None:
+            self.keys: Keys = np.frombuffer(leaf.keys, dtype=np.uint64)
+        else:
+            offsets = np.frombuffer(leaf.key_offsets, dtype=np.int64)
+            self.keys = ByteKeys(offsets, memoryview(leaf.keys))
+        self.starts = np.frombuffer(leaf.starts, dtype=np.int64)
+        self.rows = np.frombuffer(leaf.rows, dtype=np.uint32)
+
+    def rows_below(self, bound: bytes) -> int:
+        """The number of rows with keys below a byte string."""
+        return int(self.starts[position(self.keys, bound)])
+
+
+def row_set(body: bytes) -> BitMap:
+    """The rows of a leaf that is a set.
+
+    Raises:
+        EntryInvalid: the bytes are not a set.
+    """
+    try:
+        return BitMap.deserialize(body)
+    except (ValueError, IndexError) as error:
+        raise EntryInvalid("A leaf of a btree index contradicts itself: set.") from error
+
+
+def set_bytes(rows: BitMap) -> bytes:
+    """The bytes of a leaf that is a set."""
+    rows.run_optimize()
+    return bytes(rows.serialize())
 
 
 class LeafStore(Protocol):
@@ -70,9 +131,14 @@ def found(
     try:
         return find(source, SomeLeaves(leaves.records, numbers, start))
     except ParquetReadError as error:
-        raise EntryInvalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+        raise _invalid(error) from error
     except OSError as error:
         raise EntryInvalid(f"Leaves cannot be read: {error.strerror}.") from error
+
+
+def _invalid(error: ParquetReadError) -> EntryInvalid:
+    reason = str(error)
+    return EntryInvalid(f"{reason[:1].upper()}{reason[1:]}.")
 
 
 def checked(body: bytes, place: LeafPlace, source: str) -> bytes:

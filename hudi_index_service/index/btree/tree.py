@@ -77,9 +77,14 @@ class Description:
 
 
 def write_tree(
-    path: Path, leaves: Sequence[tuple[int, Branch, LeafPlace]], description: Description
+    path: Path, keys: Sequence[bytes], leaves: bytes | bytearray, description: Description
 ) -> None:
-    """Writes the tree to `path`; the leaves come in the order of column, branch, key."""
+    """Writes the tree to `path`.
+
+    Args:
+        keys: The prefix of its branch and the first key of each leaf, in order.
+        leaves: What the tree says of each leaf: so many records of `LEAF`.
+    """
     about = {
         "layout": LAYOUT,
         "rows": description.rows,
@@ -89,20 +94,13 @@ def write_tree(
         [("key", pa.large_binary()), ("leaf", pa.binary(LEAF.size))],
         metadata={_DESCRIPTION: json.dumps(about)},
     )
-    keys = [branch_prefix(column, branch) + leaf.key for column, branch, leaf in leaves]
-    places = [_pack(leaf) for _, _, leaf in leaves]
-    arrays = [binary_array(keys, pa.large_binary()), binary_array(places, pa.binary(LEAF.size))]
-    batch = pa.record_batch(arrays, schema=schema)
+    records = pa.py_buffer(bytes(leaves))
+    places = pa.Array.from_buffers(pa.binary(LEAF.size), len(keys), [None, records])
+    batch = pa.record_batch([binary_array(keys, pa.large_binary()), places], schema=schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema, options=_OPTIONS) as stream:
         stream.write_batch(batch)
     path.write_bytes(sink.getvalue())
-
-
-def _pack(leaf: LeafPlace) -> bytes:
-    return LEAF.pack(
-        leaf.is_set, leaf.offset, leaf.length, leaf.crc32, leaf.rows, leaf.keys, leaf.before
-    )
 
 
 def branch_prefix(column: int, branch: Branch) -> bytes:

@@ -1,4 +1,5 @@
-//! Searches leaves of a B+ tree index, many by one call. docs/format.md describes their bytes.
+//! Reads leaves of a B+ tree index, and searches many by one call. docs/format.md describes their
+//! bytes.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -10,12 +11,12 @@ use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, Result};
 
-const RECORD: usize = 37;
-const HEADER: usize = 24;
-const NUMBER: usize = 8;
+pub const RECORD: usize = 37;
+pub const HEADER: usize = 24;
+pub const NUMBER: usize = 8;
+pub const LZ4: u8 = 1;
+pub const ZSTD: u8 = 2;
 const WORD: usize = u64::BITS as usize;
-const LZ4: u8 = 1;
-const ZSTD: u8 = 2;
 
 /// What the tree says of a leaf.
 pub struct LeafRecord {
@@ -97,12 +98,54 @@ pub fn read(file: RawFd, leaf: &LeafRecord) -> Result<Vec<u8>> {
     Ok(body)
 }
 
+/// All keys and rows of a leaf, unpacked, as bytes in the machine's order.
+pub struct Unpacked {
+    /// Numbers of 64 bits, or byte strings one after the other.
+    pub keys: Vec<u8>,
+    /// Where each byte string begins, and the end of the last one; None for numbers.
+    pub offsets: Option<Vec<u8>>,
+    /// The start of the rows of each key, and the number of rows.
+    pub starts: Vec<u8>,
+    pub rows: Vec<u8>,
+}
+
+/// A whole leaf, whose checksum has been checked.
+///
+/// # Errors
+/// `Error::Malformed` if it contradicts itself.
+pub fn unpack(body: &[u8], rows: usize, keys: usize) -> Result<Unpacked> {
+    let open = Open::new(body, rows, keys)?;
+    let mut row_ids = Vec::new();
+    open.rows_of_keys(0, keys, &mut row_ids);
+    let starts: Vec<i64> = match &open.starts {
+        Some(starts) => starts.iter().map(|start| i64::from(*start)).collect(),
+        None => (0..=keys as i64).collect(),
+    };
+    let (key_bytes, offsets) = match &open.keys {
+        Keys::Numbers(numbers) => (native(numbers, |key| key.to_ne_bytes()), None),
+        Keys::Bytes(keys) => {
+            let (bytes, offsets) = keys.joined();
+            (bytes, Some(native(&offsets, |offset| offset.to_ne_bytes())))
+        }
+    };
+    Ok(Unpacked {
+        keys: key_bytes,
+        offsets,
+        starts: native(&starts, |start| start.to_ne_bytes()),
+        rows: native(&row_ids, |row| row.to_ne_bytes()),
+    })
+}
+
+fn native<T: Copy, const SIZE: usize>(values: &[T], bytes: impl Fn(T) -> [u8; SIZE]) -> Vec<u8> {
+    values.iter().flat_map(|value| bytes(*value)).collect()
+}
+
 /// The rows that searches find in a leaf; None if it does not have its checksum.
 pub fn rows_in(body: &[u8], leaf: &LeafRecord, searches: &[Search]) -> Result<Option<Vec<u32>>> {
     if crc32fast::hash(body) != leaf.crc32 {
         return Ok(None);
     }
-    let open = Open::new(body, leaf)?;
+    let open = Open::new(body, leaf.rows, leaf.keys)?;
     let mut rows = Vec::new();
     for search in searches {
         match search {
@@ -184,6 +227,17 @@ impl<'a> ByteKeys<'a> {
         &self.content[self.prefix.clone()]
     }
 
+    /// All keys, one after the other, and where each begins and the last one ends.
+    fn joined(&self) -> (Vec<u8>, Vec<i64>) {
+        let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
+        for at in 0..self.offsets.len() - 1 {
+            bytes.extend(self.prefix());
+            bytes.extend(self.rest(at));
+            offsets.push(bytes.len() as i64);
+        }
+        (bytes, offsets)
+    }
+
     /// A key without the prefix.
     fn rest(&self, at: usize) -> &[u8] {
         &self.content[self.offsets[at]..self.offsets[at + 1]]
@@ -202,7 +256,7 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    fn new(body: &'a [u8], leaf: &LeafRecord) -> Result<Self> {
+    fn new(body: &'a [u8], row_count: usize, key_count: usize) -> Result<Self> {
         if body.len() < HEADER {
             return Err(broken("header"));
         }
@@ -213,33 +267,35 @@ impl<'a> Open<'a> {
             number(&body[20..24]) as usize,
         );
         let (key_width, row_width) = (key_width as usize, row_width as usize);
-        let counts_at = HEADER + row_width * leaf.rows;
-        let keys_at = counts_at + count_width as usize * leaf.keys;
+        let row_bytes = row_width.checked_mul(row_count);
+        let row_bytes = row_bytes.filter(|bytes| *bytes <= body.len());
+        let counts_at = HEADER + row_bytes.ok_or_else(|| broken("length"))?;
+        let keys_at = counts_at + count_width as usize * key_count;
         let is_valid = (1..=4).contains(&row_width)
             && key_width <= NUMBER
             && count_width <= 2
-            && (count_width > 0 || leaf.keys == leaf.rows)
+            && (count_width > 0 || key_count == row_count)
             && body.len() == keys_at + stored;
         if !is_valid {
             return Err(broken("length"));
         }
         let content = unpacked(codec, &body[keys_at..], raw)?;
         let keys = if key_width > 0 {
-            if content.len() != key_width * leaf.keys {
+            if content.len() != key_width * key_count {
                 return Err(broken("keys"));
             }
-            let mut numbers = Vec::with_capacity(leaf.keys);
+            let mut numbers = Vec::with_capacity(key_count);
             for_each_number(&content, key_width, |difference| {
                 numbers.push(base_key.wrapping_add(difference));
             });
             Keys::Numbers(numbers)
         } else {
-            Keys::Bytes(ByteKeys::new(content, leaf.keys)?)
+            Keys::Bytes(ByteKeys::new(content, key_count)?)
         };
         Ok(Open {
             keys,
-            key_count: leaf.keys,
-            starts: starts(count_width, &body[counts_at..keys_at], leaf.rows)?,
+            key_count,
+            starts: starts(count_width, &body[counts_at..keys_at], row_count)?,
             row_width,
             base_row,
             row_bytes: &body[HEADER..counts_at],

@@ -9,6 +9,7 @@ mod bounds;
 mod error;
 mod file;
 mod hash;
+mod leaf_writer;
 mod leaves;
 mod lists;
 mod metadata;
@@ -38,6 +39,7 @@ use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
+use crate::leaf_writer::{Groups, SortedKeys};
 use crate::leaves::{KeyList, LeafRecord, Search};
 use crate::metadata::Footer;
 use crate::parallel::{Work, in_parallel};
@@ -551,6 +553,58 @@ fn rows_of_keys(
     search(py, &source, work)
 }
 
+/// (bytes of the leaves, their records, positions of their first keys and the end of the last one)
+type WrittenLeaves = (Py<PyBytes>, Py<PyBytes>, Vec<usize>);
+
+#[pyfunction]
+#[pyo3(signature = (keys, key_offsets, counts, rows, offset, before, keeps_last))]
+#[allow(clippy::too_many_arguments)]
+fn write_leaves(
+    py: Python<'_>,
+    keys: &Bound<'_, PyAny>,
+    key_offsets: Option<PyBuffer<i64>>,
+    counts: PyBuffer<i64>,
+    rows: PyBuffer<u32>,
+    offset: u64,
+    before: u64,
+    keeps_last: bool,
+) -> PyResult<WrittenLeaves> {
+    let keys = match key_offsets {
+        None => SortedKeys::Numbers(PyBuffer::<u64>::get(keys)?.to_vec(py)?),
+        Some(offsets) => {
+            let bytes = PyBuffer::<u8>::get(keys)?.to_vec(py)?;
+            SortedKeys::Bytes(bytes, offsets.to_vec(py)?)
+        }
+    };
+    let groups = Groups {
+        keys,
+        counts: counts.to_vec(py)?,
+        rows: rows.to_vec(py)?,
+    };
+    let written =
+        py.detach(|| guard(|| leaf_writer::write(&groups, offset, before, keeps_last)))?;
+    Ok((
+        PyBytes::new(py, &written.bodies).unbind(),
+        PyBytes::new(py, &written.records).unbind(),
+        written.starts,
+    ))
+}
+
+/// (keys, their offsets if they are byte strings, the starts of their rows, rows)
+type LeafFields = (Py<PyBytes>, Option<Py<PyBytes>>, Py<PyBytes>, Py<PyBytes>);
+
+#[pyfunction]
+fn read_leaf(py: Python<'_>, body: &[u8], rows: usize, keys: usize) -> PyResult<LeafFields> {
+    let leaf = guard(|| leaves::unpack(body, rows, keys))?;
+    let offsets = leaf.offsets.map(|bytes| PyBytes::new(py, &bytes).unbind());
+    Ok((
+        PyBytes::new(py, &leaf.keys).unbind(),
+        offsets,
+        PyBytes::new(py, &leaf.starts).unbind(),
+        PyBytes::new(py, &leaf.rows).unbind(),
+    ))
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::silence_guarded_panics();
@@ -568,5 +622,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;
     module.add_function(wrap_pyfunction!(rows_between, module)?)?;
     module.add_function(wrap_pyfunction!(rows_of_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(read_leaf, module)?)?;
+    module.add_function(wrap_pyfunction!(write_leaves, module)?)?;
     Ok(())
 }

@@ -13,8 +13,14 @@ from hudi_index_hbase.server import HBaseServer
 from hudi_index_hbase.store import LAYOUT, STORED, EntryKeys, joined
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.check import findings
-from hudi_index_service.index.btree.leaf_file import TREE, Find, checked, checked_set, found
-from hudi_index_service.index.btree.leaves import PackedLeaf
+from hudi_index_service.index.btree.leaf_file import (
+    TREE,
+    Find,
+    PackedLeaf,
+    checked,
+    checked_set,
+    found,
+)
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.btree.tree import LeafPlace, Leaves, Tree
 from hudi_index_service.index.btree.writing.merge import MergeSource

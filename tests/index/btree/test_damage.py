@@ -12,7 +12,15 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree, write_tree
+from hudi_index_service.index.btree.tree import (
+    LEAF,
+    Branch,
+    Description,
+    LeafPlace,
+    Tree,
+    branch_prefix,
+    write_tree,
+)
 from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -119,20 +127,27 @@ def test_verify_finds_errors_that_checksums_miss(indexed: IndexedData, tmp_path:
     assert "damaged" in indexed.kind.verify(damaged, indexed.columns)[0]
 
 
+def all_places(source: MergeSource) -> list[LeafPlace]:
+    branches = [(column, branch) for column in range(3) for branch in Branch]
+    return [place for branch in branches for place in source.tree.leaves(*branch)]
+
+
+def write_places(path: Path, places: list[LeafPlace], description: Description) -> None:
+    records = b"".join(LEAF.pack(*place[1:-1]) for place in places)
+    write_tree(path, [place.prefix + place.key for place in places], records, description)
+
+
 def test_verify_finds_leaves_in_the_wrong_order(indexed: IndexedData, tmp_path: Path) -> None:
     """Only a bug in the builder could write this: all checksums are correct."""
     source = MergeSource.of_part(indexed.index)
-    places: list[tuple[int, Branch, LeafPlace]] = [
-        (column, branch, place)
-        for column in range(3)
-        for branch in Branch
-        for place in source.tree.leaves(column, branch)
+    places = all_places(source)
+    of_n = [
+        at for at, place in enumerate(places) if place.prefix == branch_prefix(0, Branch.VALUES)
     ]
-    of_n = [at for at, (column, branch, _) in enumerate(places) if (column, branch) == (0, 2)]
-    one, other = places[of_n[0]][2], places[of_n[1]][2]
-    places[of_n[0]] = (0, Branch.VALUES, other._replace(key=one.key, before=one.before))
-    places[of_n[1]] = (0, Branch.VALUES, one._replace(key=other.key, before=other.before))
-    write_tree(tmp_path / "tree", places, source.description)
+    one, other = places[of_n[0]], places[of_n[1]]
+    places[of_n[0]] = other._replace(key=one.key, before=one.before)
+    places[of_n[1]] = one._replace(key=other.key, before=other.before)
+    write_places(tmp_path / "tree", places, source.description)
     offset, length = indexed.index.members["leaves"]
     leaves = indexed.index.path.read_bytes()[offset : offset + length]
     done = pack({"leaves": leaves, "tree": tmp_path / "tree"}, tmp_path / "wrong.pack")
@@ -165,13 +180,8 @@ def test_forged_facts_about_leaves_raise_no_other_error(
 ) -> None:
     """All checksums are correct, and each leaf's place states the same."""
     source = MergeSource.of_part(indexed.index)
-    places = [
-        (column, branch, place._replace(**{fact: value}))
-        for column in range(3)
-        for branch in Branch
-        for place in source.tree.leaves(column, branch)
-    ]
-    write_tree(tmp_path / "tree", places, source.description)
+    places = [place._replace(**{fact: value}) for place in all_places(source)]
+    write_places(tmp_path / "tree", places, source.description)
     offset, length = indexed.index.members["leaves"]
     leaves = indexed.index.path.read_bytes()[offset : offset + length]
     # Before the leaves there may be stored values.
@@ -209,7 +219,7 @@ def test_an_unknown_layout_version_is_refused(
 ) -> None:
     monkeypatch.setattr("hudi_index_service.index.btree.tree.LAYOUT", 3)
     description = Description(2, {"n": True})
-    write_tree(tmp_path / "tree", [], description)
+    write_tree(tmp_path / "tree", [], b"", description)
     content = (tmp_path / "tree").read_bytes()
     assert Tree(lambda: content).description() == description
     monkeypatch.undo()

@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.index.btree.keys import CUT_BYTES
-from hudi_index_service.index.btree.leaves import LEAF_ROWS, SET_ROWS
+from hudi_index_service.index.btree.leaf_file import SET_ROWS
 from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
@@ -139,7 +139,7 @@ def test_leaves_of_every_shape_are_exact(build: BuildIndex) -> None:
     """Keys with one row, with several, and with enough rows for a bitmap, over many leaves."""
     choose = random.Random(5)
     often = [7] * SET_ROWS + [8] * (SET_ROWS - 1) + [2**40] * 3000 + [9] * 300
-    values = [*often, *(choose.randrange(-(10**9), 10**9) for _ in range(3 * LEAF_ROWS)), None]
+    values = [*often, *(choose.randrange(-(10**9), 10**9) for _ in range(3 * SET_ROWS)), None]
     choose.shuffle(values)
     data = pa.table({"n": pa.array(values), "s": [v and f"{v:x}" * 9 for v in values]})
     indexed = build(data, batch_rows=1500)
@@ -159,7 +159,7 @@ def test_leaves_of_every_shape_are_exact(build: BuildIndex) -> None:
 def test_long_lists_are_exact(build: BuildIndex, type: pa.DataType, share: float) -> None:
     """Of keys that are there and of others: between them, below and above those of a leaf."""
     choose = random.Random(11)
-    numbers = [choose.randrange(10**6) for _ in range(5 * LEAF_ROWS)]
+    numbers = [choose.randrange(10**6) for _ in range(5 * SET_ROWS)]
     wanted = [n + choose.randrange(-1, 2) for n in numbers if choose.random() < share]
     wanted += [-1, 0, 10**6, 10**9, *numbers[:3], *numbers[:3]]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hudi_index_service.index.btree.intervals import after
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes, position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Groups:
     """Sorted keys, each once, and the rows of each.
 
@@ -31,12 +32,17 @@ class Groups:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The start of each key's rows, followed by the number of rows."""
+        return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(self.counts)))
+
     def slice(self, start: int, end: int) -> "Groups":
         """The groups of the keys [start, end)."""
         keys = (
             self.keys.slice(start, end) if isinstance(self.keys, ByteKeys) else self.keys[start:end]
         )
-        first, last = int(self.counts[:start].sum()), int(self.counts[:end].sum())
+        first, last = int(self.starts[start]), int(self.starts[end])
         sets = {at - start: rows for at, rows in self.sets.items() if start <= at < end}
         return Groups(keys, self.counts[start:end], self.rows[first:last], sets)
 

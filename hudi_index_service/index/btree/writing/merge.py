@@ -10,8 +10,14 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, chained_keys
-from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, LeafFile, LeafStore
-from hudi_index_service.index.btree.leaves import PackedLeaf, row_set
+from hudi_index_service.index.btree.leaf_file import (
+    LEAVES,
+    TREE,
+    LeafFile,
+    LeafStore,
+    PackedLeaf,
+    row_set,
+)
 from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree
 from hudi_index_service.index.btree.writing.groups import Groups, merged
 from hudi_index_service.index.btree.writing.writer import TreeWriter

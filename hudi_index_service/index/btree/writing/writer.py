@@ -1,26 +1,20 @@
 """Writes a tree: first its leaves, in the order of their keys, then its inner part."""
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from hudi_index_parquet import write_leaves
 from pyroaring import BitMap
 
-from hudi_index_service.index.btree.keys import ByteKeys, Keys, chained_keys, key_bytes
-from hudi_index_service.index.btree.leaf_file import LEAVES, TREE
-from hudi_index_service.index.btree.leaves import (
-    LEAF_KEY_BYTES,
-    LEAF_ROWS,
-    SET_ROWS,
-    packed_leaf,
-    packed_set,
-)
+from hudi_index_service.index.btree.keys import ByteKeys, chained_keys, key_bytes
+from hudi_index_service.index.btree.leaf_file import LEAVES, SET_ROWS, TREE, set_bytes
 from hudi_index_service.index.btree.tree import (
+    LEAF,
     Branch,
     Description,
-    LeafPlace,
     branch_prefix,
     write_tree,
 )
@@ -31,8 +25,7 @@ from hudi_index_service.index.btree.writing.groups import Groups
 class _Branch:
     """The state of a branch while it is written."""
 
-    column: int
-    kind: Branch
+    prefix: bytes
     rows: int = 0
     keys: int = 0
 
@@ -44,7 +37,8 @@ class TreeWriter:
         self._folder = folder
         self._file = (folder / LEAVES).open("wb")
         self._offset = 0
-        self._places: list[tuple[int, Branch, LeafPlace]] = []
+        self._keys: list[bytes] = []
+        self._records = bytearray()
         self._columns: dict[str, bool] = {}
 
     def begin_column(self, name: str, *, has_number_keys: bool) -> None:
@@ -54,86 +48,77 @@ class TreeWriter:
     def nulls(self, kind: Branch, rows: BitMap) -> None:
         """Writes the rows where the column, or an element of it, is NULL."""
         if rows:
-            self._add_set(_Branch(len(self._columns) - 1, kind), b"", rows)
+            self._set(self._branch(kind), b"", rows)
 
     def values(self, stream: Iterable[Groups]) -> int:
         """Writes the column's values. Returns the number of keys."""
-        branch = _Branch(len(self._columns) - 1, Branch.VALUES)
+        branch = self._branch(Branch.VALUES)
         pending: Groups | None = None
         for groups in stream:
-            merged = groups if pending is None else _chain(pending, groups)
-            pending = self._leaves(branch, merged)
-        if pending is not None and len(pending):
-            self._add_packed(branch, pending.keys, pending.counts, pending.rows)
+            pending = self._leaves(branch, groups if pending is None else _chain(pending, groups))
+        if pending is not None:
+            self._packed(branch, pending)
         return branch.keys
 
     def finish(self, rows: int) -> dict[str, Path]:
         """Completes the index over `rows` rows. Returns its files."""
         self._file.close()
-        write_tree(self._folder / TREE, self._places, Description(rows, self._columns))
+        description = Description(rows, self._columns)
+        write_tree(self._folder / TREE, self._keys, self._records, description)
         return {name: self._folder / name for name in (LEAVES, TREE)}
 
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
 
-    def _leaves(self, branch: _Branch, groups: Groups) -> Groups | None:
+    def _branch(self, kind: Branch) -> _Branch:
+        return _Branch(branch_prefix(len(self._columns) - 1, kind))
+
+    def _leaves(self, branch: _Branch, groups: Groups) -> Groups:
         """Writes full leaves. Returns the remaining groups for the next one."""
         large = np.flatnonzero(groups.counts >= SET_ROWS).tolist()
-        alone = sorted({*large, *groups.sets})
-        ends = np.concatenate(([0], np.cumsum(groups.counts)))
         start = 0
-        for at in alone:
-            self._run(branch, groups, ends, start, at)
-            if at in groups.sets:
-                rows = groups.sets[at]
-            else:
-                rows = BitMap(groups.rows[ends[at] : ends[at + 1]])
-            self._add_set(branch, key_bytes(groups.keys, at), rows)
+        for at in sorted({*large, *groups.sets}):
+            self._packed(branch, groups.slice(start, at))
+            rows = groups.sets[at] if at in groups.sets else BitMap(groups.slice(at, at + 1).rows)
+            self._set(branch, key_bytes(groups.keys, at), rows)
             start = at + 1
-        return self._run(branch, groups, ends, start, len(groups), keeps_last=True)
+        return self._packed(branch, groups.slice(start, len(groups)), keeps_last=True)
 
-    def _run(
-        self,
-        branch: _Branch,
-        groups: Groups,
-        ends: np.ndarray,
-        start: int,
-        end: int,
-        *,
-        keeps_last: bool = False,
-    ) -> Groups | None:
-        """Writes packed leaves of the keys [start, end). With `keeps_last`, returns the groups of
-        the last leaf instead of writing them."""
-        for first, last in _cuts(groups.keys, ends, start, end):
-            keys, counts = _slice(groups.keys, first, last), groups.counts[first:last]
-            rows = groups.rows[ends[first] : ends[last]]
-            if keeps_last and last == end:
-                return Groups(keys, counts, rows)
-            self._add_packed(branch, keys, counts, rows)
-        return None
-
-    def _add_packed(
-        self, branch: _Branch, keys: Keys, counts: np.ndarray, rows: np.ndarray
-    ) -> None:
-        body = packed_leaf(keys, counts, rows)
-        self._add(branch, key_bytes(keys, 0), body, is_set=False, rows=len(rows), keys=len(keys))
-
-    def _add_set(self, branch: _Branch, key: bytes, rows: BitMap) -> None:
-        self._add(branch, key, packed_set(rows), is_set=True, rows=len(rows), keys=1)
-
-    def _add(
-        self, branch: _Branch, key: bytes, body: bytes, *, is_set: bool, rows: int, keys: int
-    ) -> None:
-        crc32, prefix = zlib.crc32(body), branch_prefix(branch.column, branch.kind)
-        place = LeafPlace(
-            key, is_set, self._offset, len(body), crc32, rows, keys, branch.rows, prefix
+    def _packed(self, branch: _Branch, groups: Groups, *, keeps_last: bool = False) -> Groups:
+        """Writes packed leaves; with `keeps_last`, without the last one. Returns the groups that
+        were not written."""
+        if not len(groups):
+            return groups
+        written = write_leaves(
+            groups.keys.data.cast("B") if isinstance(groups.keys, ByteKeys) else groups.keys,
+            groups.keys.offsets if isinstance(groups.keys, ByteKeys) else None,
+            groups.counts,
+            groups.rows,
+            offset=self._offset,
+            before=branch.rows,
+            keeps_last=keeps_last,
         )
-        self._places.append((branch.column, branch.kind, place))
-        self._file.write(body)
-        self._offset += len(body)
-        branch.rows += rows
-        branch.keys += keys
+        *firsts, end = written.starts
+        keys = [key_bytes(groups.keys, at) for at in firsts]
+        self._add(branch, keys, written.bodies, written.records)
+        branch.rows += int(groups.starts[end])
+        branch.keys += end
+        return groups.slice(end, len(groups))
+
+    def _set(self, branch: _Branch, key: bytes, rows: BitMap) -> None:
+        body = set_bytes(rows)
+        crc32 = zlib.crc32(body)
+        record = LEAF.pack(True, self._offset, len(body), crc32, len(rows), 1, branch.rows)
+        self._add(branch, [key], body, record)
+        branch.rows += len(rows)
+        branch.keys += 1
+
+    def _add(self, branch: _Branch, keys: Sequence[bytes], bodies: bytes, records: bytes) -> None:
+        self._keys += [branch.prefix + key for key in keys]
+        self._records += records
+        self._file.write(bodies)
+        self._offset += len(bodies)
 
 
 def _chain(one: Groups, other: Groups) -> Groups:
@@ -144,19 +129,3 @@ def _chain(one: Groups, other: Groups) -> Groups:
         np.concatenate((one.rows, other.rows)),
         {at + len(one): rows for at, rows in other.sets.items()},
     )
-
-
-def _slice(keys: Keys, start: int, end: int) -> Keys:
-    return keys.slice(start, end) if isinstance(keys, ByteKeys) else keys[start:end]
-
-
-def _cuts(keys: Keys, ends: np.ndarray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """[first, last) of the keys of each packed leaf; at least one key."""
-    while start < end:
-        last = int(np.searchsorted(ends, ends[start] + LEAF_ROWS, side="right")) - 1
-        if isinstance(keys, ByteKeys):
-            bound = keys.offsets[start] + LEAF_KEY_BYTES
-            last = min(last, int(np.searchsorted(keys.offsets, bound, side="right")) - 1)
-        last = min(max(last, start + 1), end)
-        yield start, last
-        start = last

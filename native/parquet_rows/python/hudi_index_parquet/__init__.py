@@ -31,20 +31,24 @@ __all__ = [
     "FileRows",
     "FileStates",
     "Footer",
+    "Leaf",
     "ParquetReadError",
     "ReadStats",
     "RowPlan",
     "Rows",
     "SomeLeaves",
+    "WrittenLeaves",
     "plan_rows",
     "polynomials",
     "read_columns",
     "read_files",
+    "read_leaf",
     "read_rows",
     "row_count",
     "rows_between",
     "rows_of_keys",
     "stripped_footer",
+    "write_leaves",
 ]
 
 _SECOND = 10**9  # in nanoseconds
@@ -498,3 +502,78 @@ def rows_of_keys(
         source, leaves, keys, memoryview(offsets), list(parts)
     )
     return found
+
+
+class Leaf(NamedTuple):
+    """A leaf of a B+ tree index, unpacked.
+
+    Attributes:
+        keys: Unsigned 64-bit integers; or byte strings, one after the other.
+        key_offsets: Where each byte string starts, and the end of the last one, as signed 64-bit
+            integers; None for integers.
+        starts: Where the rows of each key start, and the number of rows; as signed 64-bit integers.
+        rows: The row ids, as unsigned 32-bit integers.
+    """
+
+    keys: bytes
+    key_offsets: bytes | None
+    starts: bytes
+    rows: bytes
+
+
+def read_leaf(body: bytes, rows: int, keys: int) -> Leaf:
+    """Unpack a leaf, whose checksum the caller has checked; integers are in the machine's byte
+    order.
+
+    Args:
+        rows: The number of rows that the tree's record of the leaf states.
+        keys: The number of keys.
+
+    Raises:
+        ParquetReadError: the leaf contradicts itself.
+    """
+    return Leaf(*_native.read_leaf(body, rows, keys))
+
+
+class WrittenLeaves(NamedTuple):
+    """Leaves of a B+ tree index as written.
+
+    Attributes:
+        bodies: Their bytes, one after the other.
+        records: What the tree says of them, 37 bytes each (docs/format.md).
+        starts: The position of the first key of each leaf, and the end of the keys of the last one.
+    """
+
+    bodies: bytes
+    records: bytes
+    starts: list[int]
+
+
+def write_leaves(
+    keys: Buffer | np.ndarray[Any, np.dtype[np.uint64]],
+    key_offsets: Buffer | np.ndarray[Any, np.dtype[np.int64]] | None,
+    counts: Buffer | np.ndarray[Any, np.dtype[np.int64]],
+    rows: Buffer | np.ndarray[Any, np.dtype[np.uint32]],
+    *,
+    offset: int,
+    before: int,
+    keeps_last: bool = False,
+) -> WrittenLeaves:
+    """Write sorted keys with their rows as leaves.
+
+    Args:
+        keys: In order, each once: unsigned 64-bit integers; or byte strings of up to 65,535 bytes,
+            one after the other.
+        key_offsets: Where each byte string starts, and the end of the last one; None for integers.
+        counts: The number of rows of each key, from 1 to 65,535.
+        rows: The row ids; those of one key are adjacent and in order.
+        offset: Where the first leaf will start among the bytes of all leaves.
+        before: The number of rows in the leaves before the first one.
+        keeps_last: Whether to leave out the last leaf, which may have room for keys that follow.
+
+    Raises:
+        ValueError: keys, counts and rows contradict each other.
+    """
+    offsets = None if key_offsets is None else memoryview(key_offsets)
+    buffers = memoryview(keys), offsets, memoryview(counts), memoryview(rows)
+    return WrittenLeaves(*_native.write_leaves(*buffers, offset, before, keeps_last))

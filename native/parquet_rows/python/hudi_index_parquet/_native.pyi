@@ -81,3 +81,13 @@ def rows_of_keys(
     offsets: Buffer,
     parts: list[tuple[int, int]],
 ) -> bytes | None: ...
+def read_leaf(body: bytes, rows: int, keys: int) -> tuple[bytes, bytes | None, bytes, bytes]: ...
+def write_leaves(
+    keys: Buffer,
+    key_offsets: Buffer | None,
+    counts: Buffer,
+    rows: Buffer,
+    offset: int,
+    before: int,
+    keeps_last: bool,
+) -> tuple[bytes, bytes, list[int]]: ...
