@@ -16,8 +16,7 @@ import pytest
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.files.block_copy import block_copy
-from hudi_index_service.index.files.local_copy import copies_but, discard, packed_index
+from hudi_index_service.index.files.local_copy import block_copy, copies_but, discard, packed_index
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.maintain.clean import clean

@@ -15,10 +15,10 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.index.contract import IndexReader, PackedIndex
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files import block_copy, local_copy
-from hudi_index_service.index.files.block_copy import BlockCopy
+from hudi_index_service.index.files import local_copy
 from hudi_index_service.index.files.io_counters import Fetched, counted
 from hudi_index_service.index.files.local_copy import (
+    BlockCopy,
     copies_but,
     discard,
     packed_index,
@@ -33,7 +33,7 @@ from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 BLOCK = 256  # bytes; the golden entry's file has about forty such blocks
-OPENING = block_copy._opening_blocks
+OPENING = local_copy._opening_blocks
 LOOKUPS = {
     "name = 'Ada'": [0, 6],
     "name like '%uy%'": [3, 4],
@@ -51,20 +51,20 @@ def leaf(where: str) -> Predicate:
 def smaller_blocks() -> None:
     """Lowers the thresholds, which are kilobytes and megabytes otherwise."""
     local_copy.WHOLE_UP_TO = 0
-    block_copy._SMALL_MEMBER = block_copy._NEAR = block_copy._FEWEST = BLOCK
-    block_copy._MOST = 4 * BLOCK
+    local_copy._SMALL_MEMBER = local_copy._NEAR = local_copy._FEWEST = BLOCK
+    local_copy._MOST = 4 * BLOCK
     # Otherwise these are fetched at once, and Lucene never requests them.
-    block_copy._opening_blocks = lambda data: []
+    local_copy._opening_blocks = lambda data: []
 
 
 @pytest.fixture(autouse=True)
 def _with_smaller_blocks() -> Iterator[None]:
     names = ("_SMALL_MEMBER", "_NEAR", "_FEWEST", "_MOST", "_opening_blocks")
-    before = {name: getattr(block_copy, name) for name in names}, local_copy.WHOLE_UP_TO
+    before = {name: getattr(local_copy, name) for name in names}, local_copy.WHOLE_UP_TO
     smaller_blocks()
     yield
     for name, value in before[0].items():
-        setattr(block_copy, name, value)
+        setattr(local_copy, name, value)
     local_copy.WHOLE_UP_TO = before[1]
 
 
@@ -150,8 +150,8 @@ def test_opening_reads_all_it_needs_in_one_request(
         return read_ranges(self, path, ranges)
 
     monkeypatch.setattr(Storage, "read_ranges", recording)
-    monkeypatch.setattr(block_copy, "_opening_blocks", OPENING)
-    monkeypatch.setattr(block_copy, "_SMALL_MEMBER", 8 * BLOCK)
+    monkeypatch.setattr(local_copy, "_opening_blocks", OPENING)
+    monkeypatch.setattr(local_copy, "_SMALL_MEMBER", 8 * BLOCK)
     with opened(remote, entry, settings) as (_, index, _):
         pass
     assert len(calls) == 1

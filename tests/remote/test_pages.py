@@ -11,7 +11,7 @@ from hudi_index_parquet import Footer, RowPlan, stripped_footer
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index.files import block_copy, local_copy
+from hudi_index_service.index.files import local_copy
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
@@ -158,8 +158,8 @@ def test_index_reads_and_base_file_reads_are_counted_separately(
     whole_up_to: int,
 ) -> None:
     monkeypatch.setattr(local_copy, "WHOLE_UP_TO", whole_up_to)
-    monkeypatch.setattr(block_copy, "_SMALL_MEMBER", 2**14)
-    monkeypatch.setattr(block_copy, "_NEAR", 2**16)
+    monkeypatch.setattr(local_copy, "_SMALL_MEMBER", 2**14)
+    monkeypatch.setattr(local_copy, "_NEAR", 2**16)
     settings = Settings(cache_folder=tmp_path / "cache")
     seen = []
     for _ in ("cold", "by another process"):
