@@ -8,6 +8,7 @@ import typer
 from hudi_index_service.cli.arguments import OutputOption
 from hudi_index_service.cli.console import out
 from hudi_index_service.cli.output import Items, output_of_report
+from hudi_index_service.index.lucene.class_archive import make_class_archive
 
 
 def doctor(
@@ -61,7 +62,6 @@ def pack(
 def prepare(output: OutputOption = None) -> None:
     """Prepare this installation: write an archive of Lucene's Java classes, by which processes
     start faster. Run it once after each change of this package or the JDK."""
-    from hudi_index_service.index.lucene.class_data.recorder import make_class_archive
 
     archive = make_class_archive()
     report = {"path": str(archive.path), "bytes": archive.size}

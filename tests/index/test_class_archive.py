@@ -14,8 +14,7 @@ import pytest
 
 from dev.paths import ROOT
 from hudi_index_service.errors import IndexServiceError, PermissionDenied, StorageFailed
-from hudi_index_service.index.lucene.class_data import archive as class_archive
-from hudi_index_service.index.lucene.class_data import recorder as class_recorder
+from hudi_index_service.index.lucene import class_archive, jvm
 
 QUERY = """
 import sys
@@ -140,10 +139,10 @@ def test_a_damaged_archive_is_not_given_to_java(
 ) -> None:
     archive = tmp_path / "damaged.jsa"
     archive.write_bytes(prepared.archive.read_bytes())
-    assert class_archive.sharing(archive)
+    assert jvm.shared_classes(archive)
 
     archive.write_bytes(damage(archive.read_bytes()))
-    assert class_archive.sharing(archive) == ()
+    assert jvm.shared_classes(archive) == ()
 
 
 def test_queries_run_with_a_damaged_archive(copied: Installation, tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_queries_run_with_a_damaged_archive(copied: Installation, tmp_path: Path
 
 
 def test_what_is_no_archive_of_java_is_ignored(copied: Installation, tmp_path: Path) -> None:
-    class_archive.store(b"not Java's" * 10_000, copied.archive)
+    jvm.store_classes(b"not Java's" * 10_000, copied.archive)
     assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
@@ -175,8 +174,8 @@ def test_a_folder_that_cannot_be_written_is_reported(
     def refuse(**_: object) -> NoReturn:
         raise OSError(errno, os.strerror(errno))
 
-    monkeypatch.setattr(class_recorder, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(class_archive, "TemporaryDirectory", refuse)
 
     with pytest.raises(error, match=os.strerror(errno)) as raised:
-        class_recorder.make_class_archive()
+        class_archive.make_class_archive()
     assert raised.value.remedy.startswith("Run it as the user who installed hudi-index-pylucene")

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, Conjunction
-from hudi_index_service.index.lucene.intersection import above_prefix, intersection
 from hudi_index_service.index.lucene.lookup import lookup
 from hudi_index_service.index.lucene.search import (
     PointRange,
@@ -18,6 +17,8 @@ from hudi_index_service.index.lucene.search import (
     Search,
     TermRange,
     Terms,
+    above_prefix,
+    intersection,
 )
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, ArrayContains, BoundColumn, Predicate

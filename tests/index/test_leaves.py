@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.index.lucene.text.analyzers import ANALYZERS
+from hudi_index_service.index.lucene.fields import ANALYZERS
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import (
     ArrayContains,

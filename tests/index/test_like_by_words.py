@@ -9,7 +9,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.lucene.search import OpenPhrase
-from hudi_index_service.index.lucene.text.words import phrase_by_words
+from hudi_index_service.index.lucene.words import phrase_by_words
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import BoundColumn, Like, Not, RLike
 from hudi_index_service.predicate.like import parse_like

@@ -1,4 +1,4 @@
-"""Determines the Lucene fields of a column from its Arrow type and options.
+"""Determines the Lucene fields of a column from its Arrow type and options; lists the analyzers.
 
 Field names inside the index: ``k.<column>`` keyword, ``t.<analyzer>.<column>`` analyzed text,
 ``n.<column>`` number, ``w.<column>`` wide number. ``z.<column>`` has the term "1" where the column
@@ -18,7 +18,6 @@ from hudi_index_service.index.column_kinds import (
     not_indexable,
 )
 from hudi_index_service.index.contract import ColumnSpec, SmallerOptions
-from hudi_index_service.index.lucene.text.analyzers import ANALYZERS, analyzer_name
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.wording import did_you_mean
 
@@ -150,3 +149,72 @@ def null_field(column: str) -> str:
 def text_field(column: str, analyzer: str) -> str:
     """Lucene's field name of the column's analyzed text."""
     return f"t.{analyzer}.{column}"
+
+
+_ANALYZER_PACKAGE = "org.apache.lucene.analysis"
+_ANALYZER_CLASSES = (
+    "ar.ArabicAnalyzer",
+    "bg.BulgarianAnalyzer",
+    "bn.BengaliAnalyzer",
+    "br.BrazilianAnalyzer",
+    "ca.CatalanAnalyzer",
+    "cjk.CJKAnalyzer",
+    "ckb.SoraniAnalyzer",
+    "classic.ClassicAnalyzer",
+    "core.SimpleAnalyzer",
+    "core.UnicodeWhitespaceAnalyzer",
+    "core.WhitespaceAnalyzer",
+    "cz.CzechAnalyzer",
+    "da.DanishAnalyzer",
+    "de.GermanAnalyzer",
+    "el.GreekAnalyzer",
+    "email.UAX29URLEmailAnalyzer",
+    "en.EnglishAnalyzer",
+    "es.SpanishAnalyzer",
+    "et.EstonianAnalyzer",
+    "eu.BasqueAnalyzer",
+    "fa.PersianAnalyzer",
+    "fi.FinnishAnalyzer",
+    "fr.FrenchAnalyzer",
+    "ga.IrishAnalyzer",
+    "gl.GalicianAnalyzer",
+    "hi.HindiAnalyzer",
+    "hu.HungarianAnalyzer",
+    "hy.ArmenianAnalyzer",
+    "id.IndonesianAnalyzer",
+    "it.ItalianAnalyzer",
+    "lt.LithuanianAnalyzer",
+    "lv.LatvianAnalyzer",
+    "ne.NepaliAnalyzer",
+    "nl.DutchAnalyzer",
+    "no.NorwegianAnalyzer",
+    "pt.PortugueseAnalyzer",
+    "ro.RomanianAnalyzer",
+    "ru.RussianAnalyzer",
+    "sr.SerbianAnalyzer",
+    "standard.StandardAnalyzer",
+    "sv.SwedishAnalyzer",
+    "ta.TamilAnalyzer",
+    "te.TeluguAnalyzer",
+    "th.ThaiAnalyzer",
+    "tr.TurkishAnalyzer",
+)
+
+ANALYZERS = {
+    path.split(".")[1].removesuffix("Analyzer").lower(): f"{_ANALYZER_PACKAGE}.{path}"
+    for path in _ANALYZER_CLASSES
+}
+"""The analyzers that text columns can have: those of lucene-analysis-common that need no settings.
+Class name by short name, such as ``english``."""
+
+_SHORT_NAMES = {
+    **{short: short for short in ANALYZERS},
+    **{name: short for short, name in ANALYZERS.items()},
+    **{name.rsplit(".", 1)[1]: short for short, name in ANALYZERS.items()},
+}
+
+
+def analyzer_name(text: str) -> str | None:
+    """The short name of an analyzer, given as ``english``, ``EnglishAnalyzer`` or
+    ``org.apache.lucene.analysis.en.EnglishAnalyzer``; None if there is none."""
+    return _SHORT_NAMES.get(text)

@@ -71,7 +71,7 @@ class LuceneIndexType(IndexType):
 
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
         """The unchanged segments of all parts, and a new list of segments."""
-        from hudi_index_service.index.lucene.combine import combine
+        from hudi_index_service.index.lucene.builder import combine
 
         return combine(parts, folder)
 
@@ -82,14 +82,14 @@ class LuceneIndexType(IndexType):
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
         """The words that the analyzer of the column's text field returns."""
-        from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
+        from hudi_index_service.index.lucene.full_text import LuceneTextMatcher
 
         analyzer = text_analyzer(column.fields)
         return None if analyzer is None else AnalyzedText(analyzer, LuceneTextMatcher())
 
     def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
         """A ranker, if the column has the option ``ranked``."""
-        from hudi_index_service.index.lucene.text.ranking import LuceneTextRanker
+        from hudi_index_service.index.lucene.full_text import LuceneTextRanker
 
         ranked = any(field.startswith(RANKED_PREFIX) for field in column.fields)
         return LuceneTextRanker() if ranked else None

@@ -7,10 +7,17 @@ Rules:
 - Every thread detaches when it ends, else Java keeps its data (some 15 KB) and visits it in every
   garbage collection, for ever.
 - A process forked after the start must not use the JVM.
+
+It may start with an archive of Lucene's Java classes (class-data sharing), which `class_archive`
+makes: a process maps the archive in place of reading, parsing and verifying the classes from the
+jars. Java itself checks that it was made by the same build of the JDK and from the same jars, and
+otherwise does without. It does not check for damage, which would end the process. So the file is
+Java's archive, followed by its CRC-32 in four bytes.
 """
 
 import os
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from locale import CODESET, nl_langinfo
@@ -20,11 +27,11 @@ from typing import Any
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
-from hudi_index_service.index.lucene.class_data import archive as class_archive
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
 _FIRST_HEAP_MB = 48
+_CRC_BYTES = 4
 
 # Also held while PyLucene is imported: if the import fails in one thread, another thread that
 # imports the module at the same time gets an incomplete module.
@@ -117,9 +124,9 @@ def _attach(recorded: Path | None) -> Any:
         environment = lucene.getVMEnv()
         if environment is None:
             if recorded is None:
-                _start(lucene, class_archive.sharing(class_archive.archive_of(lucene)))
+                _start(lucene, shared_classes(classes_path(lucene)))
             else:
-                _start(lucene, class_archive.recording(recorded))
+                _start(lucene, (f"-XX:ArchiveClassesAtExit={recorded}",))
         else:
             environment.attachCurrentThread()
         _started_in = os.getpid()
@@ -236,3 +243,31 @@ def _not_running(lucene: Any) -> tuple[str, str]:
     if int(java.split(".")[0]) not in libjvm.JAVA_MAJORS:
         return f"lucene needs Java {libjvm.JAVA}, but found {actual}.", libjvm.REMEDY
     return f"PyLucene does not run on {actual}.", _REINSTALL
+
+
+def classes_path(lucene: Any) -> Path:
+    """The path of the archive of classes for an installed PyLucene, whether or not it exists. It is
+    beside the package's folder: whoever may change the jars makes it, for all users; and an
+    uninstallation leaves no folder that looks like a package."""
+    return Path(lucene.__file__).parent.with_name("hudi_index_pylucene.jsa")
+
+
+def store_classes(content: bytes, path: Path) -> None:
+    """Writes an archive of Java's, with its checksum."""
+    path.write_bytes(content + _checksum(content))
+
+
+def shared_classes(path: Path) -> Sequence[str]:
+    """Java's options to use an archive; none if it is missing or damaged."""
+    try:
+        content = memoryview(path.read_bytes())
+    except OSError:
+        return ()
+    if bytes(content[-_CRC_BYTES:]) != _checksum(content[:-_CRC_BYTES]):
+        return ()
+    # An archive that does not fit is no reason for a warning.
+    return f"-XX:SharedArchiveFile={path}", "-Xlog:cds*=off"
+
+
+def _checksum(content: bytes | memoryview) -> bytes:
+    return zlib.crc32(content).to_bytes(_CRC_BYTES, "big")

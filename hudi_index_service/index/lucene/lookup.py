@@ -23,7 +23,6 @@ from hudi_index_service.index.lucene.fields import (
     text_field,
     wide_number_field,
 )
-from hudi_index_service.index.lucene.intersection import above_prefix, intersection
 from hudi_index_service.index.lucene.search import (
     AllOf,
     Pattern,
@@ -34,8 +33,10 @@ from hudi_index_service.index.lucene.search import (
     TermRange,
     Terms,
     Words,
+    above_prefix,
+    intersection,
 )
-from hudi_index_service.index.lucene.text.words import phrase_by_words, search_by_words
+from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
 from hudi_index_service.index.number_encoding import encode_range
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (

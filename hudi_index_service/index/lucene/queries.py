@@ -5,7 +5,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import Any
 
-from hudi_index_service.index.lucene.intersection import above_prefix
+from hudi_index_service.index.lucene.fields import ANALYZERS
 from hudi_index_service.index.lucene.search import (
     AllOf,
     OpenPhrase,
@@ -17,8 +17,8 @@ from hudi_index_service.index.lucene.search import (
     TermRange,
     Terms,
     Words,
+    above_prefix,
 )
-from hudi_index_service.index.lucene.text.analyzers import ANALYZERS
 from hudi_index_service.index.number_encoding import WIDE_BYTES, wide_bytes
 from hudi_index_service.predicate.expression import MatchMode
 

@@ -14,6 +14,8 @@ from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
+from hudi_index_service.index.lucene.fields import KEYWORD, keyword_field
+from hudi_index_service.index.lucene.full_text import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.lookup import (
     LuceneLookup,
     known_lookup,
@@ -23,18 +25,18 @@ from hudi_index_service.index.lucene.lookup import (
     nulls_of,
 )
 from hudi_index_service.index.lucene.queries import to_query
-from hudi_index_service.index.lucene.row_bounds import BoundedIndex, row_bounds
 from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
-from hudi_index_service.index.lucene.text.ranking import LuceneRankedRows, holds_ranking
-from hudi_index_service.index.lucene.text.term_counts import holds_whole_values, term_counts
 from hudi_index_service.index.many_readers import ManyReaders, Positions, Truths
 from hudi_index_service.index.scores import RankedRows
+from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import Match, MatchMode, Predicate
 
 _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
 _ANY_NUMBER = 2**63 - 1
 _ALWAYS = "the number of steps is unlimited"
 _SHORT_LIST = 64
+_MOST_TERMS = 1_024  # terms whose row counts are read: some tenths of a millisecond
+_LOW_HALF = 2**32 - 1
 _LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 
 
@@ -122,9 +124,31 @@ class LuceneReader(IndexReader):
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
         """Bounds from the terms' row counts, and from the points' tree along the paths to both ends
         of a range."""
+        lookup = self._lookup(leaf)
         with jvm.damage_named(self._path):
-            index = BoundedIndex(self._searcher, self._rows, self._is_local)
-            return row_bounds(self._lookup(leaf), self._columns, index)
+            least, most = self._bounds(lookup.search)
+            if lookup.answer is not Answer.EXACT:
+                return 0, most
+            if not lookup.complement:
+                return least, most
+            if not lookup.without_null:
+                return self._rows - most, self._rows - least
+            column = self._columns[lookup.column]
+            values = self._rows - column.null_count
+            if not is_array(column.type):
+                return values - most, values - least
+            # An array with the element may also have a NULL element.
+            least_null, most_null = self._bounds(null_elements_of(lookup.column))
+            return max(0, values - most - most_null), values - max(least, least_null)
+
+    def _bounds(self, search: Search) -> tuple[int, int]:
+        """Lower and upper bounds of the rows that a search finds. The leaves at the ends of a range
+        are read too, for exact numbers, if all bytes of the index are local."""
+        from hudiindex import RowBounds
+
+        query = to_query(search)
+        both = int(RowBounds.of(self._searcher, query, _MOST_TERMS, self._is_local))
+        return both >> 32, both & _LOW_HALF
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The matching rows, ready to be scored; None if the entry lacks the data for scores."""
@@ -134,11 +158,40 @@ class LuceneReader(IndexReader):
         return LuceneRankedRows(self._searcher, match, self._path)
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
-        """The number of rows per value of a text column, counting only `among` if given."""
-        if not holds_whole_values(self._columns[column]):
-            return None
+        """The number of rows per value of a text column, counting only `among` if given: from the
+        terms and their postings alone."""
+        stored = self._columns[column]
+        if not is_string(stored.type) or KEYWORD not in stored.fields or stored.truncated:
+            return None  # the terms are not the values
         with jvm.damage_named(self._path):
-            return term_counts(self._reader, column, self._collect, among, most)
+            return self._term_counts(keyword_field(column), among, most)
+
+    def _term_counts(self, field: str, among: BitMap | None, most: int) -> dict[str, int] | None:
+        from org.apache.lucene.index import MultiTerms
+        from org.apache.lucene.util import BytesRefIterator
+
+        terms = MultiTerms.getTerms(self._reader, field)
+        if terms is None:  # every value is NULL
+            return {}
+        terms_enum = terms.iterator()
+        values = BytesRefIterator.cast_(terms_enum)
+        counts: dict[str, int] = {}
+        values_read = 0
+        while (term := values.next()) is not None:
+            values_read += 1
+            if values_read > most:
+                return None
+            # Java would make other characters of bytes that are not UTF-8.
+            text = bytes.fromhex(str(term.toString())[1:-1])
+            try:
+                value = text.decode()
+            except UnicodeDecodeError:
+                return None
+            if among is None:
+                counts[value] = int(terms_enum.docFreq())
+            elif count := self._collect(Terms(field, (text,))).intersection_cardinality(among):
+                counts[value] = count
+        return counts
 
     def _lookup(self, leaf: Predicate) -> LuceneLookup:
         lookup = known_lookup(leaf, self._columns)

@@ -1,4 +1,4 @@
-"""Makes the archive of Java classes: see `hudi_index_service.index.lucene.class_data.archive`.
+"""Makes the archive of Java classes with which a JVM starts faster (see `jvm`).
 
 Java writes it when Java exits. So a process of its own, which is this module run as a program,
 builds and reads a small index and ends. Which classes that loads decides how fast later processes
@@ -22,8 +22,7 @@ from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, Sto
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
-from hudi_index_service.index.lucene.class_data import archive as class_archive
-from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
+from hudi_index_service.index.lucene.full_text import LuceneTextMatcher
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
@@ -78,12 +77,12 @@ def make_class_archive() -> ClassArchive:
         PermissionDenied: the folder in which PyLucene is installed cannot be written.
         StorageFailed: the same, for another reason than rights.
     """
-    path = class_archive.archive_of(jvm.require())
+    path = jvm.classes_path(jvm.require())
     try:
         # In the same folder, so that a rename publishes it.
         with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             content, draft = _recorded(Path(folder) / "recorded"), Path(folder) / path.name
-            class_archive.store(content, draft)
+            jvm.store_classes(content, draft)
             size = draft.stat().st_size
             draft.replace(path)
     except OSError as error:
@@ -95,7 +94,7 @@ def make_class_archive() -> ClassArchive:
 def _recorded(path: Path) -> bytes:
     """Java's archive, written to `path` by a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "hudi_index_service.index.lucene.class_data.recorder", str(path)],
+        [sys.executable, "-m", "hudi_index_service.index.lucene.class_archive", str(path)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -1,1 +1,0 @@
-"""Class-data sharing: an archive of Lucene's Java classes, by which a JVM starts faster."""
