@@ -9,12 +9,11 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.composite import trees_of
-from hudi_index_service.index.btree.fields import has_number_keys
+from hudi_index_service.index.btree.fields import has_number_keys, trees_of
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
 from hudi_index_service.index.btree.leaf_file import LeafStore
+from hudi_index_service.index.btree.merge import MergeSource
 from hudi_index_service.index.btree.tree import Branch, LeafPlace
-from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hudi_index_service.index.btree.composite import composite_field, composites
-from hudi_index_service.index.btree.fields import required_fields
+from hudi_index_service.index.btree.fields import composite_field, composites, required_fields
 from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.contract import (
     CONTRACT_VERSION,
@@ -53,13 +52,13 @@ class BTreeIndexType(IndexType):
         threads: int = 1,
     ) -> IndexBuilder:
         """A builder that writes to `folder`; the rows of every part begin at 0."""
-        from hudi_index_service.index.btree.writing.builder import BTreeBuilder
+        from hudi_index_service.index.btree.builder import BTreeBuilder
 
         return BTreeBuilder(columns, folder, memory_mb=memory_mb, threads=threads)
 
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
         """One index, merged from those of the parts."""
-        from hudi_index_service.index.btree.writing.combine import combine
+        from hudi_index_service.index.btree.merge import combine
 
         return combine(parts, folder)
 

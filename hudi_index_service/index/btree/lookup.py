@@ -1,32 +1,38 @@
-"""Turns a predicate leaf into a look-up in the tree: the keys to look for, and how well the result
-answers the leaf. Reads no index bytes."""
+"""Turns a predicate leaf, or conjuncts, into a look-up in a tree, a column's own or that of a
+composite key: the keys to look for, and how well the result answers. Reads no index bytes."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import singledispatch
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, singledispatch
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.index.btree.composite_lookup import composite_lookup
-from hudi_index_service.index.btree.fields import KEY, has_number_keys
-from hudi_index_service.index.btree.intervals import (
+from hudi_index_service.index.btree.fields import (
+    ANY_VALUE,
+    KEY,
+    NULL_KEY,
+    composites,
+    cut,
+    has_number_keys,
+    value_of_point,
+    values_between,
+)
+from hudi_index_service.index.btree.keys import (
+    CUT_BYTES,
     EVERY_KEY,
     Interval,
     Intervals,
     Points,
     after,
-    intersection,
-    prefixed,
-)
-from hudi_index_service.index.btree.keys import (
-    CUT_BYTES,
     byte_keys,
     bytes_of_numbers,
+    intersection,
     key_of_number,
     number_keys,
+    prefixed,
 )
-from hudi_index_service.index.btree.tree_lookup import TreeLookup
 from hudi_index_service.index.column_kinds import element_type, is_array, is_wide_number
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.known_lookups import KnownLookups
@@ -46,9 +52,40 @@ from hudi_index_service.predicate.expression import (
 )
 
 _BROKEN = "\ufffd"  # in Spark's patterns, it also stands for bytes that are not UTF-8
-
+_MOST_INTERVALS = 20_000
+"""Combinations of values of several columns; more are looked up column by column."""
 
 Columns = Mapping[str, StoredColumn]
+
+
+@dataclass(frozen=True)
+class TreeLookup:
+    """A look-up that answers a leaf, or conjuncts: finding rows, optionally followed by taking the
+    complement.
+
+    Attributes:
+        tree: The column, or the field of a composite key, whose tree is searched.
+        keys: The keys whose rows to find; None to find the rows where the column is NULL.
+        complement: Whether the answer is all rows except those found; never of a composite key.
+        without_null: Whether the complement also excludes rows where the column, or an element of
+            it, is NULL.
+    """
+
+    tree: str
+    keys: Intervals | None
+    answer: Answer = Answer.EXACT
+    complement: bool = False
+    without_null: bool = False
+
+    @cached_property
+    def points(self) -> Points | None:
+        """The keys, if they are single ones; else None."""
+        keys = self.keys or ()
+        if isinstance(keys, Points):
+            return keys
+        if keys and all(each.is_point for each in keys):
+            return Points([each.low for each in keys])
+        return None
 
 
 def lookup(predicate: Predicate, columns: Columns) -> TreeLookup | None:
@@ -57,7 +94,7 @@ def lookup(predicate: Predicate, columns: Columns) -> TreeLookup | None:
     it."""
     own_keys = {name: each for name, each in columns.items() if KEY in each.fields}
     found = _lookup(predicate, own_keys)
-    return composite_lookup(predicate, columns, _lookup) if found is None else found
+    return _composite(predicate, columns) if found is None else found
 
 
 @singledispatch
@@ -249,6 +286,101 @@ def _negate(positive: TreeLookup | None, *, without_null: bool) -> TreeLookup | 
     if positive is None or positive.answer is not Answer.EXACT or positive.complement:
         return None
     return replace(positive, complement=True, without_null=without_null)
+
+
+def _composite(predicate: Predicate, columns: Columns) -> TreeLookup | None:
+    """The look-up for a leaf, or for conjuncts, in one composite key of these columns: equality on
+    its first columns, and any interval of the next. None if no key answers all of them."""
+    leaves = list(_conjuncts(predicate))
+    names = {name for leaf in leaves for name in leaf.columns()}
+    if not names.issubset(columns):
+        return None
+    for field, key in composites(columns[name] for name in names).items():
+        in_key = [columns[name] for name in key[: len(names)] if name in names]
+        if len(in_key) < len(names) or not all(field in each.fields for each in in_key):
+            continue
+        found = _in_key(leaves, in_key, field, is_whole=len(names) == len(key))
+        if found is not None:
+            return found
+    return None
+
+
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    if isinstance(predicate, And):
+        for operand in predicate.operands:
+            yield from _conjuncts(operand)
+    else:
+        yield predicate
+
+
+def _in_key(
+    leaves: Sequence[Predicate],
+    columns: Sequence[StoredColumn],
+    field: str,
+    *,
+    is_whole: bool,
+) -> TreeLookup | None:
+    by_column: defaultdict[str, list[Predicate]] = defaultdict(list)
+    for leaf in leaves:
+        if len(leaf.columns()) != 1:
+            return None
+        by_column[min(leaf.columns())].append(leaf)
+    starts, exact = [b""], True
+    keys: list[Interval] | None = None
+    for column in columns:
+        if keys is not None:
+            return None  # an interval of the column before: the next one is not in order
+        found = _values(by_column[column.name], column)
+        if found is None:
+            return None
+        points, intervals, is_exact = found
+        if len(starts) * (len(points) + len(intervals)) > _MOST_INTERVALS:
+            return None
+        exact = exact and is_exact
+        if intervals:
+            values = [*map(prefixed, points), *intervals]
+            keys = [_after(start, each) for start in starts for each in values]
+        else:
+            starts = [start + each for start in starts for each in points]
+    is_cut = any(column.truncated for column in columns)
+    if keys is None and is_whole:
+        stored: Intervals = Points(sorted({start[:CUT_BYTES] for start in starts}))
+    else:
+        parts = map(cut, map(prefixed, starts) if keys is None else keys)
+        stored = tuple(each for each in sorted(parts) if not each.is_empty)
+    answer = Answer.EXACT if exact and not is_cut else Answer.SUPERSET
+    return TreeLookup(field, stored, answer)
+
+
+def _after(start: bytes, values: Interval) -> Interval:
+    """The keys that begin with `start`, followed by these values."""
+    assert values.high is not None, "below the byte that is above all values"
+    return Interval(start + values.low, start + values.high)
+
+
+def _values(
+    leaves: Sequence[Predicate], column: StoredColumn
+) -> tuple[list[bytes], list[Interval], bool] | None:
+    """Single values of a column, and intervals of values, for which all leaves are TRUE, as bytes
+    of a composite key; and whether they are TRUE for no others. None if they are not known."""
+    if len(leaves) == 1 and isinstance(leaves[0], IsNull):
+        return [NULL_KEY], [], True
+    if len(leaves) == 1 and isinstance(leaves[0], Not) and isinstance(leaves[0].operand, IsNull):
+        return [], [ANY_VALUE], True
+    own = {column.name: column.model_copy(update={"fields": (KEY,)})}
+    found = _lookup(leaves[0] if len(leaves) == 1 else And(tuple(leaves)), own)
+    if found is None or found.keys is None or found.complement:
+        return None
+    exact = found.answer is Answer.EXACT
+    if column.truncated and not exact:
+        return None  # the value looked for may be cut in another place than by itself
+    if found.points is not None:
+        return [value_of_point(each, column.type) for each in found.points.keys], [], exact
+    return (
+        [value_of_point(each.low, column.type) for each in found.keys if each.is_point],
+        [values_between(each, column.type) for each in found.keys if not each.is_point],
+        exact,
+    )
 
 
 known_lookup = KnownLookups(lookup)

@@ -21,9 +21,9 @@ from hudi_index_service.index.btree.leaf_file import (
     checked_set,
     found,
 )
+from hudi_index_service.index.btree.merge import MergeSource
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.btree.tree import LeafPlace, Leaves, Tree
-from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
 from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.packed_file import read_member

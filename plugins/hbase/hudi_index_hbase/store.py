@@ -26,7 +26,7 @@ from typing import Any
 
 from hudi_index_hbase.server import HBaseServer
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
-from hudi_index_service.index.btree.intervals import above_prefix
+from hudi_index_service.index.btree.keys import above_prefix
 from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, checked
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
 from hudi_index_service.index.contract import FileRange

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from hudi_index_service.index.btree.composite import composite_keys
+from hudi_index_service.index.btree.fields import composite_keys
 from hudi_index_service.index.contract import Answer, Conjunction, PackedIndex
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack

@@ -12,6 +12,7 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.merge import MergeSource
 from hudi_index_service.index.btree.tree import (
     LEAF,
     Branch,
@@ -21,7 +22,6 @@ from hudi_index_service.index.btree.tree import (
     branch_prefix,
     write_tree,
 )
-from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import checksums, pack

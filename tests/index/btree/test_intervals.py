@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.index.btree.intervals import (
+from hudi_index_service.index.btree.keys import (
     Interval,
     above_prefix,
     after,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_index_service.index.btree.builder import sorted_bytes, sorted_numbers
 from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import (
     CUT_BYTES,
@@ -19,7 +20,6 @@ from hudi_index_service.index.btree.keys import (
     number_keys,
     position,
 )
-from hudi_index_service.index.btree.writing.sorting import sorted_bytes, sorted_numbers
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 from tests.index.test_leaves import VALUES

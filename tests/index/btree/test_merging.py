@@ -14,7 +14,8 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import ByteKeys
-from hudi_index_service.index.btree.writing.groups import Groups, merged
+from hudi_index_service.index.btree.merge import merged
+from hudi_index_service.index.btree.writer import Groups
 from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack

@@ -1,15 +1,19 @@
-"""Writes a tree: first its leaves, in the order of their keys, then its inner part."""
+"""Sorted keys with their rows, and the writer of a tree of them: first its leaves, in the order of
+their keys, then its inner part."""
 
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 from hudi_index_parquet import write_leaves
 from pyroaring import BitMap
 
-from hudi_index_service.index.btree.keys import ByteKeys, chained_keys, key_bytes
+from hudi_index_service.arrow import as_truths, numbers_array
+from hudi_index_service.index.btree.keys import ByteKeys, Keys, chained_keys, key_bytes
 from hudi_index_service.index.btree.leaf_file import LEAVES, SET_ROWS, TREE, set_bytes
 from hudi_index_service.index.btree.tree import (
     LEAF,
@@ -18,7 +22,69 @@ from hudi_index_service.index.btree.tree import (
     branch_prefix,
     write_tree,
 )
-from hudi_index_service.index.btree.writing.groups import Groups
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sorted keys, each once, and the rows of each.
+
+    Attributes:
+        counts: The number of `rows` of each key.
+        rows: The row ids; those of one key are adjacent and in order.
+        sets: Key's position → rows, for keys that have none in `rows`.
+    """
+
+    keys: Keys
+    counts: np.ndarray
+    rows: np.ndarray
+    sets: Mapping[int, BitMap] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The start of each key's rows, followed by the number of rows."""
+        return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(self.counts)))
+
+    def slice(self, start: int, end: int) -> "Groups":
+        """The groups of the keys [start, end)."""
+        keys = (
+            self.keys.slice(start, end) if isinstance(self.keys, ByteKeys) else self.keys[start:end]
+        )
+        first, last = int(self.starts[start]), int(self.starts[end])
+        sets = {at - start: rows for at, rows in self.sets.items() if start <= at < end}
+        return Groups(keys, self.counts[start:end], self.rows[first:last], sets)
+
+
+def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
+    """Groups of sorted pairs of a key and a row id.
+
+    Args:
+        keys: A key for each row id.
+        unique: Whether the same pair may occur several times, and is kept once.
+    """
+    begins = np.ones(len(rows), dtype=bool)
+    if isinstance(keys, ByteKeys):
+        array = keys.to_arrow()
+        begins[1:] = as_truths(pc.not_equal(array[1:], array[:-1]))
+    else:
+        begins[1:] = keys[1:] != keys[:-1]
+    if unique:
+        keep = begins.copy()
+        keep[1:] |= rows[1:] != rows[:-1]
+        rows, begins = rows[keep], begins[keep]
+        keys = _take(keys, np.flatnonzero(keep))
+    starts = np.flatnonzero(begins)
+    counts = np.diff(starts, append=len(rows))
+    return Groups(keys if len(starts) == len(rows) else _take(keys, starts), counts, rows)
+
+
+def _take(keys: Keys, at: np.ndarray) -> Keys:
+    if isinstance(keys, ByteKeys):
+        return ByteKeys.of(keys.to_arrow().take(numbers_array(at)))
+    numbers: np.ndarray = keys[at]
+    return numbers
 
 
 @dataclass(slots=True)

@@ -1,1 +1,0 @@
-"""Sorts, merges and writes the keys of a B+ tree."""
