@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from types import FrameType
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -21,11 +22,6 @@ from hudi_index_service.storage.disk import write_private_file
 from hudi_index_service.wording import one_line
 
 log = logging.getLogger(__name__)
-
-
-def is_set(setting: SecretStr | None) -> bool:
-    """Whether a setting has a secret."""
-    return bool(setting and setting.get_secret_value())
 
 
 def secret_of(setting: SecretStr | None, name: str) -> str:
@@ -50,27 +46,72 @@ def secret_of(setting: SecretStr | None, name: str) -> str:
 
 
 @contextmanager
-def kept_in_file(path: Path, lines: Iterable[str], variable: str) -> Iterator[None]:
-    """Keeps lines with a random secret in a file that only this user can read, while the context
-    lasts.
+def settings_to_print(
+    options: Mapping[str, str], secret: str, *, setting: str, given: SecretStr | None, path: Path
+) -> Iterator[list[str]]:
+    """The lines ``key=value`` of a client's settings, without the secret, since printed lines end
+    up in system journals. A random secret is in a file that only this user can read, with the other
+    settings, while the context lasts.
 
     Args:
-        variable: The environment variable that sets another secret, for messages.
+        options: The client's settings.
+        secret: The one of them that is secret.
+        setting: The service's setting of the secret, such as ``hook.secret``.
+        given: Its value; the secret is random if it is empty.
+        path: The file.
 
     Raises:
         ConfigInvalid: the file cannot be written.
     """
+    if given and given.get_secret_value():
+        yield _as_properties({**options, secret: f"<the setting {setting}>"})
+        return
+    section, word = setting.split(".")
     try:
-        write_private_file(path, "".join(f"{line}\n" for line in lines).encode())
+        lines = "".join(f"{line}\n" for line in _as_properties(options))
+        write_private_file(path, lines.encode())
     except OSError as error:
         raise ConfigInvalid(
             f"Cannot write the secret of this run to {path}: {error}.",
-            remedy=f"Set {variable}, or set state_folder to a folder of yours.",
+            remedy=f"Set HUDI_INDEX_{section.upper()}__{word.upper()}, or set state_folder to a "
+            "folder of yours.",
         ) from error
     try:
-        yield
+        yield [
+            *_as_properties({**options, secret: f"<in {path}>"}),
+            f"All of them, with the {word} of this run, are in {path}; only this user can read it.",
+        ]
     finally:
         path.unlink(missing_ok=True)
+
+
+def private_file(settings: Settings, command: str, url: str) -> Path:
+    """The file for the settings of the clients of a command that listens at this URL."""
+    return settings.state_folder / command / f"{urlsplit(url).port}.properties"
+
+
+def _as_properties(options: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in options.items()]
+
+
+@contextmanager
+def extra_required(what: str, extra: str) -> Iterator[None]:
+    """Names, where a module cannot be imported, the extra that brings it.
+
+    Args:
+        what: What needs it, at the start of a sentence.
+        extra: The extra, or several with commas between them.
+
+    Raises:
+        ConfigInvalid: a module imported in the context is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigInvalid(
+            f"{what} needs {error.name}, which is not installed.",
+            remedy=f"Install it: pip install 'hudi-index-service[{extra}]'.",
+        ) from error
 
 
 class Stop:

@@ -3,11 +3,9 @@ in a process of its own, for Spark jobs in other languages, Flink, Hudi Streamer
 at once."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
-from urllib.parse import urlsplit
 
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
@@ -15,26 +13,25 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.daemon import (
-    is_set,
-    kept_in_file,
+    extra_required,
+    private_file,
     secret_of,
+    settings_to_print,
     stopped_by_signals,
     warn_of_idle_tables,
 )
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.hook.worker import Worker
+from hudi_index_service.hook.worker import Worker, upkeep_worker
 from hudi_index_service.hook.write_options import (
     SECRET_OPTION,
     callback_options,
     read_write_keys,
     with_keys_in_commits,
 )
-from hudi_index_service.storage.waiting import Backoff
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hudi_index_service.hook.listener import CallbackListener
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +98,9 @@ class IndexHook:
             for uri in self._tables
         }
         self._secret = secret_of(self._settings.hook.secret, "hook.secret")
-        self._new_listener = _listener_class()
+        with extra_required("The hook", "hook"):
+            from hudi_index_service.hook.listener import CallbackListener
+        self._new_listener = CallbackListener
         self._running: tuple[CallbackListener, Worker] | None = None
 
     @property
@@ -161,12 +160,7 @@ class IndexHook:
         if self._running is not None:
             raise ConfigInvalid("The hook is already running.", remedy="Close it first.")
         hook_settings = self._settings.hook
-        worker = Worker(
-            lambda uri: self._upkeep[uri].run(),
-            queue=hook_settings.queue,
-            parallelism=hook_settings.parallelism,
-            backoff=Backoff(hook_settings.backoff_seconds, hook_settings.backoff_max_seconds),
-        )
+        worker = upkeep_worker(self._upkeep, hook_settings, queue=hook_settings.queue)
         listener = self._new_listener(
             worker,
             self._tables,
@@ -198,18 +192,6 @@ class IndexHook:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _listener_class() -> "type[CallbackListener]":
-    """The listener class, imported at first use: this module also works without the extra."""
-    try:
-        from hudi_index_service.hook.listener import CallbackListener
-    except ModuleNotFoundError as error:
-        raise ConfigInvalid(
-            f"The hook needs {error.name}, which is not installed.",
-            remedy="Install it: pip install 'hudi-index-service[hook]'.",
-        ) from error
-    return CallbackListener
 
 
 def _checked_wait(wait: float) -> float:
@@ -257,7 +239,18 @@ def serve(
         options=options,
         settings=effective_settings,
     )
-    with stopped_by_signals() as stop, hook, _instructions(hook, effective_settings) as lines:
+    with (
+        stopped_by_signals() as stop,
+        hook,
+        settings_to_print(
+            hook.write_options(hook.tables[0]),
+            SECRET_OPTION,
+            setting="hook.secret",
+            given=effective_settings.hook.secret,
+            path=private_file(effective_settings, "serve", hook.url),
+        ) as lines,
+    ):
+        say(f"Listening for commits of {', '.join(hook.tables)}. Write with these options:")
         for line in lines:
             say(line)
         warn_of_idle_tables(
@@ -271,27 +264,3 @@ def _with_address(settings: Settings, host: str | None, port: int | None) -> Set
     overrides = {"host": host, "port": port}
     update = {key: value for key, value in overrides.items() if value is not None}
     return settings.model_copy(update={"hook": settings.hook.model_copy(update=update)})
-
-
-@contextmanager
-def _instructions(hook: IndexHook, settings: Settings) -> Iterator[list[str]]:
-    """The write options without the secret, since printed lines end up in system journals. A secret
-    generated for this run is in a file, with the other options, while the context lasts."""
-    options = hook.write_options(hook.tables[0])
-    lines = [f"Listening for commits of {', '.join(hook.tables)}. Write with these options:"]
-    if is_set(settings.hook.secret):
-        options[SECRET_OPTION] = "<the setting hook.secret>"
-        yield [*lines, *_as_properties(options)]
-        return
-    path = settings.state_folder / "serve" / f"{urlsplit(hook.url).port}.properties"
-    with kept_in_file(path, _as_properties(options), "HUDI_INDEX_HOOK__SECRET"):
-        options[SECRET_OPTION] = f"<in {path}>"
-        yield [
-            *lines,
-            *_as_properties(options),
-            f"All of them, with the secret of this run, are in {path}; only this user can read it.",
-        ]
-
-
-def _as_properties(options: Mapping[str, str]) -> list[str]:
-    return [f"{key}={value}" for key, value in options.items()]

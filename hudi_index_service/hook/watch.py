@@ -14,9 +14,8 @@ from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.hook.worker import Worker
+from hudi_index_service.hook.worker import Worker, upkeep_worker
 from hudi_index_service.hook.write_options import read_write_keys
-from hudi_index_service.storage.waiting import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -66,14 +65,7 @@ def watch(
         )
         for uri in AllowedTables(tables)
     }
-    worker = Worker(
-        lambda uri: upkeep[uri].run(),
-        queue=len(upkeep),
-        parallelism=effective_settings.hook.parallelism,
-        backoff=Backoff(
-            effective_settings.hook.backoff_seconds, effective_settings.hook.backoff_max_seconds
-        ),
-    )
+    worker = upkeep_worker(upkeep, effective_settings.hook, queue=len(upkeep))
     poll = Poll(upkeep, worker)
     with stopped_by_signals() as stop:
         worker.start()

@@ -9,7 +9,7 @@ when they are due again.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,9 @@ from threading import Condition, Thread
 from time import monotonic
 
 from hudi_index_service.build.outcomes import Build
+from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
+from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.storage.waiting import Backoff
 from hudi_index_service.wording import counted
 
@@ -27,6 +29,10 @@ DEFAULT_BACKOFF = Backoff(first=5.0, longest=300.0)
 
 Reconcile = Callable[[str], Build]
 """Builds what is due for the table at a base path."""
+
+_NOTHING_IS_LOST = (
+    "Nothing is lost: the next wake-up, or `hudi-index build <table>`, builds what is due."
+)
 
 
 class Clock:
@@ -236,6 +242,18 @@ class Worker:
         state.not_before = self._clock.now() + self._backoff.seconds(state.failures)
 
 
+def upkeep_worker(
+    upkeep: Mapping[str, TableUpkeep], settings: HookSettings, *, queue: int
+) -> Worker:
+    """A worker that runs the upkeep of tables, by base path, as the section `hook` says."""
+    return Worker(
+        lambda uri: upkeep[uri].run(),
+        queue=queue,
+        parallelism=settings.parallelism,
+        backoff=Backoff(settings.backoff_seconds, settings.backoff_max_seconds),
+    )
+
+
 def _copy(source: Future[Build], target: Future[Build]) -> None:
     """Copies the outcome of one future to another."""
     if source.cancelled():
@@ -246,8 +264,3 @@ def _copy(source: Future[Build], target: Future[Build]) -> None:
         target.set_exception(error)
     else:
         target.set_result(source.result())
-
-
-_NOTHING_IS_LOST = (
-    "Nothing is lost: the next wake-up, or `hudi-index build <table>`, builds what is due."
-)

@@ -217,7 +217,7 @@ def test_at_its_start_it_says_what_would_never_be_built(table, golden, tmp_path,
     def warned(path: Path, **options: Any) -> list[str]:
         caplog.clear()
         watch([path], once=True, **options)
-        idle = [each for each in caplog.records if each.name.endswith(".idle")]
+        idle = [each for each in caplog.records if each.name.endswith("hook.daemon")]
         return [each.getMessage() for each in idle]
 
     (not_due,) = warned(table)

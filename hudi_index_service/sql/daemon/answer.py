@@ -1,23 +1,22 @@
 """`hudi-index answer`: answers Spark sessions without Python until it is stopped."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from hudi_index_service import config
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.daemon import is_set, kept_in_file, secret_of, stopped_by_signals
+from hudi_index_service.hook.daemon import (
+    extra_required,
+    private_file,
+    secret_of,
+    settings_to_print,
+    stopped_by_signals,
+)
 from hudi_index_service.index.factory import ready_index_types
 from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.reader import RelationReader
-
-if TYPE_CHECKING:
-    from hudi_index_service.sql.daemon.listener import SessionListener
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +60,9 @@ def answer(
     statements = SessionStatements(
         storage_options, settings, reader, allowed.checked, may_change=allow_changes
     )
-    listener = _listener_class()(
+    with extra_required("The daemon", "spark,hook"):
+        from hudi_index_service.sql.daemon.listener import SessionListener
+    listener = SessionListener(
         reader,
         statements,
         token,
@@ -70,7 +71,16 @@ def answer(
         port=settings.answer.port if port is None else port,
     )
     try:
-        with stopped_by_signals() as stop, _instructions(listener.url, token, settings) as lines:
+        with (
+            stopped_by_signals() as stop,
+            settings_to_print(
+                {"spark.sql.extensions": EXTENSIONS, ADDRESS: listener.url, TOKEN: token},
+                TOKEN,
+                setting="answer.token",
+                given=settings.answer.token,
+                path=private_file(settings, "answer", listener.url),
+            ) as lines,
+        ):
             ready_index_types()
             listener.start()
             say(f"Answering for the tables in {allowed}. Start Spark sessions with these settings:")
@@ -82,31 +92,3 @@ def answer(
     finally:
         listener.close()
         reader.close()
-
-
-@contextmanager
-def _instructions(url: str, token: str, settings: Settings) -> Iterator[list[str]]:
-    """The session's settings without the token, since printed lines end up in system journals. A
-    token made for this run is in a file, with the other settings, while the context lasts."""
-    lines = [f"spark.sql.extensions={EXTENSIONS}", f"{ADDRESS}={url}"]
-    if is_set(settings.answer.token):
-        yield [*lines, f"{TOKEN}=<the setting answer.token>"]
-        return
-    path = settings.state_folder / "answer" / f"{urlsplit(url).port}.properties"
-    with kept_in_file(path, [*lines, f"{TOKEN}={token}"], "HUDI_INDEX_ANSWER__TOKEN"):
-        yield [
-            *lines,
-            f"{TOKEN}=<in {path}>",
-            f"All of them, with the token of this run, are in {path}; only this user can read it.",
-        ]
-
-
-def _listener_class() -> "type[SessionListener]":
-    try:
-        from hudi_index_service.sql.daemon.listener import SessionListener
-    except ModuleNotFoundError as error:
-        raise ConfigInvalid(
-            f"The daemon needs {error.name}, which is not installed.",
-            remedy="Install it: pip install 'hudi-index-service[spark,hook]'.",
-        ) from error
-    return SessionListener
