@@ -86,6 +86,8 @@ def command_line() -> str:
     from hudi_index_service.cli import app
 
     command: Any = typer.main.get_command(app)
+    shown = {name: each for name, each in command.commands.items() if not each.hidden}
+    command.commands = shown
     context = typer.Context(command, info_name="hudi-index")
     text = get_docs_for_click(obj=command, ctx=context, name="hudi-index", title="Command line")
     for name, each in command.commands.items():  # Typer cuts the summaries for a terminal

@@ -268,7 +268,7 @@ class WatchSettings(_Section):
 
 
 class AnswerSettings(_Section):
-    """`hudi-index answer`. Its connections are limited as set in the section `hook`.
+    """`hudi-index serve-spark`. Its connections are limited as set in the section `hook`.
 
     host, port: Address to listen on; port 0 takes a free one.
     token: Token that Spark sessions must send; if empty, a random one for each run.

@@ -449,11 +449,13 @@ class CallbackRefused(IndexServiceError):
 
 
 class RequestRefused(IndexServiceError):
-    """A request of a Spark session to `hudi-index answer` lacks the token, names a table that the
-    daemon may not read, comes from another release, or is malformed."""
+    """A request of a Spark session to `hudi-index serve-spark` lacks the token, names a table that
+    the daemon may not read, comes from another release, or is malformed."""
 
     code = "REQUEST_REFUSED"
-    default_remedy = Remedy("Start the session with the settings that hudi-index answer prints.")
+    default_remedy = Remedy(
+        "Start the session with the settings that hudi-index serve-spark prints."
+    )
 
 
 class StatementFailed(IndexServiceError):

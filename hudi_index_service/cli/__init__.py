@@ -26,7 +26,7 @@ from hudi_index_service.cli.installation import demo, doctor, pack, prepare
 from hudi_index_service.cli.maintain import build, cancel, clean, refresh, status, verify
 from hudi_index_service.cli.progress import INTERRUPTED, TERMINATED
 from hudi_index_service.cli.read import explain, locate, query, search, sql
-from hudi_index_service.cli.serve import answer, serve, watch
+from hudi_index_service.cli.serve import serve, serve_spark, watch
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(
@@ -40,10 +40,11 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *(query, search, locate, explain, sql),
     *(history, forget, advise),
     *(disable, enable),
-    *(clean, verify, serve, answer, watch, pack, prepare, demo),
+    *(clean, verify, serve, serve_spark, watch, pack, prepare, demo),
 )
 for _command in _COMMANDS:
     app.command()(_command)
+app.command("answer", hidden=True)(serve_spark)  # its former name
 
 
 def _print_version(value: bool) -> None:

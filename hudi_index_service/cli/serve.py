@@ -1,4 +1,4 @@
-"""Commands that run until they are stopped: serve, answer, watch."""
+"""Commands that run until they are stopped: serve, serve-spark, watch."""
 
 from typing import Annotated
 
@@ -39,7 +39,7 @@ def serve(
     )
 
 
-def answer(
+def serve_spark(
     folders: Annotated[
         list[str],
         typer.Argument(metavar="TABLES", help="Base paths of tables, or folders with tables."),

@@ -392,7 +392,7 @@ def test_extension_named_in_the_settings(programs_table):
     disabled = (
         "AnalysisException: INDEX_NOT_ENABLED: The index service is not enabled yet, which runs "
         "this statement. Call hudi_index_service.sql.enable(spark) first; without Python, "
-        "start the session with the settings that hudi-index answer prints."
+        "start the session with the settings that hudi-index serve-spark prints."
     )
     built = ["['built', 'built']", "1 True"]
     assert lines == [

@@ -1,4 +1,4 @@
-"""spark-sql and the Thrift server, as they are in PySpark's own jars, with `hudi-index answer`."""
+"""spark-sql and the Thrift server, as they are in PySpark's own jars, with `serve-spark`."""
 
 import os
 import re
@@ -70,7 +70,7 @@ def until(process: subprocess.Popen[str], output: Path, text: str) -> str:
 @pytest.fixture
 def daemon(tables, tmp_path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """A daemon for the tables and those of the test, and the file with its sessions' settings."""
-    command = [sys.executable, "-m", "hudi_index_service", "answer", str(tables.folder)]
+    command = [sys.executable, "-m", "hudi_index_service", "serve-spark", str(tables.folder)]
     command += [str(tmp_path), "--port", "0", "--allow-changes"]
     with process(command, tmp_path, "daemon") as started:
         printed = until(started, tmp_path / "daemon", "only this user can read it.")
@@ -198,5 +198,5 @@ def test_thrift_server(tables, daemon, thrift_server, tmp_path):
     log = (tmp_path / "server").read_text()
     [warning] = [each for each in log.splitlines() if "INDEX_NOT" in each]
     assert "INDEX_NOT_ANSWERING: Spark scans" in warning
-    assert "Start hudi-index answer there" in warning
+    assert "Start hudi-index serve-spark there" in warning
     assert token(settings) not in log

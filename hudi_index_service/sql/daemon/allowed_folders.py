@@ -47,5 +47,5 @@ class AllowedFolders:
                     return path
         raise RequestRefused(
             f"The table {base_path[:200]!r} is in none of the folders that this daemon reads.",
-            remedy="Start hudi-index answer with the table, or with a folder above it.",
+            remedy="Start hudi-index serve-spark with the table, or with a folder above it.",
         )

@@ -1,4 +1,4 @@
-"""`hudi-index answer`: answers Spark sessions without Python until it is stopped."""
+"""`hudi-index serve-spark`: answers Spark sessions without Python until it is stopped."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping

@@ -145,8 +145,8 @@ class SessionStatements:
         if not self._may_change and statement.changes_something:
             raise RequestRefused(
                 "The daemon that answers this session changes no index.",
-                remedy="Start hudi-index answer with --allow-changes, or use hudi-index on the "
-                "command line.",
+                remedy="Start hudi-index serve-spark with --allow-changes, or use hudi-index on "
+                "the command line.",
             )
 
     def _explained(self, explained: _Explained, readers: SessionReaders) -> dict[str, Any]:

@@ -13,7 +13,7 @@ public record IndexSettings(boolean enabled, long decideMillis, long readMillis)
   /** How long a query waits for the rows, in milliseconds; after that Spark scans. */
   public static final String READ = "spark.hudi.index.readMillis";
 
-  /** Where `hudi-index answer` listens, for sessions without Python; set at the session's start. */
+  /** Where `serve-spark` listens, for sessions without Python; set at the session's start. */
   public static final String ADDRESS = "spark.hudi.index.address";
 
   /** What it wants to be sent. Spark redacts the values of settings with this word. */

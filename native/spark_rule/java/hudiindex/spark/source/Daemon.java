@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * `hudi-index answer`, by HTTP. Each question is a POST to {@code /v<version>/<question>} with a
+ * `serve-spark`, by HTTP. Each question is a POST to {@code /v<version>/<question>} with a
  * JSON body. A status that is not 200 comes with an error's code, message and remedy; 4xx if asking
  * again is of no use.
  */
@@ -119,7 +119,7 @@ final class Daemon {
   private SourceFailed unreachable(IOException error) {
     return SourceFailed.lasting(
         address.getAuthority() + " cannot be reached (" + error.getClass().getSimpleName() + ")",
-        "Start hudi-index answer there, or correct spark.hudi.index.address.",
+        "Start hudi-index serve-spark there, or correct spark.hudi.index.address.",
         error);
   }
 

@@ -25,7 +25,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Has `hudi-index answer` run index statements. It parses them, but only the session's catalog
+ * Has `serve-spark` run index statements. It parses them, but only the session's catalog
  * knows where a table is: the daemon says which one it wants to know about, and is asked again.
  */
 final class DaemonStatements {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.functions;
 
 /**
- * Asks `hudi-index answer`, for sessions without Python, which answers as {@link PythonSource} has
+ * Asks `serve-spark`, for sessions without Python, which answers as {@link PythonSource} has
  * it: with rows in Arrow's format, or with JSON.
  *
  * <p>No task can read by index, and none can evaluate a full-text call: Spark scans, and a query
