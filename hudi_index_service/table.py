@@ -6,7 +6,7 @@ expects; the README has the table of both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, get_args, overload
 
@@ -18,18 +18,14 @@ from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
+from hudi_index_service.defined_indexes import DefinedIndexes
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.metadata.definitions import (
     Column,
-    Definitions,
-    DefinitionStore,
-    IndexDefinition,
 )
 from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
-from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
-from hudi_index_service.maintain.overwrite import OverwriteWatch
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.process import awaited, awaited_methods
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
@@ -88,7 +84,7 @@ def open_table(
 
 
 @awaited_methods
-class IndexedTable:
+class IndexedTable(DefinedIndexes):
     """A Hudi table and its indexes: define, build, maintain and query them.
 
     Several threads may read through one instance; an exit of the process waits some seconds for the
@@ -102,12 +98,10 @@ class IndexedTable:
         spark: "SparkSession | None" = None,
         settings: Settings | None = None,
     ) -> None:
-        self._table = table
+        super().__init__(table)
         self._spark = spark
         self._given_settings = config.effective(settings)
         self._settings = self._given_settings
-        self._definitions = DefinitionStore(table.storage, partial(latest_instant, table))
-        self._overwrites = OverwriteWatch(table)
         self._queries = TableQueries(table, self._read_definitions, self._settings, spark)
 
     def __repr__(self) -> str:
@@ -143,83 +137,6 @@ class IndexedTable:
         """The table's schema, Hudi's meta columns first."""
         return self._table.schema()
 
-    def create_index(
-        self,
-        name: str,
-        columns: Sequence[str | Column],
-        *,
-        include: Sequence[str | Column] = (),
-        using: str | Sequence[str] = "lucene",
-        if_not_exists: bool = False,
-        since: str | None = None,
-    ) -> IndexDefinition:
-        """Defines an index (RFC-51: createIndex). Builds nothing: entries are built after the next
-        clustering or compaction, or by `build`.
-
-        Args:
-            name: Letters, digits and _.
-            columns: Column names, or `Column` with options of the index type.
-            include: Columns whose values are stored beside the index, with those of `columns`: a
-                query that mentions only such columns reads no base file.
-            using: One or several index types; each builds its own entries with all the columns.
-            if_not_exists: Return the existing definition if the name is taken.
-            since: The first instant (requested time) for INCREMENTAL builds, or another time in
-                one of the forms of `instant_of`; None for the first one after the completed
-                instants.
-
-        Raises:
-            IndexServiceError: IndexExists, IndexTypeUnknown, ColumnNotFound,
-                ColumnNotIndexable, IndexDefinitionInvalid, ConfigInvalid,
-                TableFeatureUnsupported, PermissionDenied, NativeModuleMissing; see
-                `maintain.define.create_index`.
-        """
-        return create_index(
-            self._table,
-            self._definitions,
-            self.indexes(),
-            name,
-            columns,
-            include=include,
-            using=using,
-            if_not_exists=if_not_exists,
-            since=since,
-        )
-
-    def alter_index(
-        self,
-        name: str,
-        *,
-        add: Sequence[str | Column] = (),
-        drop: Sequence[str] = (),
-        options: Mapping[str, Mapping[str, str]] | None = None,
-        options_for_all: Mapping[str, str] | None = None,
-        rename_to: str | None = None,
-    ) -> IndexDefinition:
-        """Changes an index. Existing entries keep serving the columns that still match; `refresh`
-        updates the entries.
-
-        Args:
-            add, drop: Columns to add, perhaps with options, and columns to remove.
-            options, options_for_all: Existing column → its new options; options added to every
-                column. `maintain.define.alter_index` defines the precedence.
-            rename_to: The new name. The index keeps its entries; see `DefinitionStore.rename`.
-
-        Raises:
-            IndexServiceError: IndexNotFound, IndexExists, IndexChanged,
-                IndexDefinitionInvalid, IndexTypeUnknown, ColumnNotFound,
-                ColumnNotIndexable, PermissionDenied; see `maintain.define.alter_index`.
-        """
-        return alter_index(
-            self._table,
-            self._definitions,
-            name,
-            add=add,
-            drop=drop,
-            options=options or {},
-            options_for_all=options_for_all or {},
-            rename_to=rename_to,
-        )
-
     def drop_index(
         self,
         name: str | None = None,
@@ -250,29 +167,6 @@ class IndexedTable:
         purged = purge_unasked(self._table, self._executor(), self._settings)
         self._queries.close_readers()  # open files keep deleted bytes on the disk
         return replace(dropped, purge=purged)
-
-    def indexes(self) -> tuple[IndexDefinition, ...]:
-        """The live index definitions, by name."""
-        return self._read_definitions().live
-
-    def _read_definitions(self) -> Definitions:
-        definitions = self._definitions.read()
-        self._overwrites.see(definitions.live)
-        return definitions
-
-    def disable(self) -> None:
-        """Keeps every reader from the table's indexes until `enable`: their queries scan, from the
-        next one on. Entries are still built and cleaned. Raises PermissionDenied."""
-        self._definitions.disable(disabled=True)
-
-    def enable(self) -> None:
-        """Lets readers use the table's indexes again, after `disable`. Raises PermissionDenied."""
-        self._definitions.disable(disabled=False)
-
-    @property
-    def is_disabled(self) -> bool:
-        """Whether `disable` keeps readers from the table's indexes."""
-        return self._definitions.read().disabled
 
     def partitions(self, where: str | None = None) -> tuple[str, ...]:
         """The partitions with base files, sorted; with `where`, a predicate over the partition

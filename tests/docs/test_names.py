@@ -136,7 +136,7 @@ def test_methods_in_the_design_exist_and_later_ones_do_not() -> None:
         assert hasattr(IndexedTable, name), name
     for name in re.findall(r"`([a-z_]+)`", scan.split(". ")[0]):
         assert hasattr(Scan, name), name
-    public = {each for each in vars(IndexedTable) if callable(getattr(IndexedTable, each))}
+    public = {each for each in dir(IndexedTable) if callable(getattr(IndexedTable, each))}
     missing = {each for each in public if not each.startswith("_")} - set(
         re.findall(r"`([a-z_]+)`", table)
     )
