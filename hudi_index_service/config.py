@@ -68,11 +68,12 @@ class HBaseSettings(_Section):
     whether the server's certificate is checked.
     kerberos_service, kerberos_host, kerberos_qop: The service name (mostly ``hbase``) and host name
     (default: `host`) in the server's principal; the quality of protection. The ticket is the
-    process's own. Without a service name, Kerberos is off.
+    process's own (kinit). Without a service name, Kerberos is off. Needs the extra
+    ``hbase-kerberos``.
     connect_seconds: Timeout for a connection.
     read_seconds: Timeout for a look-up, over all its requests.
     slow_seconds, slow_requests: After this many requests in a row that each took longer than
-    `slow_seconds`, HBase counts as unavailable.
+    `slow_seconds`, or after one that failed, HBase counts as unavailable.
     pause_seconds: How long queries scan without calling HBase once it is unavailable.
     cache_mb: MiB of cells read that a process caches; 0 for none.
     write_seconds: Timeout for a request that writes a batch, lists or removes.
@@ -133,7 +134,8 @@ class BuildSettings(_Section):
     stale_seconds: A build without a heartbeat for this long counts as dead. A build whose process
     is known to have ended counts as dead at once.
     on: The actions after which INCREMENTAL builds: ``clustering``, ``compaction``, and ``commit``
-    for base files that plain commits write (upserts, inserts, overwrites).
+    for base files that plain commits write (upserts, inserts, overwrites). In YAML, quote the key:
+    a bare on is true.
     retry_seconds, retry_max_seconds: After a failure, wake-ups skip a base file for this long. The
     wait doubles with each further failure in a row, up to the maximum.
     """
@@ -226,8 +228,11 @@ class HistorySettings(_Section):
 class HookSettings(_Section):
     """The commit-callback listener.
 
-    host, port: Address to listen on; port 0 takes a free one.
-    secret: Secret that callbacks must carry; if empty, a random one for each run.
+    host, port: Address to listen on; port 0 takes a free one. It serves plain HTTP: leave it on the
+    loopback interface, or put it behind a proxy that encrypts.
+    secret: Secret that callbacks must carry; if empty, a random one for each run, which
+    `hudi-index serve` keeps in a file in the state folder. Set it in ``HUDI_INDEX_HOOK__SECRET``
+    rather than in a file.
     max_connections: Maximum open connections, and never more than an eighth of the process's limit
     of open files. A further connection replaces the one that has waited longest without a whole
     request.
@@ -270,8 +275,11 @@ class WatchSettings(_Section):
 class AnswerSettings(_Section):
     """`hudi-index serve-spark`. Its connections are limited as set in the section `hook`.
 
-    host, port: Address to listen on; port 0 takes a free one.
-    token: Token that Spark sessions must send; if empty, a random one for each run.
+    host, port: Address to listen on; port 0 takes a free one. It serves plain HTTP: leave it on the
+    loopback interface, or put it behind a proxy that encrypts.
+    token: Token that Spark sessions must send; if empty, a random one for each run, which
+    `hudi-index serve-spark` keeps in a file in the state folder. Set it in
+    ``HUDI_INDEX_ANSWER__TOKEN`` rather than in a file.
     allow_changes: Whether their index statements may change indexes, and build entries in the
         daemon's process: CREATE, ALTER, DROP and REFRESH INDEX, OPTIMIZE TABLE, CANCEL INDEXING.
     """
@@ -285,8 +293,9 @@ class AnswerSettings(_Section):
 class LoggingSettings(_Section):
     """The command line's log on standard error, one line per event.
 
-    format: ``text``, or ``json`` for an object with time, level, logger and message; the output of
-    `serve` and `watch` is then JSON, too.
+    format: ``text``, or ``json`` for an object with time (ISO 8601, UTC), level, logger, message
+    and, for an error, exception; the output of `serve` and `watch` is then JSON, too. The level is
+    an option: `hudi-index --log-level info`.
     """
 
     format: Literal["text", "json"] = "text"
@@ -305,10 +314,13 @@ def _default_state() -> Path:
 class Settings(BaseSettings):
     """All settings, by section.
 
-    cache_folder: Folder for copies of data that can be fetched again.
+    cache_folder: Folder for copies of data that can be fetched again; by default in
+    ``$XDG_CACHE_HOME``, or in ``~/.cache``.
     cache_max_mb: Maximum MiB of remote tables' index data there; the least recently used copies are
     deleted first.
-    state_folder: Folder for the service's own state between runs (mode 0700).
+    state_folder: Folder for the service's own state between runs (mode 0700), by default in
+    ``$XDG_STATE_HOME``, or in ``~/.local/state``: the names and columns of tables' definitions, to
+    report an overwritten table, the query history, and the secret of a running daemon.
     """
 
     model_config = SettingsConfigDict(
