@@ -33,7 +33,7 @@ def base_files_in_scope(
     Raises:
         ConfigInvalid: the instant never completed, or a partition does not exist.
     """
-    if instant is not None and not table.has_had(instant):
+    if instant is not None and not table.ever_completed(instant):
         raise ConfigInvalid(
             f"The table has no completed instant {instant!r}.",
             remedy="Give an instant's requested time, as in the names of base files.",

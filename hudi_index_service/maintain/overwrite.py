@@ -65,7 +65,7 @@ def overwritten_since(table: HudiTable, known: KnownTable) -> TableOverwritten |
     if not missing:
         return None
     try:
-        if known.instant and table.has_had(known.instant):
+        if known.instant and table.ever_completed(known.instant):
             return None
     except FileNotFoundError:  # Hudi rewrote its archive; a new table does not have one yet
         return None
