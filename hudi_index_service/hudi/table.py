@@ -169,7 +169,7 @@ class HudiTable:
         """
         return self._open().metadata.extra(instant)
 
-    def has_had(self, requested: str) -> bool:
+    def ever_completed(self, requested: str) -> bool:
         """Whether the instant ever completed: it is on the active timeline or archived."""
         state = self._look()
         return requested in state.timeline.by_requested or is_archived(
