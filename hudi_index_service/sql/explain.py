@@ -8,7 +8,7 @@ from typing import Any
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.explanation import explanation
-from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.uses import RelationUse
 from hudi_index_service.sql.statement import Result
 
 EXPLAINED = """
@@ -80,13 +80,13 @@ def _row(use: RelationUse, seconds: float | None) -> dict[str, Any]:
         "query_milliseconds": None if seconds is None else 1000 * seconds,
     }
     if use.by_index and use.observed is not None:
-        totals = use.observed.totals
+        cost = use.observed
         row |= {
-            "actual_rows": totals.rows,
-            "pages": totals.pages,
-            "bytes": totals.bytes,
-            "requests": totals.requests,
-            "milliseconds": use.observed.milliseconds,
+            "actual_rows": cost.rows,
+            "pages": cost.pages,
+            "bytes": cost.bytes,
+            "requests": cost.requests,
+            "milliseconds": cost.milliseconds,
         }
     return row if use.plan is None else row | _planned(use.plan, use.where)
 

@@ -17,15 +17,15 @@ from hudi_index_service.sql.call import (
     serviced_table,
     serviced_table_of,
 )
-from hudi_index_service.sql.grammar import TableReference, first_words
-from hudi_index_service.sql.relations.decision import RelationUse
-from hudi_index_service.sql.remedies import remedies_in_sql
-from hudi_index_service.sql.rule.enable import enabled
-from hudi_index_service.sql.spark_errors import (
+from hudi_index_service.sql.errors import (
     hudis_errors_named,
     paths_in_queries_named,
+    remedies_in_sql,
     services_errors_again,
 )
+from hudi_index_service.sql.grammar import TableReference, first_words
+from hudi_index_service.sql.rule.enable import enabled
+from hudi_index_service.sql.rule.uses import RelationUse
 from hudi_index_service.sql.statement import table_location
 from hudi_index_service.sql.statements import parse_statement
 from hudi_index_service.wording import counted

@@ -16,7 +16,7 @@ from hudi_index_service.cli import main
 from hudi_index_service.cli.output import JsonOutput
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.row_formats import python_rows
-from hudi_index_service.sql.text import (
+from hudi_index_service.sql.command_line import (
     csv_lines,
     has_failed_builds,
     json_lines,

@@ -13,7 +13,7 @@ from hudi_index_service import open_table
 from hudi_index_service.config import settings
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.sql import enable, last_queries
-from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.cost_constants import set_constants, unset_constants
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
 from tests.spark_session import PATIENT

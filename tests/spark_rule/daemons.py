@@ -11,7 +11,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.config import HookSettings
-from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.daemon.answer import AllowedFolders
 from hudi_index_service.sql.daemon.listener import SessionListener
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.enable import enabled

@@ -14,7 +14,7 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
 from hudi_index_service.hudi.timeline import list_timeline
-from hudi_index_service.sql.daemon.allowed_folders import AllowedFolders
+from hudi_index_service.sql.daemon.answer import AllowedFolders
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.request import VERSION
 from tests.golden.table import Golden

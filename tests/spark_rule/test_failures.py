@@ -12,7 +12,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.sql import enable, last_queries
-from hudi_index_service.sql.rule import answers, callback
+from hudi_index_service.sql.rule import answers
+from hudi_index_service.sql.rule.enable import Callback
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.spark_rule.conftest import rows_of, write_indexed
 from tests.spark_rule.programs import run_program
@@ -128,7 +129,7 @@ def test_rows_in_other_types_are_not_taken(fresh, spark, monkeypatch):
 def test_broken_answers(fresh, spark, monkeypatch):
     for answer in ("no JSON", '{"reader": "somebody"}', "{}"):
         with monkeypatch.context() as patched:
-            patched.setattr(callback.Callback, "apply", lambda *_, answer=answer: answer)
+            patched.setattr(Callback, "apply", lambda *_, answer=answer: answer)
             enable(fresh)
             _agrees(fresh, spark, "id = '3'")
 

@@ -21,7 +21,7 @@ from tests.spark_session import PATIENT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hudi_index_service.sql.relations.decision import RelationUse
+    from hudi_index_service.sql.rule.uses import RelationUse
 
 pytestmark = pytest.mark.fast
 

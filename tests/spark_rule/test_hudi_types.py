@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
-from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.spark_rule.conftest import Query, by_index
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.sql.relations.keys import candidates_of_keys
-from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan
+from hudi_index_service.sql.rule.weighing import Candidates, KeepSparkScan, candidates_of_keys
 from tests.golden.table import Golden
 
 pytestmark = pytest.mark.fast

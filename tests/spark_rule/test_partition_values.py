@@ -15,7 +15,7 @@ from pyspark.sql import Row
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.sql import last_queries
-from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.golden.recipes.shapes import HIVE_STYLE, STAYS, URL_ENCODED
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.partition_kinds import KINDS, REFUSED, Kind

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.edited_tables import ROWS, commit_again, put_with_columns
 from tests.golden.table import Golden
 from tests.spark_rule.conftest import Query

@@ -7,7 +7,7 @@ import pytest
 
 from hudi_index_service import errors
 from hudi_index_service.errors import IndexExists, IndexServiceError
-from hudi_index_service.sql.remedies import remedies_in_sql
+from hudi_index_service.sql.errors import remedies_in_sql
 
 # Errors that no statement causes.
 ELSEWHERE = {

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from hudi_index_service import open_table
 from hudi_index_service.read.slices import value_counts
 from hudi_index_service.sql import IndexSession, enable
-from hudi_index_service.sql.relations import weighing
+from hudi_index_service.sql.rule import weighing
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 
 if TYPE_CHECKING:

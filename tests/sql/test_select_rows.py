@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_index_service.hudi.spark import collected
-from hudi_index_service.sql.relations.spark_types import as_spark_sees
+from hudi_index_service.sql.rule.columns import as_spark_sees
 
 pytestmark = pytest.mark.fast
 

@@ -13,7 +13,7 @@ import pytest
 from hudi_index_service.config import settings
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.sql import enable
-from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.cost_constants import set_constants, unset_constants
 
 if TYPE_CHECKING:

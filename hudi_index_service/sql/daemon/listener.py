@@ -30,12 +30,11 @@ from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import IndexServiceError, RequestRefused
 from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.sql.daemon.shapes import check_shape
 from hudi_index_service.sql.daemon.statements import SessionStatements
-from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
+from hudi_index_service.sql.rule.uses import Observed
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +103,6 @@ class SessionListener:
                 error = RequestRefused(f"The body is longer than {MAX_BODY_BYTES} bytes.")
                 return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
             text = _json_object(body)
-            check_shape(request.path_params["question"], text)
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
         try:

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, TypeAdapter
 
 from hudi_index_service.catalog.entry import CatalogTable
 from hudi_index_service.catalog.spark import no_table
@@ -13,24 +13,18 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import RequestRefused
 from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.sql.errors import answer_or_error, error_fields
 from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
 from hudi_index_service.sql.grammar import TablePath, TableReference
-from hudi_index_service.sql.rule.errors import answer_or_error, error_fields
 from hudi_index_service.sql.rule.reader import RelationReader
-from hudi_index_service.sql.rule.uses import explained_use
+from hudi_index_service.sql.rule.request import Message, read_message
+from hudi_index_service.sql.rule.uses import Use
 from hudi_index_service.sql.statement import Open, Result, TableStatement, in_session_catalog
 from hudi_index_service.sql.statements import description, parse_statement
 from hudi_index_service.table import IndexedTable
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-M = TypeVar("M", bound=_Message)
-
-
-class _Entry(_Message):
+class _Entry(Message, extra="forbid"):
     """What the session's catalog knows of a table.
 
     Attributes:
@@ -44,7 +38,7 @@ class _Entry(_Message):
     input_format: str | None = None
 
 
-class _StatementText(_Message):
+class _StatementText(Message, extra="forbid"):
     """A statement of a session.
 
     Attributes:
@@ -57,7 +51,7 @@ class _StatementText(_Message):
     entry: _Entry | None = None
 
 
-class _Explained(_Message):
+class _Explained(Message, extra="forbid"):
     """A query that EXPLAIN INDEX is about.
 
     Attributes:
@@ -67,8 +61,12 @@ class _Explained(_Message):
     """
 
     changes: bool
-    uses: list[dict[str, Any]] = Field(default_factory=list)
+    uses: list[Use] = Field(default_factory=list)
     seconds: float | None = None
+
+
+_TEXT = TypeAdapter(_StatementText)
+_EXPLAINED = TypeAdapter(_Explained)
 
 
 class _TableWanted(Exception):
@@ -110,7 +108,7 @@ class SessionStatements:
         """What a text is that begins like an index statement, as `Source.java` describes it."""
 
         def described() -> dict[str, str]:
-            asked = _read(_StatementText, body)
+            asked = read_message(_TEXT, body)
             return description(asked.text, self._opening(asked))
 
         return _answered(described)
@@ -119,11 +117,11 @@ class SessionStatements:
         """Runs a statement: ``columns`` and ``rows``, or ``query`` and ``analyze`` for the session
         to plan and to ask `explained`, or ``left``: it is Hudi's, and ``otherwise`` may be the
         error if it fails there."""
-        return _answered(lambda: self._done(_read(_StatementText, body)))
+        return _answered(lambda: self._done(read_message(_TEXT, body)))
 
     def explained(self, body: str, readers: SessionReaders) -> str:
         """The result of EXPLAIN INDEX: ``columns`` and ``rows``."""
-        return _answered(lambda: self._explained(_read(_Explained, body), readers))
+        return _answered(lambda: self._explained(read_message(_EXPLAINED, body), readers))
 
     def _done(self, asked: _StatementText) -> dict[str, Any]:
         statement = parse_statement(asked.text)
@@ -152,7 +150,7 @@ class SessionStatements:
     def _explained(self, explained: _Explained, readers: SessionReaders) -> dict[str, Any]:
         if explained.changes:
             raise explains_queries_only()
-        uses = [explained_use(each, self._reader, readers) for each in explained.uses]
+        uses = [each.explained(self._reader, readers) for each in explained.uses]
         return _written(explained_result(uses, explained.seconds))
 
     def _opening(self, asked: _StatementText) -> Open:
@@ -176,15 +174,6 @@ def _base_path(table: TableReference, asked: _StatementText) -> str:
         raise no_table(str(table))
     known = asked.entry.model_dump(exclude={"found"})
     return CatalogTable(str(table), **known).base_path()
-
-
-def _read(kind: type[M], body: str) -> M:
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RequestRefused(f"Invalid request body: {where}: {first['msg']}.") from error
 
 
 def _answered(answer: Callable[[], dict[str, Any]]) -> str:

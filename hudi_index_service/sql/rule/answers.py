@@ -14,10 +14,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.sql.relations.observed import Observed
-from hudi_index_service.sql.relations.weighing import KeepSparkScan
-from hudi_index_service.sql.rule.errors import answer_or_error
-from hudi_index_service.sql.rule.undecided import Undecided
+from hudi_index_service.sql.errors import answer_or_error
+from hudi_index_service.sql.rule.by_index import Undecided
+from hudi_index_service.sql.rule.uses import Observed
+from hudi_index_service.sql.rule.weighing import KeepSparkScan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

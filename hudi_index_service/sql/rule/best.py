@@ -10,16 +10,11 @@ from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.predicate.expression import MatchMode
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.sql.full_text.search import WORDS
-from hudi_index_service.sql.relations.decision import serving_indexes
-from hudi_index_service.sql.relations.observed import Reading
-from hudi_index_service.sql.relations.pinned import pinned
-from hudi_index_service.sql.relations.spark_types import as_spark_sees
-from hudi_index_service.sql.relations.weighing import KeepSparkScan, candidates
-from hudi_index_service.sql.rule.computed import Columns
+from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
-from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, condition_of
-from hudi_index_service.sql.rule.request import Best, Request, searches
+from hudi_index_service.sql.rule.full_text import WORDS, FullTextCalls, can_search, condition_of
+from hudi_index_service.sql.rule.request import Best, Request, pinned, searches
+from hudi_index_service.sql.rule.weighing import KeepSparkScan, candidates, serving_indexes
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
@@ -68,7 +63,7 @@ class BestRows:
         """Why, in one sentence without full stop."""
         return f"the index finds the {counted(self.best.rows, 'best row')}"
 
-    def read(self, session: Any, reading: Reading) -> pa.Table | KeepSparkScan:
+    def read(self, *_: Any) -> pa.Table | KeepSparkScan:
         """The rows. Raises what `IndexedTable.search` raises."""
         score, query = self.best.score, self.run.reader.query
         names = list(query.output.names)

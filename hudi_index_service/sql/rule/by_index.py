@@ -10,23 +10,27 @@ from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, Predicat
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.spark.frames import rows_by_tasks
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.sql.jvm import in_python
-from hudi_index_service.sql.relations.decision import serving_indexes, with_others
-from hudi_index_service.sql.relations.keys import candidates_of_keys
-from hudi_index_service.sql.relations.observed import Reading
-from hudi_index_service.sql.relations.pinned import pinned
-from hudi_index_service.sql.relations.spark_types import as_spark_sees
-from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
 from hudi_index_service.sql.rule.best import LARGE
-from hudi_index_service.sql.rule.computed import Columns
+from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.full_text import FullTextCalls
-from hudi_index_service.sql.rule.request import Key, Request, searches
+from hudi_index_service.sql.rule.request import Key, Request, pinned, searches
+from hudi_index_service.sql.rule.weighing import (
+    Candidates,
+    KeepSparkScan,
+    candidates,
+    candidates_of_keys,
+    serving_indexes,
+    too_little_indexed,
+    with_others,
+)
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
@@ -78,15 +82,21 @@ class ByIndex:
         rows = number if self.rows.exact else f"at most {number}"
         return with_others(f"the index finds {rows}", self.rows.scanned)
 
-    def read(self, session: Any, reading: Reading) -> "pa.Table | DataFrame | KeepSparkScan":
+    def read(
+        self,
+        session: Any,
+        statistics: ReadStatistics,
+        observe: Callable[[SliceStatistics], None] | None,
+    ) -> "pa.Table | DataFrame | KeepSparkScan":
         """The rows. Raises what reading raises.
 
         Args:
             session: The JVM's session, by whose settings tasks read.
-            reading: Receives what is read.
+            statistics: Receives what the driver reads.
+            observe: Receives what a task has read of a slice; None if nobody wants it.
         """
         # As if for the first time: a decision may serve several queries.
-        run = replace(self.run, statistics=reading.statistics)
+        run = replace(self.run, statistics=statistics)
         if self.rows.few:
             table = run.table()
             if table.nbytes <= self.most_bytes:
@@ -99,7 +109,7 @@ class ByIndex:
             run.plan,
             None,
             history=run.history,
-            observe=reading.by_task,
+            observe=observe,
         )
         return self.columns.frame(frame)
 
@@ -199,3 +209,50 @@ def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) ->
     if not can_answer(column):
         return None
     return column if where is None else f"({where}) AND ({column})"
+
+
+AWAITED = "awaited"
+"""The `op` of conditions with such a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A relation whose reader is decided when the query runs.
+
+    Attributes:
+        reason: Why, in one sentence without full stop.
+        instant: The instant at which it would be read.
+        indexes: The names of the indexes that may serve.
+    """
+
+    reason: str
+    instant: str
+    indexes: tuple[str, ...]
+
+
+def undecided(table: IndexedTable, request: Request) -> Undecided | None:
+    """Whether an index may serve once the awaited values are known; None if it cannot.
+
+    Raises:
+        IndexServiceError, OSError: the table cannot be planned.
+    """
+    if request.key is not None or request.counts is not None or request.best is not None:
+        return None
+    can_answer = Translation.on(table).can_answer
+    columns = [
+        ".".join(map(identifier_sql, each["column"]))
+        for each in request.where
+        if each["op"] == AWAITED
+    ]
+    awaited = [each for each in dict.fromkeys(columns) if can_answer(f"{each} IS NOT NULL")]
+    if not awaited:
+        return None
+    where = " AND ".join(f"{each} IS NOT NULL" for each in awaited)
+    run = pinned(table, request, where, request.names)
+    if isinstance(run, str) or too_little_indexed(run.plan) is not None:
+        return None
+    # Reading all rows that are not NULL may cost more than a scan; few of them will not.
+    looked_up = replace(run.plan, slices=tuple(map(SlicePlan.for_counting, run.plan.slices)))
+    indexes = serving_indexes(table.indexes(), looked_up)
+    reason = f"the value is not known yet that {', '.join(awaited)} is compared with"
+    return Undecided(reason, run.plan.snapshot.instant, indexes) if indexes else None

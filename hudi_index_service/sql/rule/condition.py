@@ -8,7 +8,7 @@ import base64
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,8 @@ from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.comparison import MAX_PRECISION
 from hudi_index_service.predicate.values import identifier_sql, literal_sql, string_sql
 from hudi_index_service.sql.rule.full_text import can_search, condition_of
+from hudi_index_service.sql.rule.request import Condition
 from hudi_index_service.table import IndexedTable
-
-Condition: TypeAlias = dict[str, Any]
-"""A condition as `Conditions.java` describes it."""
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),

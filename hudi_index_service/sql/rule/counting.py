@@ -7,18 +7,21 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_index_service.arrow import integers_array, utf8_array
+from hudi_index_service.columns import column_path
 from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan
+from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.value_counts import most_values
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.relations.decision import serving_indexes, with_others
-from hudi_index_service.sql.relations.every_row import every_row
-from hudi_index_service.sql.relations.observed import Reading
-from hudi_index_service.sql.relations.pinned import pinned
-from hudi_index_service.sql.relations.spark_types import as_spark_sees
-from hudi_index_service.sql.relations.weighing import KeepSparkScan, scanned_alone
+from hudi_index_service.sql.rule.columns import as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
-from hudi_index_service.sql.rule.request import Counts, Request
+from hudi_index_service.sql.rule.request import Condition, Counts, Request, pinned
+from hudi_index_service.sql.rule.weighing import (
+    KeepSparkScan,
+    scanned_alone,
+    serving_indexes,
+    with_others,
+)
 from hudi_index_service.table import IndexedTable
 
 _NOT_ALONE = KeepSparkScan("the index does not count its rows alone")
@@ -72,14 +75,14 @@ class Counted:
         """The number of rows in the slices that an index serves."""
         return sum(each.total for each in self._served())
 
-    def read(self, session: Any, reading: Reading) -> pa.Table | KeepSparkScan:
+    def read(self, session: Any, statistics: ReadStatistics, *_: Any) -> pa.Table | KeepSparkScan:
         """The result. Raises what counting raises.
 
         Args:
-            reading: Receives what the first query reads.
+            statistics: Receives what the first query reads.
         """
         runs = {
-            where: replace(run, statistics=ReadStatistics() if number else reading.statistics)
+            where: replace(run, statistics=ReadStatistics() if number else statistics)
             for number, (where, run) in enumerate(self.runs.items())
         }
         group, most = self.counts.group, self.counts.most
@@ -116,7 +119,7 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counte
     """
     translation = Translation.on(table)
 
-    def where_text(conditions: list[dict[str, object]]) -> str | None:
+    def where_text(conditions: list[Condition]) -> str | None:
         if not conditions:
             return every_row(table, counts.group)
         return translation.exact_where_text(conditions)
@@ -151,3 +154,19 @@ def _counting(
     ):
         return KeepSparkScan("Spark sees its columns in other types")
     return run if scanned_alone(run, group) else _NOT_ALONE
+
+
+def every_row(table: IndexedTable, group: str | None) -> str | None:
+    """A condition that is TRUE for every row by the index alone; None if no index has a column for
+    it.
+
+    Args:
+        group: The column whose values are counted apart, in any case; only an index on it serves.
+    """
+    columns = [column.name for index in table.indexes() for column in index.columns]
+    if group is not None:
+        columns = [each for each in columns if each.lower() == group.lower()]
+    if not columns:
+        return None
+    column = ".".join(identifier_sql(part) for part in column_path(columns[0]))
+    return f"({column} IS NULL) OR ({column} IS NOT NULL)"

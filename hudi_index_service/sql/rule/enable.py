@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaObject
@@ -17,16 +17,16 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
 from hudi_index_service.index.factory import ready_index_types
 from hudi_index_service.sql.jvm import session_readers
-from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.rule.answers import Answers
-from hudi_index_service.sql.rule.callback import Callback
-from hudi_index_service.sql.rule.reader import Read, RelationReader
+from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.statements import SqlStatements
-from hudi_index_service.sql.rule.uses import PlannedQuery, relation_use
+from hudi_index_service.sql.rule.uses import USES_OF_QUERIES, PlannedQuery, Read, RelationUse
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
+
+    from hudi_index_service.sql.rule.statements import SqlStatements
 
 log = logging.getLogger(__name__)
 
@@ -126,8 +126,8 @@ def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
     def read_of(use: int) -> Read | None:
         return next((read for each in readers if (read := each.read(use))), None)
 
-    queries = json.loads(extensions.lastQueries())
-    return [tuple(relation_use(each, read_of) for each in uses) for uses in queries]
+    queries = USES_OF_QUERIES.validate_json(extensions.lastQueries())
+    return [tuple(each.relation(read_of) for each in uses) for uses in queries]
 
 
 def _reader(
@@ -207,3 +207,38 @@ def _extensions_in_jvm(spark: "SparkSession") -> Any | None:
         if error.java_exception.getClass().getName() != "java.lang.ClassNotFoundException":
             raise
     return None
+
+
+class Callback:
+    """Answers the JVM. Called by threads of py4j, several at a time."""
+
+    def __init__(self, answers: Answers, statements: "SqlStatements") -> None:
+        self._answers = answers
+        self._statements = statements
+
+    def apply(self, question: str, request: Any) -> Any:
+        """The answer to a question. Never raises: py4j would end the thread on SystemExit, which a
+        signal handler of the program may raise, and the JVM would wait for an answer."""
+        try:
+            match question:
+                case "statement":
+                    return self._statements.described(*request)
+                case "run":
+                    return self._statements.result(*request)
+                case "rows":
+                    session, text, use = request
+                    rows = self._answers.rows(text, session, use)
+                    return rows if isinstance(rows, str | bytes) else rows._jdf
+                case "bind":
+                    return self._answers.bound(request)
+                case "function":
+                    return self._answers.function(request)
+            return self._answers.decision(request)
+        except BaseException as error:
+            log.exception("The JVM gets no answer.")
+            return json.dumps({"failed": f"{type(error).__name__} in Python"})
+
+    class Java:
+        """An interface of Java's own: others would have to be on the class loader of the thread."""
+
+        implements: ClassVar = ["java.util.function.BiFunction"]

@@ -1,36 +1,83 @@
 """Full-text calls in plain queries: what one means, and its values where no index has them."""
 
 import json
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import pyarrow as pa
+from pydantic import Field, TypeAdapter
+from pyspark.sql.types import BooleanType, DataType, FloatType
 from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_index_service.columns import column_name, column_path, find_column
 from hudi_index_service.errors import (
     IndexChanged,
     IndexServiceError,
+    PredicateInvalid,
     PredicateUnsupported,
     ScoreUnavailable,
 )
-from hudi_index_service.index.metadata.requirements import requirements, text_rankers
-from hudi_index_service.predicate.expression import Constant, Match, MatchMode
+from hudi_index_service.index.metadata.requirements import (
+    analyzed_texts,
+    requirements,
+    text_rankers,
+)
+from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
+from hudi_index_service.predicate.values import identifier_sql, string_sql
 from hudi_index_service.read.ranked.search_request import ranker_of
-from hudi_index_service.sql.full_text.evaluation import Matching, OfTexts, OnSeries, Scores
-from hudi_index_service.sql.full_text.search import RETURNED, SCORE, WORDS, search, search_text
-from hudi_index_service.sql.relations.pinned import pinned
-from hudi_index_service.sql.rule.request import read_request
+from hudi_index_service.sql.rule.request import Call, Message, Names, Request, pinned, read_message
 from hudi_index_service.table import IndexedTable
 
 _KEPT = 256
 _ON_SERIES = 200  # PythonEvalType of a function on pandas series
 
-Call = Mapping[str, Any]
-"""A bound call. A condition has `function`, `text`, `edits`, the `analyzer`, and the `table` and
-`column` that it was bound for. A score has the condition's function and text as `mode` and `text`,
-and the `instant` and `query_type` of the snapshot whose texts it compares."""
+Values = Callable[[pa.Array], pa.Array]
+"""Computes a value for each text, in their order, and null for NULL."""
+
+SCORE = "score"
+RETURNED: dict[str, DataType] = {
+    **{mode.value: BooleanType() for mode in MatchMode},
+    SCORE: FloatType(),
+}
+"""Function name → return type."""
+
+WORDS: dict[MatchMode, Literal["any", "all"]] = {MatchMode.ANY: "any", MatchMode.ALL: "all"}
+"""The functions whose rows have a score, with the words that a row needs."""
+
+_PLACE = re.compile(r":? (?:'[^']*' at |\()line \d+, column \d+ of the predicate\)?")
+
+
+class _Place(Message):
+    table: str
+    names: Names
+
+
+class _Search(Message):
+    function: MatchMode
+    text: str
+    edits: str | int | None = None
+    columns: Annotated[list[_Place], Field(min_length=1)]
+
+
+class _Scored(Message):
+    function: MatchMode
+    text: str
+    edits: str | int | None = None
+    column: str
+
+
+class _Score(Message):
+    function: Literal["score"]
+    search: _Scored
+    relation: Request
+
+
+_UNBOUND: TypeAdapter[_Search | _Score] = TypeAdapter(_Search | _Score)
 
 
 class FullTextCalls:
@@ -42,7 +89,7 @@ class FullTextCalls:
 
     def __init__(self, table: Callable[[str], IndexedTable]) -> None:
         self._table = table
-        self._evaluators: OrderedDict[str, OfTexts] = OrderedDict()
+        self._evaluators: OrderedDict[str, Values] = OrderedDict()
         self._lock = Lock()
 
     def bound(self, text: str) -> dict[str, Any]:
@@ -53,8 +100,8 @@ class FullTextCalls:
             ScoreUnavailable: a score that cannot be computed.
             IndexServiceError: a table cannot be opened.
         """
-        call = json.loads(text)
-        return self._score(call) if call["function"] == SCORE else self._search(call)
+        call = read_message(_UNBOUND, text)
+        return self._score(call) if isinstance(call, _Score) else self._search(call)
 
     def function(self, call: Call) -> Any:
         """The JVM's object of a Spark function that evaluates a bound call on a text.
@@ -66,7 +113,7 @@ class FullTextCalls:
         of = self.evaluator(call)
         return spark_function(call, of)._judf
 
-    def evaluator(self, call: Call) -> OfTexts:
+    def evaluator(self, call: Call) -> Values:
         """Evaluates a bound call. Raises what `function` raises."""
         key = json.dumps(call, sort_keys=True)
         with self._lock:
@@ -77,13 +124,13 @@ class FullTextCalls:
         self._keep(key, of)
         return of
 
-    def _keep(self, key: str, of: OfTexts) -> None:
+    def _keep(self, key: str, of: Values) -> None:
         with self._lock:
             self._evaluators[key] = of
             while len(self._evaluators) > _KEPT:
                 self._evaluators.popitem(last=False)
 
-    def _make(self, call: Call) -> OfTexts:
+    def _make(self, call: Call) -> Values:
         table = self._table(call["table"])
         if call["function"] == SCORE:
             scoring = table.scoring(
@@ -93,52 +140,52 @@ class FullTextCalls:
                 as_of=call["instant"],
                 query_type=call["query_type"],
             )
-            return Scores(scoring)
+            return scoring.scores
         match = search(table, condition_of(call, call["column"]))
         if not isinstance(match, Match) or match.words.analyzer != call["analyzer"]:
             raise IndexChanged(
                 f"The words of {call['column']} are found by another analyzer now.",
                 remedy="Run the query again.",
             )
-        return Matching(match)
+        return partial(match.words.matcher.matches, match)
 
-    def _search(self, call: dict[str, Any]) -> dict[str, Any]:
+    def _search(self, call: _Search) -> dict[str, Any]:
         matches = []
-        for each in call["columns"]:
-            column = column_name(each["names"])
-            matches.append(search(self._table(each["table"]), condition_of(call, column)))
+        for each in call.columns:
+            where = search_text(call.function, column_name(each.names), call.text, call.edits)
+            matches.append(search(self._table(each.table), where))
         if len({each.words for each in matches if isinstance(each, Match)}) > 1:
             raise PredicateUnsupported(
-                f"{call['function']} searches several columns at once, whose indexes have "
+                f"{call.function.value} searches several columns at once, whose indexes have "
                 "different analyzers.",
                 remedy="Call it below the UNION, on each column separately.",
             )
-        match, origin = matches[0], call["columns"][0]
+        match, origin = matches[0], call.columns[0]
         if isinstance(match, Constant):
             return {"constant": match.value}
         bound = {
-            "function": call["function"],
+            "function": call.function.value,
             "text": match.text,
             "edits": str(match.edits) if match.mode is MatchMode.FUZZY else None,
             "analyzer": match.words.analyzer,
-            "table": origin["table"],
-            "column": column_name(origin["names"]),
+            "table": origin.table,
+            "column": column_name(origin.names),
         }
-        self._keep(json.dumps(bound, sort_keys=True), Matching(match))
+        self._keep(json.dumps(bound, sort_keys=True), partial(match.words.matcher.matches, match))
         return {"call": bound}
 
-    def _score(self, call: dict[str, Any]) -> dict[str, Any]:
-        scored = call["search"]
-        mode = MatchMode(scored["function"])
+    def _score(self, call: _Score) -> dict[str, Any]:
+        scored, relation = call.search, call.relation
+        mode = scored.function
         if mode not in WORDS:
             raise ScoreUnavailable(
                 f"{mode.value} finds rows without scores.", remedy="Score match or match_any."
             )
-        relation = read_request(json.dumps(call["relation"]))
-        if isinstance(relation, str):
-            raise ScoreUnavailable(f"score() needs a snapshot of the table: {relation}.")
+        if (reason := relation.why_not()) is not None:
+            raise ScoreUnavailable(f"score() needs a snapshot of the table: {reason}.")
         table = self._table(relation.uri)
-        run = pinned(table, relation, condition_of(scored, scored["column"]), [])
+        where = search_text(mode, scored.column, scored.text, scored.edits)
+        run = pinned(table, relation, where, [])
         if isinstance(run, str):
             raise ScoreUnavailable(
                 f"score() needs the snapshot that Spark reads: {run}.",
@@ -146,15 +193,15 @@ class FullTextCalls:
             )
         match, schema = run.reader.query.predicate, run.plan.snapshot.schema
         assert isinstance(match, Match), "it is only the condition, and its text is not NULL"
-        name, _ = find_column(schema, column_path(scored["column"]))
+        name, _ = find_column(schema, column_path(scored.column))
         ranker_of(match, name, text_rankers(requirements(table.indexes(), schema)))
         return {
             "call": {
                 "function": SCORE,
                 "mode": mode.value,
-                "text": scored["text"],
+                "text": scored.text,
                 "table": relation.uri,
-                "column": scored["column"],
+                "column": scored.column,
                 "instant": run.plan.snapshot.instant,
                 "query_type": relation.query_type,
             }
@@ -166,10 +213,10 @@ def condition_of(call: Call, column: str) -> str:
     return search_text(MatchMode(call["function"]), column, call["text"], call["edits"])
 
 
-def spark_function(call: Call, of: OfTexts) -> UserDefinedFunction:
+def spark_function(call: Call, of: Values) -> UserDefinedFunction:
     """A vectorized function of texts for a bound call and its evaluator."""
     name = call["function"]
-    return UserDefinedFunction(OnSeries(of), RETURNED[name], name, _ON_SERIES)
+    return UserDefinedFunction(partial(_on_series, of), RETURNED[name], name, _ON_SERIES)
 
 
 def can_search(table: IndexedTable, condition: str, analyzer: str) -> bool:
@@ -179,3 +226,39 @@ def can_search(table: IndexedTable, condition: str, analyzer: str) -> bool:
     except IndexServiceError:
         return False
     return isinstance(match, Match) and match.words.analyzer == analyzer
+
+
+def search_text(mode: MatchMode, column: str, text: str, edits: str | int | None) -> str:
+    """A condition as a where text.
+
+    Args:
+        edits: None for the default.
+    """
+    path = ".".join(identifier_sql(part) for part in column_path(column))
+    last = "" if edits is None else f", {edits}"
+    return f"{mode.value}({path}, {string_sql(text)}{last})"
+
+
+def search(table: IndexedTable, condition: str) -> Match | Constant:
+    """Parses a condition of one full-text function on a table.
+
+    Raises:
+        PredicateUnsupported, PredicateInvalid, ColumnNotFound: see `IndexedTable.scan`.
+    """
+    schema = table.schema()
+
+    def texts() -> Mapping[str, Sequence[AnalyzedText]]:
+        return analyzed_texts(requirements(table.indexes(), schema))
+
+    try:
+        predicate = parse_predicate(condition, schema, texts=texts)
+    except (PredicateUnsupported, PredicateInvalid) as error:
+        # The position refers to a generated text, not to the user's.
+        raise error.reworded(_PLACE.sub("", error.message)) from error
+    assert isinstance(predicate, Match | Constant), "it is one function"
+    return predicate
+
+
+def _on_series(values: Values, texts: Any) -> Any:
+    """Values of a pandas series: the body of a vectorized Spark function."""
+    return values(pa.Array.from_pandas(texts, type=pa.string())).to_pandas()

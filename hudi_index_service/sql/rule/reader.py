@@ -4,7 +4,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from threading import Lock
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
@@ -14,18 +14,23 @@ import pyarrow as pa
 from hudi_index_service.config import Settings
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.relations.decision import serving_indexes
-from hudi_index_service.sql.relations.observed import Observed, Reading
-from hudi_index_service.sql.relations.weighing import KeepSparkScan
 from hudi_index_service.sql.rule.best import BestRows, best_rows
-from hudi_index_service.sql.rule.by_index import ByIndex, Planned, by_index, planned
+from hudi_index_service.sql.rule.by_index import (
+    AWAITED,
+    ByIndex,
+    Planned,
+    Undecided,
+    by_index,
+    planned,
+    undecided,
+)
 from hudi_index_service.sql.rule.counting import Counted, by_counting
 from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Request, read_request
-from hudi_index_service.sql.rule.undecided import AWAITED, Undecided, undecided
+from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse
+from hudi_index_service.sql.rule.weighing import KeepSparkScan, serving_indexes
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
@@ -44,34 +49,6 @@ _FRESH_SECONDS = 10.0
 
 Kept = ByIndex | BestRows | Counted
 Decided = Kept | KeepSparkScan
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What the index has read for a relation of a query.
-
-    Attributes:
-        where: The condition, with the keys of a join.
-        statistics: Of the driver's read; None if tasks read, or a search for the best rows.
-    """
-
-    where: str
-    statistics: ReadStatistics | None
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """How an index reads a relation, or would.
-
-    Attributes:
-        plan: The access to each file slice, with what the index expects.
-        where: The condition for the service.
-        indexes: The names of the indexes that serve.
-    """
-
-    plan: QueryPlan
-    where: str
-    indexes: tuple[str, ...]
 
 
 class RelationReader:
@@ -145,19 +122,20 @@ class RelationReader:
             return decided
         if observed is None and use is not None:
             observed = self._observed.get(use)
-        reading = Reading(observed=observed)
-        started = perf_counter()
-        rows = decided.read(session, reading)
+        statistics, started = ReadStatistics(), perf_counter()
+        rows = decided.read(
+            session, statistics, None if observed is None else observed.read_by_task
+        )
         if isinstance(rows, KeepSparkScan):
             return rows
         in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
         if in_driver and observed is not None:
-            observed.read_here(reading.statistics, perf_counter() - started)
+            observed.read_here(statistics, perf_counter() - started)
         if use is not None:
-            self._remember(use, Read(decided.where, reading.statistics if in_driver else None))
+            self._remember(use, Read(decided.where, statistics if in_driver else None))
         return rows
 
-    def read(self, use: int) -> "Read | None":
+    def read(self, use: int) -> Read | None:
         """What has been read for a use, by its number; None if nothing was, or long ago."""
         with self._lock:
             return self._reads.get(use)
@@ -173,8 +151,11 @@ class RelationReader:
             for each in observed:
                 del self._observed[each]
 
-    def explained(self, text: str, readers: SessionReaders) -> "Explained | None":
-        """How a request would be read by index, even if Spark reads; None if no index can.
+    def explained(
+        self, relation: RelationUse, request: Request, readers: SessionReaders
+    ) -> RelationUse:
+        """A use of a relation with how an index would read it, even if Spark reads; the same if no
+        index can.
 
         Args:
             readers: What can read for the session.
@@ -182,16 +163,20 @@ class RelationReader:
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
-        request = read_request(text)
-        if isinstance(request, str):
-            return None
+        if request.why_not() is not None:
+            return relation
         table = self._table(request.uri)
         indexes = table.indexes()
         by = self._planned(table, indexes, request, readers)
         if isinstance(by, KeepSparkScan):
-            return None
+            return relation
         plan = with_index_estimates(by.run.plan, by.run.reader)
-        return Explained(plan, by.where, serving_indexes(indexes, plan))
+        return replace(
+            relation,
+            plan=plan,
+            where=relation.where or by.where,
+            indexes=serving_indexes(indexes, plan),
+        )
 
     def forget(self, *, close: bool = False) -> None:
         """Forgets what was decided: an index may have been built, or dropped.
@@ -271,7 +256,7 @@ class RelationReader:
                 self._tables[uri] = table
             return table
 
-    def _remember(self, use: int, read: "Read") -> None:
+    def _remember(self, use: int, read: Read) -> None:
         with self._lock:
             self._reads[use] = read
             while len(self._reads) > _READS:

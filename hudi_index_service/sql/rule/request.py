@@ -1,19 +1,121 @@
-"""The optimizer rule's requests: JSON that `Request.java` describes."""
+"""The optimizer rule's requests: JSON that `Request.java`, `Conditions.java` and
+`FullTextCall.java` describe.
 
-import json
+Each field is declared here once, with its type, and is checked before anything reads it. Fields
+that are not known here come from a newer jar, and are left out.
+"""
+
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Annotated, Any, TypeVar
 
-from hudi_index_service.errors import SparkUnsupported
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from hudi_index_service.errors import RequestRefused, SparkUnsupported
+from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.planner import QueryType
-from hudi_index_service.sql.relations.snapshot import snapshot_query
+from hudi_index_service.table import IndexedTable
 
 VERSION = 1
 """That of requests, which the jar and this package have in common."""
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+_QUERY_TYPE = "hoodie.datasource.query.type"
+_QUERY_TYPES: dict[str, QueryType] = {
+    "snapshot": "snapshot",
+    "read_optimized": "read_optimized",
+}
+_AS_OF = "as.of.instant"
+
+# Options that change no row of a snapshot; with any other, the relation is left to Spark.
+_OPTIONS = {
+    *(_QUERY_TYPE, _AS_OF, "path", "hoodie.enable.data.skipping", "hoodie.populate.meta.fields"),
+    *("type", "primarykey", "precombinefield", "orderingfields", "provider", "table", "comment"),
+    "serialization.format",
+}
+_WRITE_OPTIONS = (
+    *("hoodie.datasource.write.", "hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync."),
+    *("hoodie.write.", "hoodie.metadata.", "hoodie.compact.", "hoodie.clustering.", "hoodie.clean"),
+    *("hoodie.index.", "hoodie.insert.", "hoodie.upsert.", "hoodie.bulkinsert.", "hoodie.delete."),
+    *("hoodie.parquet.", "hoodie.table.", "hoodie.database.", "hoodie.bucket.", "hoodie.bloom."),
+    *("hoodie.embed.", "hoodie.archive", "hoodie.keep.", "hoodie.simple.", "hoodie.rollback."),
+)
+
+_COMPARED = ("column", "type", "values")
+_NEEDED = {
+    **dict.fromkeys(("and", "or", "not"), ("of",)),
+    **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">=", "in", "array contains"), _COMPARED),
+    **dict.fromkeys(("starts with", "ends with", "contains", "rlike"), _COMPARED),
+    "like": (*_COMPARED, "escape"),
+    **dict.fromkeys(("is null", "is not null", "is true", "awaited"), ("column",)),
+    "search": ("column", "call"),
+}
+"""The fields that a condition needs, by its `op`."""
+_OF_MANY = ("and", "or", "in")
+
+
+def _of_this_release(version: int) -> int:
+    if version != VERSION:
+        raise SparkUnsupported(
+            f"The session's jar asks in version {version}, not {VERSION}.",
+            remedy="Install hudi-index-spark and hudi-index-service of one release.",
+        )
+    return version
+
+
+def _whole(condition: "_Fields") -> "_Fields":
+    op = condition.get("op", "")
+    for name in ("op", *_NEEDED.get(op, ())):
+        value: Any = condition.get(name)
+        is_single = name in ("of", "values") and op not in _OF_MANY
+        if value is None or (is_single and len(value) != 1):
+            raise ValueError(f"{name} is missing, or of another number")
+    return condition
+
+
+Names = Annotated[list[str], Field(min_length=1)]
+"""The names of a column, from the outermost struct in."""
+
+
+class Call(TypedDict, total=False):
+    """A bound call. A condition has `function`, `text`, `edits`, the `analyzer`, and the `table`
+    and `column` that it was bound for. A score has the condition's function and text as `mode` and
+    `text`, and the `instant` and `query_type` of the snapshot whose texts it compares."""
+
+    function: str
+    text: str
+    edits: str | int | None
+    analyzer: str
+    table: str
+    column: str
+    mode: str
+    instant: str
+    query_type: QueryType
+
+
+class _Fields(TypedDict, total=False):
+    op: str
+    of: "list[Condition]"
+    column: Names
+    type: str
+    values: list[str | int | float | bool | None]
+    escape: str
+    call: Call
+
+
+Condition = Annotated[_Fields, AfterValidator(_whole)]
+"""A condition as `Conditions.java` describes it."""
+
+
+class Message(BaseModel):
+    """Fields of a message of the jar."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class Counts(Message):
     """Numbers of rows that a query wants instead of the rows.
 
     Attributes:
@@ -28,14 +130,13 @@ class Counts:
     """
 
     names: list[str]
-    group: str | None
-    of: list[list[dict[str, Any]]]
-    most: int | None
-    all: bool
+    group: str | None = None
+    of: list[list[Condition]]
+    most: int | None = None
+    all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Message):
     """A column of which only rows with one of some values are needed: the keys of a join, which are
     not known yet.
 
@@ -53,20 +154,25 @@ class Computed:
     """A column with the values of a full-text call.
 
     Attributes:
-        call: See `FullTextCalls`.
+        call: The bound call.
         of: The names of the table's column with the texts, from the outermost struct in.
         name: The column's name.
         place: Its place among the columns wanted. Columns of the same call are equal.
     """
 
-    call: dict[str, Any]
-    of: tuple[str, ...]
+    call: Call
+    of: Names
     name: str = field(default="", compare=False)
     place: int = field(default=-1, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class _Column(Message):
+    name: str
+    type: str | dict[str, Any] = ""
+    computed: Computed | None = None
+
+
+class Best(Message):
     """The rows with the highest scores.
 
     Attributes:
@@ -78,35 +184,89 @@ class Best:
     score: Computed
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Message):
     """What a query wants of one Hudi table.
 
     Attributes:
+        version: `VERSION`.
         uri: The table's base path, as `open_table` takes it.
-        query_type: ``snapshot`` or ``read_optimized``.
-        as_of: The instant of a time travel query, as written; None for the latest snapshot.
         instants: The requested times of the completed commits that Spark's own reader sees.
-        names: The table's columns wanted.
-        types: Their types, as Spark has them in JSON; a struct has only the fields needed.
-        computed: Other columns wanted, among these.
-        where: Conditions that all wanted rows fulfill, see `Conditions.java`.
+        options: The read options of Spark's relation.
+        columns: The columns wanted.
+        where: Conditions that all wanted rows fulfill.
         key: Restricts the rows further, once the query runs; None if nothing does.
         counts: What is counted of these rows; None if they are wanted themselves.
         best: Only these of the rows are wanted; None if all are.
     """
 
-    uri: str
-    query_type: QueryType
-    as_of: str | None
+    version: Annotated[int, AfterValidator(_of_this_release)]
+    uri: str = Field(alias="table")
     instants: frozenset[str]
-    names: list[str]
-    types: list[Any]
-    computed: list[Computed]
-    where: list[dict[str, Any]]
-    key: Key | None
-    counts: Counts | None
-    best: Best | None
+    options: dict[str, str]
+    columns: list[_Column]
+    where: list[Condition]
+    key: Key | None = None
+    counts: Counts | None = None
+    best: Best | None = None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The table's columns wanted."""
+        return [each.name for each in self.columns if each.computed is None]
+
+    @cached_property
+    def types(self) -> list[Any]:
+        """Their types, as Spark has them in JSON; a struct has only the fields needed."""
+        return [each.type for each in self.columns if each.computed is None]
+
+    @cached_property
+    def computed(self) -> list[Computed]:
+        """Other columns wanted, among these."""
+        return [
+            Computed(each.computed.call, each.computed.of, each.name, place)
+            for place, each in enumerate(self.columns)
+            if each.computed is not None
+        ]
+
+    @property
+    def query_type(self) -> QueryType:
+        """``snapshot`` or ``read_optimized``."""
+        return _QUERY_TYPES[self._options.get(_QUERY_TYPE, "snapshot")]
+
+    @property
+    def as_of(self) -> str | None:
+        """The instant of a time travel query, as written; None for the latest snapshot."""
+        return self._options.get(_AS_OF)
+
+    def why_not(self) -> str | None:
+        """The reason why Spark has to read the relation; None if its options change no row of a
+        snapshot."""
+        unknown = sorted(each for each in self.options if not _changes_no_row(each.lower()))
+        if unknown:
+            return f"the service does not know the option {unknown[0]}"
+        known = self._options.get(_QUERY_TYPE, "snapshot") in _QUERY_TYPES
+        return None if known else "not a snapshot query"
+
+    @cached_property
+    def _options(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.options.items()}
+
+
+_REQUEST = TypeAdapter(Request)
+
+
+def read_message(kind: TypeAdapter[T], text: str) -> T:
+    """A message of the jar.
+
+    Raises:
+        RequestRefused: a field is missing, or of another type.
+    """
+    try:
+        return kind.validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RequestRefused(f"Invalid request body: {where}: {first['msg']}.") from error
 
 
 def read_request(text: str) -> Request | str:
@@ -114,59 +274,43 @@ def read_request(text: str) -> Request | str:
 
     Raises:
         SparkUnsupported: it comes from the jar of another release.
+        RequestRefused: a field is missing, or of another type.
     """
-    fields = json.loads(text)
-    if fields["version"] != VERSION:
-        raise SparkUnsupported(
-            f"The session's jar asks in version {fields['version']}, not {VERSION}.",
-            remedy="Install hudi-index-spark and hudi-index-service of one release.",
-        )
-    query = snapshot_query(fields["options"])
-    if isinstance(query, str):
-        return query
-    columns = [each for each in fields["columns"] if "computed" not in each]
-    return Request(
-        uri=fields["table"],
-        query_type=query.query_type,
-        as_of=query.as_of,
-        instants=frozenset(fields["instants"]),
-        names=[each["name"] for each in columns],
-        types=[each["type"] for each in columns],
-        computed=[
-            _computed(each["computed"], each["name"], place)
-            for place, each in enumerate(fields["columns"])
-            if "computed" in each
-        ],
-        where=fields["where"],
-        key=_key(fields),
-        counts=_counts(fields["counts"]) if "counts" in fields else None,
-        best=_best(fields["best"]) if "best" in fields else None,
-    )
+    request = read_message(_REQUEST, text)
+    return request.why_not() or request
 
 
-def searches(where: list[dict[str, Any]]) -> list[Computed]:
+def searches(where: list[Condition]) -> list[Computed]:
     """The conditions among some that are full-text searches, as columns."""
-    return [_computed({**each, "of": each["column"]}) for each in where if each["op"] == "search"]
+    return [Computed(each["call"], each["column"]) for each in where if each["op"] == "search"]
 
 
-def _computed(fields: dict[str, Any], name: str = "", place: int = -1) -> Computed:
-    return Computed(fields["call"], tuple(fields["of"]), name, place)
+def pinned(
+    table: IndexedTable, relation: Request, where: str, columns: list[str]
+) -> Execution | str:
+    """The query on the snapshot that Spark's own reader would read, so that all relations of a
+    query agree whoever reads them; or the reason why that snapshot is unavailable."""
+    if relation.as_of is not None:
+        return table.scan(
+            where, columns=columns, as_of=relation.as_of, query_type=relation.query_type
+        ).planned()
+    spark_instants = relation.instants
+    if not spark_instants:
+        return "the table has no commit"
+    newest = max(spark_instants)
+    run = table.scan(where, columns=columns, query_type=relation.query_type).planned()
+    # Read after planning, so that the plan's timeline lies between Spark's and this one.
+    table_instants = {each.requested for each in table.hudi_table.completed_instants()}
+    if table_instants == spark_instants:
+        return run
+    if {each for each in table_instants if each <= newest} != spark_instants:
+        return "Spark has read an older timeline of the table"
+    return table.scan(
+        where, columns=columns, as_of=newest, query_type=relation.query_type
+    ).planned()
 
 
-def _best(fields: dict[str, Any]) -> Best:
-    return Best(fields["rows"], _computed(fields["score"]))
-
-
-def _counts(fields: dict[str, Any]) -> Counts:
-    return Counts(
-        names=fields["names"],
-        group=fields.get("group"),
-        of=fields["of"],
-        most=fields.get("most"),
-        all=fields.get("all", False),
-    )
-
-
-def _key(fields: dict[str, Any]) -> Key | None:
-    key = fields.get("key")
-    return None if key is None else Key(key["column"], key["most"])
+def _changes_no_row(option: str) -> bool:
+    if "merge" in option or "payload" in option:  # how log files are merged
+        return False
+    return option in _OPTIONS or option.startswith(_WRITE_OPTIONS)

@@ -11,17 +11,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StatementFailed, StatementInvalid
 from hudi_index_service.hook.table_upkeep import configured
-from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
-from hudi_index_service.sql.grammar import TableReference
-from hudi_index_service.sql.jvm import in_python
-from hudi_index_service.sql.rule.errors import answer_or_error
-from hudi_index_service.sql.rule.reader import RelationReader
-from hudi_index_service.sql.rule.uses import PlannedQuery
-from hudi_index_service.sql.spark_errors import (
+from hudi_index_service.sql.errors import (
+    answer_or_error,
     hudis_errors_named,
     paths_in_queries_named,
     services_errors_again,
 )
+from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
+from hudi_index_service.sql.grammar import TableReference
+from hudi_index_service.sql.jvm import in_python, session_readers
+from hudi_index_service.sql.rule.reader import RelationReader
+from hudi_index_service.sql.rule.uses import PlannedQuery
 from hudi_index_service.sql.statement import (
     LeftToHudi,
     Open,
@@ -135,10 +135,11 @@ class SqlStatements:
         with paths_in_queries_named(statement.query), services_errors_again():
             frame = spark.sql(statement.query, args)
             query = PlannedQuery(frame, self._extensions, self._reader)
+            readers = session_readers(spark)
             if statement.analyze:
-                uses = query.analyzed()
+                uses = query.analyzed(readers)
                 return explained_result(uses, perf_counter() - started).frame(spark)
-        return explained_result(query.explained()).frame(spark)
+        return explained_result(query.explained(readers)).frame(spark)
 
     def _opening(self, spark: SparkSession) -> Open:
         def open_named(table: TableReference) -> IndexedTable:

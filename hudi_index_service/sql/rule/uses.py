@@ -1,18 +1,186 @@
-"""How the rule has had the Hudi relations of queries read."""
+"""How the Hudi relations of queries are read: what the rule has written down of each, and what
+reading it has cost."""
 
-import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.sql.jvm import session_readers
-from hudi_index_service.sql.relations.decision import RelationUse
-from hudi_index_service.sql.relations.observed import Observed
-from hudi_index_service.sql.rule.reader import Read, RelationReader
+from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.sql.rule.request import Message, Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from hudi_index_service.sql.rule.reader import RelationReader
+
+
+@dataclass(slots=True)
+class Observed:
+    """Sums the cost of reading one relation, from the driver's own reads or the reports of Spark
+    tasks. A task that Spark runs twice counts twice.
+
+    Attributes:
+        rows: Rows that matched the relation's conditions.
+        pages: Data pages read by row id.
+        bytes: Compressed bytes of base files.
+        requests: Requests for index data to a remote store.
+        milliseconds: Elapsed time for the driver; for tasks the sum over the slices, many of which
+            may be read concurrently; None while nothing has been read.
+    """
+
+    rows: int = 0
+    pages: int = 0
+    bytes: int = 0
+    requests: int = 0
+    milliseconds: float | None = None
+
+    def read_here(self, statistics: ReadStatistics, seconds: float) -> None:
+        """Adds what the driver has read."""
+        for each in statistics.slices:
+            self._add(each)
+        self.milliseconds = 1000 * seconds
+
+    def read_by_task(self, statistics: SliceStatistics) -> None:
+        """Adds a slice that a task has read."""
+        self._add(statistics)
+        self.milliseconds = (self.milliseconds or 0.0) + statistics.ms
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The amounts by name."""
+        return asdict(self)
+
+    def _add(self, statistics: SliceStatistics) -> None:
+        self.rows += statistics.rows_returned
+        self.pages += statistics.pages
+        self.bytes += statistics.bytes_read
+        self.requests += statistics.index_requests
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the index has read for a relation of a query.
+
+    Attributes:
+        where: The condition, with the keys of a join.
+        statistics: Of the driver's read; None if tasks read, or a search for the best rows.
+    """
+
+    where: str
+    statistics: ReadStatistics | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationUse:
+    """How one occurrence of a Hudi table in a query is read.
+
+    Attributes:
+        table: The table's base path.
+        by_index: Whether the service reads it; otherwise Spark's own reader does.
+        reason: The reason, in one sentence without full stop.
+        where: The condition for the service: all or some of the query's conditions on the table;
+            None if none of them can be translated.
+        columns: The columns read, if the service reads it.
+        instant: The instant at which it is read; "" if not determined.
+        in_tasks: Whether Spark tasks read the rows when the query runs; otherwise the driver does.
+        rows: Number of rows, if the driver has read them.
+        read: Statistics of the driver's read; None if Spark or its tasks read.
+        expected: Upper bound of matching rows in slices with an entry; None if not determined.
+        indexes: The names of the indexes that are used, or would be.
+        plan: How its slices are read, or would be; None without a plan. Only for EXPLAIN, like the
+            next attribute.
+        observed: Measured cost of reading it, for EXPLAIN ANALYZE, if the service reads it.
+    """
+
+    table: str
+    by_index: bool
+    reason: str
+    where: str | None = None
+    columns: tuple[str, ...] = ()
+    instant: str = ""
+    in_tasks: bool = False
+    rows: int | None = None
+    read: ReadStatistics | None = field(default=None, repr=False, compare=False)
+    expected: int | None = None
+    indexes: tuple[str, ...] = ()
+    plan: QueryPlan | None = field(default=None, repr=False, compare=False)
+    observed: Observed | None = field(default=None, repr=False, compare=False)
+
+
+class _Decision(Message):
+    reader: str
+    where: str | None
+    instant: str | None
+    rows: int | None
+    indexes: list[str]
+
+
+class Use(Message):
+    """A use of a relation as `Use.java` writes it."""
+
+    number: int
+    table: str
+    reader: str
+    reason: str
+    decision: _Decision
+    rows: int | None = None
+    request: Request | None = None
+    observed: Observed | None = None
+
+    def relation(self, read_of: Callable[[int], Read | None]) -> RelationUse:
+        """How the relation is read.
+
+        Args:
+            read_of: What has been read for a use, by its number.
+        """
+        by_index = self.reader in ("driver", "tasks")
+        read = read_of(self.number) if by_index else None
+        decision = self.decision
+        expects = by_index and decision.reader != "undecided"
+        return RelationUse(
+            table=self.table,
+            by_index=by_index,
+            reason=self.reason,
+            where=read.where if read is not None else decision.where or None,
+            columns=self._columns() if by_index else (),
+            instant=decision.instant or "",
+            in_tasks=self.reader == "tasks",
+            rows=self.rows,
+            read=None if read is None else read.statistics,
+            expected=decision.rows if expects else None,
+            indexes=tuple(decision.indexes),
+            observed=self.observed,
+        )
+
+    def explained(self, reader: "RelationReader", readers: SessionReaders) -> RelationUse:
+        """The same, with how the index reads the relation, or would.
+
+        Args:
+            reader: Reads the relation, or would.
+            readers: What can read for the session.
+
+        Raises:
+            IndexServiceError, OSError: the table cannot be opened, planned or looked up.
+        """
+        relation = self.relation(reader.read)
+        if self.request is None:
+            return relation
+        return reader.explained(relation, self.request, readers)
+
+    def _columns(self) -> tuple[str, ...]:
+        """The columns that are read; conditions alone need none if rows are counted."""
+        if self.request is None:
+            return ()
+        if (counts := self.request.counts) is not None:
+            return () if counts.group is None else (counts.group,)
+        return tuple(each.name for each in self.request.columns)
+
+
+_USES = TypeAdapter(list[Use])
+USES_OF_QUERIES = TypeAdapter(list[list[Use]])
 
 
 class PlannedQuery:
@@ -24,7 +192,7 @@ class PlannedQuery:
         reader: Reads its relations.
     """
 
-    def __init__(self, frame: "DataFrame", extensions: Any, reader: RelationReader) -> None:
+    def __init__(self, frame: "DataFrame", extensions: Any, reader: "RelationReader") -> None:
         self._frame = frame
         self._uses = extensions.uses(frame._jdf)
         self._reader = reader
@@ -33,83 +201,24 @@ class PlannedQuery:
     def relations(self) -> tuple[RelationUse, ...]:
         """How its Hudi relations are read, in the order of Spark's optimized plan; complete once
         the query has run."""
-        return tuple(relation_use(each, self._reader.read) for each in self._json())
+        return tuple(each.relation(self._reader.read) for each in self._written())
 
-    def explained(self) -> tuple[RelationUse, ...]:
+    def explained(self, readers: SessionReaders) -> tuple[RelationUse, ...]:
         """The same, with how the index reads each relation, or would.
 
         Raises:
             IndexServiceError, OSError: a table cannot be opened, planned or looked up.
         """
-        return self._explained(self._json())
+        return tuple(each.explained(self._reader, readers) for each in self._written())
 
-    def analyzed(self) -> tuple[RelationUse, ...]:
+    def analyzed(self, readers: SessionReaders) -> tuple[RelationUse, ...]:
         """The same, with what is read: runs the query. Raises what that raises, too."""
-        numbers = [each["number"] for each in self._json()]
-        with self._reader.observing(numbers) as observed:
+        with self._reader.observing(each.number for each in self._written()) as observed:
             self._frame._jdf.queryExecution().toRdd().count()
-        uses = self._json()
         return tuple(
-            replace(relation, observed=observed[use["number"]])
-            for use, relation in zip(uses, self._explained(uses), strict=True)
+            replace(each.explained(self._reader, readers), observed=observed[each.number])
+            for each in self._written()
         )
 
-    def _json(self) -> list[dict[str, Any]]:
-        uses: list[dict[str, Any]] = json.loads(self._uses.json())
-        return uses
-
-    def _explained(self, uses: list[dict[str, Any]]) -> tuple[RelationUse, ...]:
-        readers = session_readers(self._frame.sparkSession)
-        return tuple(explained_use(each, self._reader, readers) for each in uses)
-
-
-def explained_use(
-    use: dict[str, Any], reader: RelationReader, readers: SessionReaders
-) -> RelationUse:
-    """A use as `Use.java` writes it, with how the index reads the relation, or would.
-
-    Args:
-        reader: Reads the relation, or would.
-        readers: What can read for the session.
-
-    Raises:
-        IndexServiceError, OSError: the table cannot be opened, planned or looked up.
-    """
-    relation = relation_use(use, reader.read)
-    by = reader.explained(json.dumps(use["request"]), readers) if "request" in use else None
-    if by is None:
-        return relation
-    return replace(relation, plan=by.plan, where=relation.where or by.where, indexes=by.indexes)
-
-
-def relation_use(use: dict[str, Any], read_of: Callable[[int], Read | None]) -> RelationUse:
-    """A use as `Use.java` writes it.
-
-    Args:
-        read_of: What has been read for a use, by its number.
-    """
-    request, decision = use.get("request", {}), use["decision"]
-    by_index = use["reader"] in ("driver", "tasks")
-    read = read_of(use["number"]) if by_index else None
-    observed = use.get("observed")
-    return RelationUse(
-        table=use["table"],
-        by_index=by_index,
-        reason=use["reason"],
-        where=read.where if read is not None else decision["where"] or None,
-        columns=_columns(request) if by_index else (),
-        instant=decision["instant"],
-        in_tasks=use["reader"] == "tasks",
-        rows=use.get("rows"),
-        read=None if read is None else read.statistics,
-        expected=decision["rows"] if by_index and decision["reader"] != "undecided" else None,
-        indexes=tuple(decision["indexes"]),
-        observed=None if observed is None else Observed.from_dict(observed),
-    )
-
-
-def _columns(request: dict[str, Any]) -> tuple[str, ...]:
-    """The columns that are read for a request; conditions alone need none if rows are counted."""
-    if counts := request.get("counts"):
-        return (counts["group"],) if "group" in counts else ()
-    return tuple(each["name"] for each in request["columns"])
+    def _written(self) -> list[Use]:
+        return _USES.validate_json(self._uses.json())

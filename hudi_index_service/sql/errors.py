@@ -1,14 +1,18 @@
 """Errors of Spark and Hudi in one line, with a remedy."""
 
+import json
+import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
 
-from hudi_index_service.errors import IndexServiceError, StatementFailed, StatementInvalid
+from hudi_index_service.errors import IndexServiceError, Remedy, StatementFailed, StatementInvalid
 
 _BY_PATH = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
 _PATH = re.compile(r"\bhudi\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
@@ -83,3 +87,44 @@ def _kinds() -> Mapping[str, type[IndexServiceError]]:
 
 def _with_full_stop(sentence: str) -> str:
     return sentence if sentence.endswith(".") else f"{sentence}."
+
+
+@contextmanager
+def remedies_in_sql() -> Iterator[None]:
+    """Raises the service's errors with the SQL form of their remedies."""
+    try:
+        yield
+    except IndexServiceError as error:
+        error.remedies = Remedy(error.remedies.sql)
+        raise
+
+
+log = logging.getLogger(__name__)
+
+_ERRORS = (IndexServiceError, CapturedException, Py4JJavaError)
+"""The errors of the service, of Spark and of Hudi."""
+
+
+def answer_or_error(answer: Callable[[], Any]) -> Any:
+    """What a call returns; an error of the service in JSON (`error_fields`), with the remedy in
+    terms of SQL; Spark's own error as it is in the JVM."""
+    try:
+        with remedies_in_sql():
+            return answer()
+    except _ERRORS as error:
+        if isinstance(error, CapturedException):
+            return error._origin
+        if isinstance(error, Py4JJavaError):
+            return error.java_exception
+        log.info("The statement fails: %s", error.code)
+        return json.dumps(error_fields(error))
+
+
+def error_fields(error: IndexServiceError) -> dict[str, Any]:
+    """An error of the service, as `Answer.java` reads it."""
+    return {
+        "error": error.code,
+        "message": error.message,
+        "remedy": error.remedy,
+        "syntax": isinstance(error, StatementInvalid),
+    }

@@ -1,17 +1,19 @@
 """The columns of a request, some of which full-text calls compute from the texts that are read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 
 from hudi_index_service.columns import column_name, column_values
 from hudi_index_service.predicate.values import identifier_sql
-from hudi_index_service.sql.rule.full_text import Call, FullTextCalls, spark_function
-from hudi_index_service.sql.rule.request import Computed, Request
+from hudi_index_service.sql.rule.full_text import FullTextCalls, spark_function
+from hudi_index_service.sql.rule.request import Call, Computed, Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -100,10 +102,63 @@ class Columns:
         texts = column_values(rows, column_name(each.of))
         if isinstance(texts, pa.ChunkedArray):
             texts = texts.combine_chunks()
-        return self.calls.evaluator(each.call).values(texts)
+        return self.calls.evaluator(each.call)(texts)
 
     def _column(self, each: Computed) -> Column:
         if each in self.met:
             return F.lit(True)
         function = spark_function(each.call, self.calls.evaluator(each.call))
         return function(".".join(map(identifier_sql, each.of)))
+
+
+def as_spark_sees(columns: Iterable[pa.Field], types: Sequence[Any]) -> pa.Schema | None:
+    """The columns in Spark's types, which may lack struct fields; None if a type differs otherwise.
+
+    Args:
+        types: Spark's types, one for each column: `DataType.jsonValue` of each.
+    """
+    fields = []
+    for each, spark_type in zip(columns, types, strict=True):
+        kind = _prune(each.type, spark_type)
+        if kind is None:
+            return None
+        fields.append(each if isinstance(spark_type, str) else each.with_type(kind))
+    return pa.schema(fields)
+
+
+def _prune(kind: pa.DataType, spark_type: Any) -> pa.DataType | None:
+    """The type with only the struct fields that Spark needs; None if it is another type."""
+    if isinstance(spark_type, str):
+        return kind if _plain_type(kind) == spark_type else None
+    match spark_type["type"]:
+        case "struct" if pa.types.is_struct(kind):
+            return _prune_struct(kind, spark_type["fields"])
+        case "array" if pa.types.is_list(kind):
+            values = _prune(kind.value_type, spark_type["elementType"])
+            return None if values is None else pa.list_(kind.value_field.with_type(values))
+        case "map" if pa.types.is_map(kind):
+            keys = _prune(kind.key_type, spark_type["keyType"])
+            items = _prune(kind.item_type, spark_type["valueType"])
+            if keys is None or items is None:
+                return None
+            return pa.map_(kind.key_field.with_type(keys), kind.item_field.with_type(items))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _plain_type(kind: pa.DataType) -> str | None:
+    """Spark's type, as JSON has it; None for nested types."""
+    if pa.types.is_nested(kind):
+        return None
+    return str(from_arrow_type(kind, prefer_timestamp_ntz=True).jsonValue())
+
+
+def _prune_struct(struct: pa.StructType, spark_fields: list[Any]) -> pa.DataType | None:
+    fields = []
+    for each in spark_fields:
+        place = struct.get_field_index(each["name"])
+        kind = None if place < 0 else _prune(struct.field(place).type, each["type"])
+        if kind is None:
+            return None
+        fields.append(struct.field(place).with_type(kind))
+    return pa.struct(fields)

@@ -2,9 +2,12 @@
 (`optimizer/decide.py`): first by the row estimates of manifests, then by the opened index's bounds,
 and by look-ups only if neither decides."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.constants import (
     DRIVER_SLICES,
@@ -25,6 +28,7 @@ from hudi_index_service.optimizer.decide import (
     enough_is_indexed,
     matches_most,
 )
+from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import (
     BY_ENTRY,
@@ -41,6 +45,22 @@ from hudi_index_service.read.slices.slice_reader import is_merged_in_part
 from hudi_index_service.read.slices.value_counts import may_have_few_values
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.wording import counted
+
+
+def with_others(reason: str, other_slices: int) -> str:
+    """A reason, with the number of slices without an index."""
+    return f"{reason}; {counted(other_slices, 'slice')} read without it" if other_slices else reason
+
+
+def serving_indexes(indexes: Iterable[IndexDefinition], plan: QueryPlan) -> tuple[str, ...]:
+    """The names of the table's indexes on a column of the query that serve any of its slices."""
+    columns = set() if plan.predicate is None else plan.predicate.columns()
+    serving = {entry.index_type.name for each in plan.slices for entry in each.entries}
+    return tuple(
+        each.name
+        for each in indexes
+        if serving.intersection(each.index_types) and not columns.isdisjoint(names_by_use(each)[0])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +298,66 @@ def too_little_indexed(plan: QueryPlan) -> KeepSparkScan | None:
         share = round(100 * other_bytes / (other_bytes + indexed_bytes))
         return KeepSparkScan(f"no index serves {share} % of the table's bytes")
     return None
+
+
+def candidates_of_keys(
+    run: Execution, session: SessionReaders, column: str, keys: int
+) -> Candidates | KeepSparkScan:
+    """Who reads the rows that have one of some keys, if the index is worth it.
+
+    Args:
+        run: The query without the keys, on rows where the column is not NULL.
+        session: What can read for the session.
+        column: The column that has to have one of the keys.
+        keys: The most keys.
+    """
+    plan, reader = run.plan, run.reader
+    reason = too_little_indexed(plan)
+    if reason is not None:
+        return reason
+    costs = SparkCosts.of(
+        plan, CostModel.of(plan, reader.settings), len(reader.query.output), session
+    )
+    slices = [each.for_counting() for each in plan.slices]
+    indexed = [each for each in slices if each.access is Access.INDEX]
+    others = [each for each in slices if each.access in OTHERS]
+    if not indexed:
+        return KeepSparkScan("no entry serves its files")
+    values = [_values(each, column) for each in indexed]
+    share = _likely_share([each for each in values if each is not None], keys)
+    work = costs.scanning(others) + costs.merging(filter(is_merged_in_part, slices))
+    rows = 0
+    for each, own in zip(indexed, values, strict=True):
+        count = each.total if own is None else own.count
+        work += costs.reading(each, share * count)
+        rows += count if own is None else min(count, math.ceil(keys * own.equal))
+    indexed_bytes, other_bytes = base_file_bytes(indexed), base_file_bytes(others)
+    readers = RelationCosts.of(costs, indexed_bytes, other_bytes, searched=False)
+    chosen = readers.reader(work)
+    if chosen is Reader.SPARK:
+        return KeepSparkScan(
+            f"{counted(keys, 'key')} of a join have about {counted(round(work.rows), 'row')}, "
+            "and Spark scans them faster"
+        )
+    by_tasks = readers.reader(work, driver=False) is Reader.TASKS
+    return Candidates(
+        rows, exact=False, few=chosen is Reader.DRIVER, by_tasks=by_tasks, scanned=len(others)
+    )
+
+
+def _values(plan: SlicePlan, column: str) -> Values | None:
+    """The values of a column in a slice, by the first entry with it; None if none has it."""
+    found = (entry.values.get(column) for entry in plan.entries)
+    return next((each for each in found if each is not None), None)
+
+
+def _likely_share(values: Collection[Values], keys: int) -> float:
+    """The share of the table's rows that are likely to have one of the keys: as many of its
+    distinct values as there are keys. A value is taken to be in one slice, unless whole numbers
+    within the bounds of all slices are too few for that."""
+    distinct = sum(each.count / each.equal for each in values if each.equal)
+    bounds = [(each.least, each.greatest) for each in values if each.count]
+    if bounds and all(isinstance(least, int) for least, _ in bounds):
+        least, greatest = min(each for each, _ in bounds), max(each for _, each in bounds)
+        distinct = min(distinct, greatest - least + 1)
+    return min(1.0, keys / max(1.0, distinct))

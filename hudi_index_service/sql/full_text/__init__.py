@@ -1,1 +1,0 @@
-"""What full-text functions mean for the texts of a column."""
