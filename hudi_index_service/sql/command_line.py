@@ -1,4 +1,5 @@
-"""A Spark session with Hudi for the command line."""
+"""SQL on the command line: a Spark session with Hudi, and results as text, with values in Spark's
+format."""
 
 import os
 import sys
@@ -30,6 +31,7 @@ _CONF = {
     # Hudi 1.2.0 loses rows of LIKE 'prefix%' when it skips files by column statistics.
     "hoodie.enable.data.skipping": "false",
 }
+_ALL_ROWS = 2**31 - 100  # Spark's maximum; Spark itself requests one more
 
 
 @contextmanager
@@ -85,9 +87,6 @@ def _refuse_without_hudi(spark: SparkSession) -> None:
         loader.loadClass("org.apache.hudi.DefaultSource")
     except Py4JJavaError as error:
         raise ConfigInvalid("The Spark session has no Hudi.", remedy=how_to_get_it()) from error
-
-
-_ALL_ROWS = 2**31 - 100  # Spark's maximum; Spark itself requests one more
 
 
 def table_lines(frame: DataFrame) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Errors of Spark and Hudi in one line, with a remedy."""
+"""Errors of Spark, of Hudi and of the service: in one line, with a remedy in terms of SQL."""
 
 import json
 import logging
@@ -13,6 +13,11 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
 from hudi_index_service.errors import IndexServiceError, Remedy, StatementFailed, StatementInvalid
+
+log = logging.getLogger(__name__)
+
+_ERRORS = (IndexServiceError, CapturedException, Py4JJavaError)
+"""The errors of the service, of Spark and of Hudi."""
 
 _BY_PATH = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
 _PATH = re.compile(r"\bhudi\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
@@ -97,12 +102,6 @@ def remedies_in_sql() -> Iterator[None]:
     except IndexServiceError as error:
         error.remedies = Remedy(error.remedies.sql)
         raise
-
-
-log = logging.getLogger(__name__)
-
-_ERRORS = (IndexServiceError, CapturedException, Py4JJavaError)
-"""The errors of the service, of Spark and of Hudi."""
 
 
 def answer_or_error(answer: Callable[[], Any]) -> Any:

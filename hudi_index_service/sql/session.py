@@ -138,7 +138,7 @@ class IndexSession:
                 "An index statement takes no DataFrames or values for {…}.",
                 remedy="Pass parameters of EXPLAIN INDEX as args, or create a temporary view.",
             )
-        return self._enabled.statements.run(self.spark, statement, query, args)
+        return self._enabled.run(self.spark, statement, query, args)
 
     def call(self, procedure: str, /, **arguments: Argument) -> DataFrame:
         """Calls one of Hudi's procedures. After run_clustering and run_compaction, for which Hudi

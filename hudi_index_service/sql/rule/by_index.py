@@ -1,10 +1,16 @@
-"""The rows of a relation that an index finds: whether that pays, and who reads them."""
+"""The rows of a relation that an index finds: whether that pays, and who reads them.
+
+With conditions on values that are known when the query runs, such as that of a scalar sub-query, it
+is decided then.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
 from hudi_index_service.index.metadata.definitions import IndexDefinition
@@ -16,7 +22,6 @@ from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.spark.frames import rows_by_tasks
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
-from hudi_index_service.sql.jvm import in_python
 from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
@@ -34,8 +39,8 @@ from hudi_index_service.sql.rule.weighing import (
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+AWAITED = "awaited"
+"""The `op` of conditions with such a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class ByIndex:
         session: Any,
         statistics: ReadStatistics,
         observe: Callable[[SliceStatistics], None] | None,
-    ) -> "pa.Table | DataFrame | KeepSparkScan":
+    ) -> pa.Table | DataFrame | KeepSparkScan:
         """The rows. Raises what reading raises.
 
         Args:
@@ -211,10 +216,6 @@ def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) ->
     return column if where is None else f"({where}) AND ({column})"
 
 
-AWAITED = "awaited"
-"""The `op` of conditions with such a value."""
-
-
 @dataclass(frozen=True, slots=True)
 class Undecided:
     """A relation whose reader is decided when the query runs.
@@ -256,3 +257,13 @@ def undecided(table: IndexedTable, request: Request) -> Undecided | None:
     indexes = serving_indexes(table.indexes(), looked_up)
     reason = f"the value is not known yet that {', '.join(awaited)} is compared with"
     return Undecided(reason, run.plan.snapshot.instant, indexes) if indexes else None
+
+
+def in_python(session: Any) -> SparkSession:
+    """The same session for PySpark."""
+    return SparkSession(SparkContext.getOrCreate(), session)
+
+
+def session_readers(spark: SparkSession) -> SessionReaders:
+    """What can read for a session of this process."""
+    return SessionReaders(int(spark.sparkContext.defaultParallelism))

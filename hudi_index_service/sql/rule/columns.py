@@ -1,4 +1,9 @@
-"""The columns of a request, some of which full-text calls compute from the texts that are read."""
+"""The columns of a request, in the types of Spark's plan; full-text calls compute some of them from
+the texts that are read.
+
+Spark reads only the struct fields that a query needs, also within arrays and maps: its rule
+SchemaPruning removes the others from the relation's types.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
-"""Puts the optimizer rule on a Spark session that runs."""
+"""Puts the optimizer rule on a Spark session that runs, and answers its questions."""
 
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,17 +15,15 @@ from pyspark.java_gateway import ensure_callback_server_started
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
 from hudi_index_service.index.factory import ready_index_types
-from hudi_index_service.sql.jvm import session_readers
 from hudi_index_service.sql.rule.answers import Answers
+from hudi_index_service.sql.rule.by_index import session_readers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.statements import SqlStatements
-from hudi_index_service.sql.rule.uses import USES_OF_QUERIES, PlannedQuery, Read, RelationUse
+from hudi_index_service.sql.rule.uses import USES_OF_QUERIES, Read, RelationUse
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-    from pyspark.sql import DataFrame, SparkSession
-
-    from hudi_index_service.sql.rule.statements import SqlStatements
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -34,27 +31,6 @@ _CLASS = "hudiindex.spark.IndexExtensions"
 
 _enabling = Lock()
 _readers: "WeakKeyDictionary[SparkContext, list[RelationReader]]" = WeakKeyDictionary()
-
-
-@dataclass(frozen=True)
-class Enabled:
-    """A session whose queries may use the index.
-
-    Attributes:
-        statements: Runs index statements.
-    """
-
-    statements: SqlStatements
-    _reader: RelationReader
-    _extensions: Any
-
-    def planned(self, frame: "DataFrame") -> PlannedQuery:
-        """A query of the session."""
-        return PlannedQuery(frame, self._extensions, self._reader)
-
-    def close(self) -> None:
-        """Closes the index files that stay open between queries."""
-        self._reader.close()
 
 
 def enable(
@@ -93,8 +69,9 @@ def enable(
 
 def enabled(
     spark: "SparkSession", storage_options: Mapping[str, str] | None, settings: Settings | None
-) -> Enabled:
-    """Does what `enable` does, and returns the session. Raises what `enable` raises."""
+) -> SqlStatements:
+    """Does what `enable` does, and returns what runs the session's index statements. Raises what
+    `enable` raises."""
     jar = _jar_for(spark)
     ready_index_types()
     with _enabling:
@@ -105,7 +82,7 @@ def enabled(
         answers = Answers(reader, session_readers(spark))
         callback = Callback(answers, statements)
         extensions.enable(spark._jsparkSession, callback, _callback_client(context))
-    return Enabled(statements, reader, extensions)
+    return statements
 
 
 def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
@@ -212,7 +189,7 @@ def _extensions_in_jvm(spark: "SparkSession") -> Any | None:
 class Callback:
     """Answers the JVM. Called by threads of py4j, several at a time."""
 
-    def __init__(self, answers: Answers, statements: "SqlStatements") -> None:
+    def __init__(self, answers: Answers, statements: SqlStatements) -> None:
         self._answers = answers
         self._statements = statements
 

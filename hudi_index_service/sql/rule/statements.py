@@ -19,7 +19,7 @@ from hudi_index_service.sql.errors import (
 )
 from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
 from hudi_index_service.sql.grammar import TableReference
-from hudi_index_service.sql.jvm import in_python, session_readers
+from hudi_index_service.sql.rule.by_index import in_python, session_readers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import PlannedQuery
 from hudi_index_service.sql.statement import (
@@ -103,6 +103,14 @@ class SqlStatements:
                 raise
             raise left.otherwise from error
 
+    def planned(self, frame: DataFrame) -> PlannedQuery:
+        """A query of a session."""
+        return PlannedQuery(frame, self._extensions, self._reader)
+
+    def close(self) -> None:
+        """Closes the index files that stay open between queries."""
+        self._reader.close()
+
     def described(self, session: Any, text: str) -> Any:
         """What a text is that begins like an index statement.
 
@@ -134,7 +142,7 @@ class SqlStatements:
         started = perf_counter()
         with paths_in_queries_named(statement.query), services_errors_again():
             frame = spark.sql(statement.query, args)
-            query = PlannedQuery(frame, self._extensions, self._reader)
+            query = self.planned(frame)
             readers = session_readers(spark)
             if statement.analyze:
                 uses = query.analyzed(readers)

@@ -1,6 +1,12 @@
 """Estimates how many rows of a relation match, until that decides its reader
 (`optimizer/decide.py`): first by the row estimates of manifests, then by the opened index's bounds,
-and by look-ups only if neither decides."""
+and by look-ups only if neither decides.
+
+Of the rows that have the keys of a join, which are not known yet, it estimates by the numbers of
+distinct values in manifests. What is likely decides who reads: the decision is made anew once the
+keys are known. What is possible is the number of rows that Spark plans with, lest it sends many
+rows to all executors.
+"""
 
 import math
 from collections.abc import Collection, Iterable, Iterator
