@@ -10,7 +10,9 @@ from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.sql import last_queries
+from hudi_index_service.read.slices import value_counts
+from hudi_index_service.sql import enable, last_queries
+from hudi_index_service.sql.rule import weighing
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.spark_rule.conftest import rows, rows_of
@@ -492,3 +494,32 @@ def not_utf8(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
 def test_texts_that_are_not_utf8_are_their_bytes(agreed, not_utf8, query):
     [use] = agreed(query)
     assert "in Python" not in use.reason, use.reason
+
+
+def test_group_by_a_column_of_many_values_reads_rows(agreed, enabled, monkeypatch):
+    monkeypatch.setattr(value_counts, "COUNTED_VALUES", 6)
+    query = "SELECT msg, count(*) FROM rule_cow WHERE id < '3' GROUP BY msg"
+    [use] = agreed(query)
+    assert use.reason == "the index finds 123 rows"
+    # The manifest only has an estimate. The decision before is forgotten.
+    enable(enabled)
+    monkeypatch.setattr(weighing, "may_have_few_values", lambda plan, column: True)
+    [use] = agreed(query)
+    assert use.reason == COUNTED
+    assert use.read.rows_checked == use.read.rows_returned == 123
+
+
+def test_damaged_entry_is_not_counted(spark, agreed, tmp_path):
+    path = tmp_path / "damaged"
+    write(numbered_rows(spark, 0, 40), path, hudi_options("d", **NO_METADATA_TABLE), "insert")
+    with open_table(path) as table:
+        table.create_index("i", ["id", "msg"])
+        table.build(strategy="all").raise_for_failures()
+    for data in (path / ".hoodie" / ".index" / "lucene").rglob("*.pack"):
+        data.write_bytes(bytes(data.stat().st_size))
+    spark.sql(f"CREATE TABLE damaged USING hudi LOCATION '{path}'")
+    [use] = agreed("SELECT msg, count(*) FROM damaged WHERE id < '3' GROUP BY msg")
+    assert use.by_index
+    [use] = agreed("SELECT count(*) FROM damaged WHERE id < '3'")
+    assert use.read.rows_checked == 40
+    spark.sql("DROP TABLE damaged")

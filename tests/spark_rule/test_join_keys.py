@@ -138,6 +138,16 @@ def test_keys_given_as_values_in_the_query(agreed):
     uses = agreed(f"SELECT k.id, t.msg FROM {keys} JOIN rule_partitioned t ON k.id = t.id")
     assert by_index(uses) == [True]
     assert uses[0].rows == 2
+    days = "(VALUES (TIMESTAMP'2026-01-01 00:00:00')) AS k(at)"
+    at = "(SELECT timestamp(dt) AS at FROM rule_cow)"
+    assert by_index(agreed(f"SELECT 1 FROM {days} JOIN {at} t ON k.at = t.at")) == [False]
+
+
+def test_values_that_python_cannot_hold_beside_the_keys(agreed):
+    """Python has no dates before the year 1."""
+    keys = "(VALUES ('3', DATE'-0005-01-01'), ('4', NULL)) AS k(id, day)"
+    query = f"SELECT k.id, k.day IS NULL AS n, t.msg FROM {keys} JOIN rule_partitioned t"
+    assert by_index(agreed(f"{query} ON k.id = t.id")) == [True]
 
 
 def test_without_any_key_there_are_no_rows(agreed):

@@ -7,192 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
 from hudi_index_service.read.slices import index_estimates
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.sql.rule import by_index as by_index_module
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
-from tests.sql.conftest import KINDS, rows_of
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("query", "by_index"),
-    [
-        ("SELECT * FROM {t} WHERE id = '3'", [True]),
-        ("SELECT msg FROM {t} WHERE ID IN ('3', '4', '150') AND `Amount` > 9", [True]),
-        ("SELECT id FROM {t} WHERE msg LIKE 'Buying car 3%' AND upper(msg) <> 'X'", [True]),
-        ("SELECT ID, Msg AS msg, ID FROM {t} WHERE id = '5'", [True]),
-        ("SELECT id FROM {t} WHERE id = 'absent'", [True]),
-        ("SELECT count(*), max(ts) FROM {t} WHERE amount BETWEEN 30 AND 90", [True]),
-        ("SELECT id FROM {t} WHERE upper(msg) = 'BUYING CAR 3'", [False]),
-        ("SELECT ts, count(*) FROM {t} GROUP BY ts", [False]),
-        ("SELECT k, twice FROM {t}_view WHERE k = '8' OR twice = 30", [False]),
-        ("SELECT k, twice FROM {t}_view WHERE k = '8'", [True]),
-        (
-            "SELECT a.id, b.amount FROM {t} a JOIN {t} b ON a.amount = b.amount "
-            "WHERE a.id IN ('3', '4') AND b.msg <> 'Buying car 1'",
-            [True, True],
-        ),
-        (
-            "SELECT a.id, b.id FROM {t} a LEFT JOIN {t} b ON a.id = b.id AND b.amount < 15 "
-            "WHERE a.msg = 'Buying car 1'",
-            [True, True],
-        ),
-        (
-            "SELECT a.id, b.id FROM {t} a FULL JOIN (SELECT * FROM {t} WHERE id = '7') b "
-            "ON a.id = b.id AND a.id = '7'",
-            [False, True],
-        ),
-        (
-            "SELECT id FROM {t} WHERE dt > '2026-01-01' AND id IN "
-            "(SELECT id FROM {t} WHERE amount < 12)",
-            [True, True],
-        ),
-        (
-            "SELECT id FROM {t} a WHERE NOT EXISTS (SELECT 1 FROM {t} b WHERE b.id = a.id "
-            "AND b.msg = 'Buying car 2') AND a.amount < 60",
-            [True, True],
-        ),
-        (
-            "SELECT id FROM {t} WHERE amount = (SELECT max(amount) FROM {t}) AND id > '1'",
-            [True, False],
-        ),
-        (
-            "WITH few AS (SELECT id, amount, dt FROM {t} WHERE amount < 20) "
-            "SELECT id, sum(amount) OVER (PARTITION BY dt ORDER BY id) FROM few "
-            "UNION ALL SELECT id, -1 FROM {t} WHERE id = '9' "
-            "UNION SELECT id, amount FROM few WHERE id > '2'",
-            [True, True, True],
-        ),
-        (
-            "SELECT /*+ BROADCAST(b) */ a.dt, count(DISTINCT b.msg) FROM {t} a JOIN {t} b "
-            "ON a.dt = b.dt AND b.amount < 9 WHERE a.id < '11' GROUP BY ROLLUP (a.dt)",
-            [True, True],
-        ),
-        (
-            "SELECT word FROM {t} LATERAL VIEW explode(split(msg, ' ')) AS word WHERE id = '5'",
-            [True],
-        ),
-        ("SELECT id FROM {t} WHERE id > '5' ORDER BY amount DESC LIMIT 3", [True]),
-        ("SELECT id FROM {t} WHERE id = '5' MINUS SELECT id FROM {t} WHERE id = '6'", [True]),
-        ("SELECT DISTINCT msg FROM {t} WHERE amount < 30 AND rand() < 2", [True]),
-        # Spark evaluates such a CTE once.
-        (
-            "WITH r AS (SELECT id, rand() AS x FROM {t} WHERE amount < 60) "
-            "SELECT count(*) FROM r a JOIN r b ON a.id = b.id AND a.x = b.x",
-            [True],
-        ),
-    ],
-)
-def test_queries_return_the_same_rows_as_spark(agreed, kind, query, by_index):
-    assert agreed(query.format(t=kind)) == by_index
+from tests.sql.conftest import rows_of
 
 
 def test_queries_with_parameters(agreed):
     query = "SELECT id FROM cow WHERE id = :id OR amount < :most"
     assert agreed(query, args={"id": "7", "most": 9}) == [True]
     assert agreed("SELECT id FROM cow WHERE id = ?", args=["7"]) == [True]
-
-
-def test_only_needed_columns_are_read(index_session, tables):
-    index_session.sql("SELECT upper(msg) AS m FROM merged_view WHERE twice > 3 AND k < '2'")
-    (use,) = index_session.relations
-    assert use.columns == ("id", "msg", "amount")
-    assert use.where == "`id` < '2'"
-    assert use.table == f"file:{tables.folder / 'merged'}"
-
-
-def test_time_travel_and_read_optimized(agreed, tables):
-    then = f"merged TIMESTAMP AS OF '{tables.first_instant}'"
-    query = "SELECT * FROM {then} WHERE id = '2'"
-    assert agreed(query.format(then=then)) == [True]
-    query = "SELECT a.amount, b.amount FROM merged a JOIN {then} b ON a.id = b.id WHERE a.id = '2'"
-    assert agreed(query.format(then=then)) == [True, True]
-    assert agreed("SELECT * FROM hudi_query('merged', 'read_optimized') WHERE id = '2'") == [True]
-
-
-def test_table_changes_are_left_to_spark(agreed, tables, index_session):
-    query = "SELECT id FROM hudi_table_changes('merged', 'latest_state', '{since}') WHERE id = '2'"
-    assert agreed(query.format(since=tables.first_instant)) == [False]
-    assert index_session.relations[0].reason == "not a snapshot query"
-
-
-def test_incremental_query_is_left_to_spark(spark, agreed, index_session, tables):
-    frame = spark.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
-    frame = frame.option("hoodie.datasource.read.begin.instanttime", tables.first_instant)
-    frame.load(str(tables.folder / "merged")).createOrReplaceTempView("changed")
-    assert agreed("SELECT id FROM changed WHERE id = '2'") == [False]
-    assert agreed("SELECT count(*) FROM changed WHERE id = '2'") == [False]
-    assert index_session.relations[0].reason == "not a snapshot query"
-    spark.catalog.dropTempView("changed")
-
-
-def test_change_data_capture_is_left_to_spark(spark, index_session, tmp_path):
-    path = tmp_path / "changing"
-    options = hudi_options("changing", **NO_METADATA_TABLE)
-    options |= {"hoodie.table.cdc.enabled": "true"}
-    write(numbered_rows(spark, 0, 9), path, options, "insert")
-    write(numbered_rows(spark, 2, 4, 1), path, options)
-    with open_table(path) as table:
-        table.create_index("i", ["id"])
-        table.build(strategy="all").raise_for_failures()
-    frame = spark.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
-    frame = frame.option("hoodie.datasource.query.incremental.format", "cdc")
-    frame = frame.option("hoodie.datasource.read.begin.instanttime", "000")
-    frame.load(str(path)).createOrReplaceTempView("changes")
-    query = "SELECT op, count(*) AS n FROM changes WHERE ts_ms > '' GROUP BY op ORDER BY op"
-    assert [tuple(row) for row in index_session.sql(query).collect()] == [("i", 9), ("u", 2)]
-    assert not any(use.by_index for use in index_session.relations)
-    spark.catalog.dropTempView("changes")
-
-
-def test_conditions_on_user_functions_are_left_to_spark(spark, agreed, index_session):
-    spark.udf.register("doubled", lambda value: 2 * value, "bigint")
-    assert agreed("SELECT doubled(amount) AS d FROM cow WHERE id = '3'") == [True]
-    query = "SELECT a.id, b.d FROM cow a, (SELECT doubled(amount) AS d FROM cow) b WHERE a.id = '3'"
-    assert agreed(query) == [True, False]
-    assert agreed("SELECT id FROM cow WHERE doubled(amount) = 18") == [False]
-    assert index_session.relations[0].reason == "no index answers a condition on it"
-
-
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        (
-            "SELECT input_file_name() FROM cow WHERE id = '3'",
-            "the query asks for the names of files",
-        ),
-        (
-            "SELECT id FROM cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
-            "Sample stands above it in the plan",
-        ),
-        (
-            "SELECT id, rand(3) AS x FROM cow WHERE id < '3'",
-            "the query has random numbers with a seed",
-        ),
-        (
-            "SELECT id FROM cow WHERE id < '3' AND randn(3) < 0.5",
-            "the query has random numbers with a seed",
-        ),
-        (
-            "SELECT id, monotonically_increasing_id() AS n FROM cow WHERE id < '3'",
-            "the query numbers rows or tasks",
-        ),
-        (
-            "SELECT spark_partition_id() AS n, max(id) FROM cow WHERE id < '3' GROUP BY 1",
-            "the query numbers rows or tasks",
-        ),
-    ],
-)
-def test_queries_that_depend_on_sparks_reader_are_left_to_spark(
-    agreed, index_session, monkeypatch, query, reason
-):
-    planned = []
-    monkeypatch.setattr(by_index_module, "pinned", lambda *arguments: planned.append(arguments))
-    assert agreed(query) == [False]
-    assert index_session.relations[0].reason == reason
-    assert planned == [], "the index was not used for planning"
 
 
 def test_other_relations_beside_one_left_to_spark_use_the_index(agreed, index_session):
@@ -360,18 +184,6 @@ def test_negated_pattern_is_left_to_spark_without_an_estimate(agreed, index_sess
     (use,) = index_session.relations
     assert use.reason == "a negated pattern matches most of the rows"
     assert agreed("SELECT id FROM cow WHERE msg NOT LIKE '%car 3' AND id < '3'") == [True]
-
-
-def test_unknown_read_option_is_left_to_spark(spark, index_session, tables):
-    frame = spark.read.format("hudi").option(
-        "hoodie.datasource.read.extract.partition.values.from.path", "true"
-    )
-    frame.load(str(tables.folder / "cow")).createOrReplaceTempView("optioned")
-    query = "SELECT id FROM optioned WHERE id = '3'"
-    assert rows_of(index_session.sql(query)) == rows_of(spark.sql(query))
-    (use,) = index_session.relations
-    assert (use.by_index, "does not know the option" in use.reason) == (False, True)
-    spark.catalog.dropTempView("optioned")
 
 
 def test_cached_tables_streams_and_views_are_passed_through(spark, index_session, tables):
