@@ -2,23 +2,9 @@
 //! Python.
 //!
 //! This is the private module `hudi_index_parquet._native`; the package around it contains the
-//! documented functions and their types.
+//! documented functions and their types, and the crate `parquet_rows` all that needs no Python.
 
-mod bloom_filter;
-mod bounds;
-mod error;
-mod file;
-mod hash;
-mod leaf_writer;
-mod leaves;
-mod lists;
-mod metadata;
-mod parallel;
-mod plan;
-mod positions;
-mod read;
-mod source;
-mod states;
+mod python;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -36,23 +22,28 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 
-use crate::bounds::Value;
-use crate::error::{Error, ParquetReadError, guard};
-use crate::file::ParquetFile;
-use crate::leaf_writer::{Groups, SortedKeys};
-use crate::leaves::{KeyList, LeafRecord, Search};
-use crate::metadata::Footer;
-use crate::parallel::{Work, in_parallel};
-use crate::plan::RowPlan;
-use crate::positions::Positions;
-use crate::read::{FileRows, LocalFile, Rows};
-use crate::source::{Gaps, Source, Traffic, copy_buffer};
-use crate::states::{Files, State};
+use parquet_rows::bounds::Value;
+use parquet_rows::error::silence_guarded_panics;
+use parquet_rows::file::ParquetFile;
+use parquet_rows::hash;
+use parquet_rows::leaf_writer::{self, Groups, SortedKeys};
+use parquet_rows::leaves::{self, KeyList, LeafRecord, Search};
+use parquet_rows::metadata::{self, Footer};
+use parquet_rows::parallel::{Work, in_parallel};
+use parquet_rows::plan::{self, RowPlan};
+use parquet_rows::positions::Positions;
+use parquet_rows::read::{self, FileRows, LocalFile, Rows};
+use parquet_rows::source::{Gaps, Source, Traffic};
+use parquet_rows::states::{Files, State};
+
+use crate::python::{Callback, ParquetReadError, copy_buffer, guard, raised};
 
 /// (calls, ranges, bytes, pages)
 type StatsFields = (u64, u64, u64, u64);
 /// (positions, values, what was read)
 type MatchingFields<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, StatsFields);
+/// (file, its path, its size, rows)
+type FileFields<'py> = (Py<KnownFile>, PathBuf, Option<u64>, Bound<'py, PyAny>);
 /// (pages, page_bytes, ranges, chunk_bytes, total_bytes, row_groups, group_rows, plain_bytes)
 type PlanFields = (u64, u64, u64, u64, u64, u64, u64, u64);
 /// (start, stop, nulls, least and greatest value)
@@ -109,9 +100,7 @@ impl KnownFile {
     }
 
     fn page_starts(&self, columns: Option<Vec<String>>) -> PyResult<Vec<i64>> {
-        Ok(guard(|| {
-            plan::page_starts(self.file.metadata(), columns.as_deref())
-        })?)
+        guard(|| plan::page_starts(self.file.metadata(), columns.as_deref()))
     }
 
     #[expect(clippy::too_many_arguments)]
@@ -249,7 +238,7 @@ fn read_rows<'py>(
 #[pyfunction]
 fn read_files<'py>(
     py: Python<'py>,
-    files: Vec<(Py<KnownFile>, PathBuf, Option<u64>, Bound<'py, PyAny>)>,
+    files: Vec<FileFields<'py>>,
     columns: Option<Vec<String>>,
     threads: Option<usize>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Vec<StatsFields>)>> {
@@ -296,16 +285,16 @@ fn stripped_footer(
     size: Option<u64>,
 ) -> PyResult<Vec<u8>> {
     let mut source = open_source(source, size, None)?;
-    Ok(py.detach(|| guard(|| metadata::stripped_footer(&mut source)))?)
+    py.detach(|| guard(|| metadata::stripped_footer(&mut source)))
 }
 
 #[pyfunction]
 fn row_count(metadata: &Bound<'_, PyAny>) -> PyResult<i64> {
     let bytes: Bytes = copy_buffer(metadata)?;
-    Ok(guard(|| {
+    guard(|| {
         let footer = Footer::read(&mut Source::memory(bytes))?;
         Ok(metadata::row_count(&footer.metadata))
-    })?)
+    })
 }
 
 /// One little-endian 64-bit number for each value.
@@ -346,7 +335,7 @@ impl FileStates {
             .collect();
         if positions
             .iter()
-            .any(|&position| position >= self.files.len())
+            .any(|&position| position >= self.files.count())
         {
             return Err(PyValueError::new_err("a position beyond the files"));
         }
@@ -376,7 +365,8 @@ fn handed_over<'py>(
     answer: Rows,
     source: &Source,
 ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
-    let table = Table::try_new(answer.batches, answer.schema).map_err(Error::from)?;
+    let table =
+        Table::try_new(answer.batches, answer.schema).map_err(|error| raised(error.into()))?;
     Ok((
         table.into_pyarrow(py)?,
         stats_fields(source.traffic, answer.pages),
@@ -405,7 +395,11 @@ fn open_source(
             PyTypeError::new_err("size, the length of the file in bytes, is needed with a callable")
         })?;
         let gaps = merge_gap.map_or(Gaps::Near, Gaps::UpTo);
-        return Ok(Source::callback(source.clone().unbind(), size, gaps));
+        return Ok(Source::callback(
+            Box::new(Callback(source.clone().unbind())),
+            size,
+            gaps,
+        ));
     }
     let path: PathBuf = source.extract().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -414,11 +408,7 @@ fn open_source(
         ))
     })?;
     // Reading the bytes between two pages of a local file has no benefit.
-    Ok(Source::file(
-        path,
-        size,
-        Gaps::UpTo(merge_gap.unwrap_or(0)),
-    )?)
+    Source::file(path, size, Gaps::UpTo(merge_gap.unwrap_or(0))).map_err(raised)
 }
 
 fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
@@ -475,7 +465,7 @@ impl Work for LeafSearch<'_> {
 fn leaf_searches<'a>((records, numbers, start): SomeLeaves) -> PyResult<Vec<LeafSearch<'a>>> {
     let mut work = Vec::with_capacity(numbers.len());
     for (position, number) in numbers.into_iter().enumerate() {
-        let record = LeafRecord::of(&records, number, start)?;
+        let record = LeafRecord::of(&records, number, start).map_err(raised)?;
         work.push(LeafSearch {
             position,
             record,
@@ -545,7 +535,7 @@ fn rows_of_keys(
         .ok_or_else(|| PyValueError::new_err("offsets must be in order and among the bytes"))?;
     let mut work = leaf_searches(leaves)?;
     for (leaf, (start, end)) in work.iter_mut().zip(parts) {
-        if end > keys.len() {
+        if end > keys.count() {
             return Err(PyValueError::new_err(format!("there is no key {end}")));
         }
         leaf.searches.push(Search::Each(&keys, start..end));
@@ -607,7 +597,7 @@ fn read_leaf(py: Python<'_>, body: &[u8], rows: usize, keys: usize) -> PyResult<
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    error::silence_guarded_panics();
+    silence_guarded_panics();
     module.add(
         "ParquetReadError",
         module.py().get_type::<ParquetReadError>(),

@@ -2,29 +2,24 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
-use pyo3::exceptions::PyValueError;
-use pyo3::{PyErr, create_exception};
-
-create_exception!(
-    hudi_index_parquet,
-    ParquetReadError,
-    PyValueError,
-    "The file, or its stored metadata, is not readable Parquet."
-);
 
 /// Why rows could not be read.
 #[derive(Debug)]
 pub enum Error {
-    /// The caller requested something that the file does not have: `ValueError`.
+    /// The caller requested something that the file does not have.
     Argument(String),
-    /// The bytes are not readable Parquet: `ParquetReadError`.
+    /// The bytes are not readable Parquet.
     Malformed(String),
-    /// Raised by the callback or the file system while fetching bytes: raised again unchanged.
-    Python(PyErr),
+    /// The operating system's error in reading a file, with its path if that is known.
+    Io(io::Error, Option<PathBuf>),
+    /// The error of a `Fetch`, unchanged.
+    Fetch(Box<dyn std::error::Error + Send + Sync>),
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -47,22 +42,6 @@ impl From<ArrowError> for Error {
     }
 }
 
-impl From<PyErr> for Error {
-    fn from(error: PyErr) -> Self {
-        Error::Python(error)
-    }
-}
-
-impl From<Error> for PyErr {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Argument(message) => PyValueError::new_err(message),
-            Error::Malformed(message) => ParquetReadError::new_err(message),
-            Error::Python(error) => error,
-        }
-    }
-}
-
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
@@ -70,7 +49,7 @@ thread_local! {
 /// Runs `work` on bytes that may be damaged: a panic of the decoder becomes `Error::Malformed`.
 ///
 /// The decoder asserts some properties of its input (for example, that sizes are not negative).
-/// Neither a panic nor its message on stderr may reach a Python caller.
+/// Neither a panic nor its message on stderr may reach a caller.
 pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let outer = GUARDED.replace(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));

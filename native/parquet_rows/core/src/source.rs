@@ -1,4 +1,4 @@
-//! Sources of bytes: a local file, a Python callback, or memory.
+//! Sources of bytes: a local file, a callback, or memory.
 
 use std::fs::File;
 use std::io;
@@ -7,9 +7,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::parallel::{Work, in_parallel};
@@ -50,19 +47,28 @@ pub enum Gaps {
     Near,
 }
 
+/// Reads ranges of a file that only the caller can open.
+pub trait Fetch: Send + Sync {
+    /// The bytes of each range, in their order: exactly as many as it is long.
+    ///
+    /// # Errors
+    /// `Error::Fetch`, which is handed on.
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+}
+
 enum Kind {
     File(File, PathBuf),
-    Callback(Py<PyAny>),
+    Callback(Box<dyn Fetch>),
     Memory(Bytes),
 }
 
 impl Source {
     /// Opens a local file; a `size` that differs from the file's is an error.
     pub fn file(path: PathBuf, size: Option<u64>, gaps: Gaps) -> Result<Self> {
-        let file = File::open(&path).map_err(|error| os_error(error, &path))?;
+        let file = File::open(&path).map_err(|error| in_file(error, &path))?;
         let actual = file
             .metadata()
-            .map_err(|error| os_error(error, &path))?
+            .map_err(|error| in_file(error, &path))?
             .len();
         if let Some(expected) = size.filter(|&expected| expected != actual) {
             return Err(Error::Malformed(format!(
@@ -73,8 +79,8 @@ impl Source {
         Ok(Self::new(Kind::File(file, path), actual, gaps))
     }
 
-    /// A Python callable `fetch([(start, end), ...]) -> [buffer, ...]` for a file of `size` bytes.
-    pub fn callback(fetch: Py<PyAny>, size: u64, gaps: Gaps) -> Self {
+    /// A file of `size` bytes, which `fetch` reads.
+    pub fn callback(fetch: Box<dyn Fetch>, size: u64, gaps: Gaps) -> Self {
         Self::new(Kind::Callback(fetch), size, gaps)
     }
 
@@ -139,7 +145,7 @@ impl Source {
                     read_file(file, path, &range)
                 })?
             }
-            Kind::Callback(fetch) => Python::attach(|py| call_back(fetch.bind(py), &ranges))?,
+            Kind::Callback(fetch) => fetch.fetch(&ranges)?,
             Kind::Memory(bytes) => ranges
                 .iter()
                 .map(|range| bytes.slice(range.start as usize..range.end as usize))
@@ -174,26 +180,6 @@ impl Fetched {
             })
             .collect()
     }
-}
-
-/// Copies the bytes of any Python object with a contiguous buffer.
-pub fn copy_buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
-    let buffer = PyUntypedBuffer::get(object)?;
-    if !buffer.is_c_contiguous() {
-        return Err(PyValueError::new_err("the buffer is not contiguous"));
-    }
-    if buffer.len_bytes() == 0 {
-        return Ok(Bytes::new());
-    }
-    // SAFETY: the buffer is contiguous, so `len_bytes` bytes follow `buf_ptr`; the buffer is held,
-    // and Python is attached, until they are copied.
-    let bytes = unsafe {
-        std::slice::from_raw_parts(
-            buffer.buf_ptr().cast::<u8>().cast_const(),
-            buffer.len_bytes(),
-        )
-    };
-    Ok(Bytes::copy_from_slice(bytes))
 }
 
 /// The fewest ranges that cover `ranges`, with ranges at most `gap` bytes apart merged into one.
@@ -238,52 +224,8 @@ fn merge_near(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
 fn read_file(file: &File, path: &Path, range: &Range<u64>) -> Result<Bytes> {
     let mut bytes = vec![0; length(range) as usize];
     file.read_exact_at(&mut bytes, range.start)
-        .map_err(|error| os_error(error, path))?;
+        .map_err(|error| in_file(error, path))?;
     Ok(Bytes::from(bytes))
-}
-
-fn call_back(fetch: &Bound<'_, PyAny>, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-    let pairs: Vec<(u64, u64)> = ranges
-        .iter()
-        .map(|range| (range.start, range.end))
-        .collect();
-    let answers: Vec<Bound<'_, PyAny>> = fetch
-        .call1((pairs,))?
-        .try_iter()?
-        .collect::<PyResult<_>>()?;
-    if answers.len() != ranges.len() {
-        return Err(PyValueError::new_err(format!(
-            "fetch returned {} buffers for {} ranges",
-            answers.len(),
-            ranges.len()
-        ))
-        .into());
-    }
-    answers
-        .iter()
-        .zip(ranges)
-        .map(|(answer, range)| {
-            let bytes = copy_buffer(answer).map_err(|error| {
-                let py = answer.py();
-                let wrapped = PyTypeError::new_err(format!(
-                    "fetch must return buffers of bytes, not {}",
-                    answer.get_type()
-                ));
-                wrapped.set_cause(py, Some(error));
-                wrapped
-            })?;
-            if bytes.len() as u64 != length(range) {
-                return Err(PyValueError::new_err(format!(
-                    "fetch returned {} bytes for the range {}..{}",
-                    bytes.len(),
-                    range.start,
-                    range.end
-                ))
-                .into());
-            }
-            Ok(bytes)
-        })
-        .collect()
 }
 
 impl Work for Range<u64> {
@@ -296,16 +238,6 @@ fn length(range: &Range<u64>) -> u64 {
     range.end - range.start
 }
 
-/// The `OSError` subclass that Python itself would raise.
-fn os_error(error: io::Error, path: &Path) -> Error {
-    let path = path.to_string_lossy().into_owned();
-    let message = error.to_string();
-    Error::Python(match error.raw_os_error() {
-        Some(code) => {
-            let suffix = format!(" (os error {code})");
-            let message = message.trim_end_matches(&suffix).to_owned();
-            PyOSError::new_err((code, message, path))
-        }
-        None => PyOSError::new_err(format!("{path}: {message}")),
-    })
+fn in_file(error: io::Error, path: &Path) -> Error {
+    Error::Io(error, Some(path.to_owned()))
 }

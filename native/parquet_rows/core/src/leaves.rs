@@ -70,7 +70,7 @@ impl<'a> KeyList<'a> {
     }
 
     /// The number of keys.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
@@ -91,7 +91,7 @@ pub fn read(file: RawFd, leaf: &LeafRecord) -> Result<Vec<u8>> {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::Python(error.into())),
+            Err(error) => return Err(Error::Io(error, None)),
         }
     }
     body.truncate(filled);

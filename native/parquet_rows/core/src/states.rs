@@ -21,7 +21,7 @@ impl Files {
         Self { files }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.files.len()
     }
 

@@ -1,0 +1,18 @@
+//! Reads rows by position from Parquet files, page by page, searches leaves of indexes, hashes
+//! values, and watches files. The module for Python is made of this crate, which knows no Python.
+
+pub mod bloom_filter;
+pub mod bounds;
+pub mod error;
+pub mod file;
+pub mod hash;
+pub mod leaf_writer;
+pub mod leaves;
+pub mod lists;
+pub mod metadata;
+pub mod parallel;
+pub mod plan;
+pub mod positions;
+pub mod read;
+pub mod source;
+pub mod states;
