@@ -15,7 +15,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope --no
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-turn turn test-hdfs test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
+.PHONY: calibrate help demo test test-slow test-all test-turn turn test-hdfs test-native test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -54,11 +54,15 @@ setup: ## Make .venv with everything, Airflow and test tools too
 setup-demo: ## Make .venv with what the demo needs
 	@$(BOOTSTRAP) demo
 
-lint: setup ## Check style, types and which module may import which
-	@$(ENVIRONMENT) && ruff check . && ruff format --check . && mypy && lint-imports
+test-native: setup ## Run the tests of the Rust and Java that need neither Python nor Spark's session
+	@$(ENVIRONMENT) && python -m dev.native_code test
+
+lint: setup ## Check style, types, which module may import which; Rust by rustfmt and clippy, Java's style
+	@$(ENVIRONMENT) && ruff check . && ruff format --check . && mypy && lint-imports && \
+	  python -m dev.native_code lint
 
 format: setup ## Rewrite the code in the project's style
-	@$(ENVIRONMENT) && ruff check --fix . && ruff format .
+	@$(ENVIRONMENT) && ruff check --fix . && ruff format . && python -m dev.native_code format
 
 wheels: setup-demo ## Build the five distributions into dist/, as wheels and as sdists
 	@$(ENVIRONMENT) && python -m dev.wheels dist

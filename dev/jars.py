@@ -1,4 +1,5 @@
-"""Jars of Hudi, HBase and HDFS: fetched once into the user's cache, known by their pinned hashes.
+"""Jars of Hudi, HBase, HDFS and Java's tools: fetched once into the user's cache, known by their
+pinned hashes.
 
 `python -m dev.jars` prints the path of Hudi's bundle that is used, `python -m dev.jars 0.15.0` that
 of another release; `python -m dev.jars hbase` fetches HBase's and prints its class path, and
@@ -24,6 +25,7 @@ from dev.paths import CONSTRAINTS, cache_folder
 PINS = CONSTRAINTS / "jars.txt"
 HBASE_PINS = CONSTRAINTS / "hbase-jars.txt"
 HDFS_PINS = CONSTRAINTS / "hdfs-jars.txt"
+JAVA_TOOLS = CONSTRAINTS / "java-tools.txt"
 AT_ONCE = 6
 ATTEMPTS = 3
 
@@ -40,10 +42,12 @@ class PinnedJar:
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
 
     def path(self) -> Path:
         """Where the jar lies in the cache once it has been fetched."""
-        return cache_folder() / "jars" / f"{self.artifact}-{self.version}.jar"
+        suffix = f"-{self.classifier}" if self.classifier else ""
+        return cache_folder() / "jars" / f"{self.artifact}-{self.version}{suffix}.jar"
 
 
 def hudi_bundle(release: str | None = None) -> PinnedJar:
@@ -53,7 +57,7 @@ def hudi_bundle(release: str | None = None) -> PinnedJar:
     Raises:
         LookupError: none is pinned, or not that release.
     """
-    for jar in _pinned(PINS):
+    for jar in pinned(PINS):
         if jar.artifact.startswith("hudi-spark") and release in (None, jar.version):
             return jar
     raise LookupError(f"{PINS} pins no bundle of Hudi {release or ''}")
@@ -67,22 +71,23 @@ def bundle_path() -> str:
 def hbase_jars() -> list[PinnedJar]:
     """The class path of HBase standalone and its Thrift server: of the jars that HBase depends on
     those of which it loads classes, which is less than half."""
-    return _pinned(HBASE_PINS)
+    return pinned(HBASE_PINS)
 
 
 def hdfs_jars() -> list[PinnedJar]:
     """What a small HDFS needs besides Hadoop's client, which comes with PySpark, of the same
     version."""
-    return _pinned(HDFS_PINS)
+    return pinned(HDFS_PINS)
 
 
-def _pinned(pins: Path) -> list[PinnedJar]:
-    """The jars of a file, each a line: group, artifact and version, and the hash."""
+def pinned(pins: Path) -> list[PinnedJar]:
+    """The jars of a file, each a line: group, artifact, version, a classifier if the jar has one,
+    and the hash."""
     jars = []
     for line in pins.read_text().splitlines():
         coordinates, _, sha256 = line.partition(" ")
-        group, artifact, version = coordinates.split(":")
-        jars.append(PinnedJar(group, artifact, version, sha256.strip()))
+        group, artifact, version, *classifier = coordinates.split(":")
+        jars.append(PinnedJar(group, artifact, version, sha256.strip(), *classifier))
     return jars
 
 
@@ -106,7 +111,7 @@ def fetch(jar: PinnedJar) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         maven = MavenContext(repo_cache=Path(scratch))
         component = maven.project(jar.group, jar.artifact).at_version(jar.version)
-        download = Path(component.artifact().resolve())
+        download = Path(component.artifact(jar.classifier).resolve())
         found = sha256_of(download)
         if found != jar.sha256:
             raise JarRefused(

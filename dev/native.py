@@ -166,7 +166,7 @@ class WheelCache:
                 # Lucene's jars are kept beside the wheels.
                 "HUDI_INDEX_CACHE": str(self._folder),
                 # Crates compiled once serve again after a change of our own sources.
-                "CARGO_TARGET_DIR": str(self._folder / "cargo-target"),
+                "CARGO_TARGET_DIR": str(target_folder(self._folder)),
                 "HUDI_INDEX_SPARK_JARS": str(environment.packages / "pyspark" / "jars"),
             }
             environment.build_wheel(
@@ -215,6 +215,11 @@ class WheelCache:
                 shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=parent) as name:
             yield Path(name)
+
+
+def target_folder(cache: Path | None = None) -> Path:
+    """Where cargo compiles crates, in the user's cache folder or another one."""
+    return (cache or cache_folder()) / "cargo-target"
 
 
 def user_wheel_cache() -> WheelCache:
