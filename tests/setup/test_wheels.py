@@ -172,7 +172,7 @@ def test_spark_rule_is_compiled_against_the_spark_that_is_installed() -> None:
 def test_list_of_crates_has_the_versions_that_are_compiled() -> None:
     manifest = tomllib.loads((PARQUET_ROWS.folder / "Cargo.toml").read_text())
     listed = crate_licenses.LIST.read_text()
-    for name, wanted in manifest["dependencies"].items():
+    for name, wanted in manifest["workspace"]["dependencies"].items():
         version = wanted if isinstance(wanted, str) else wanted["version"]
         assert f"\n{name} {version.removeprefix('=')}: " in listed, "run dev.crate_licenses"
 
