@@ -99,8 +99,8 @@ def _format_java(*arguments: str) -> None:
         f"--add-exports=jdk.compiler/com.sun.tools.javac.{each}=ALL-UNNAMED"
         for each in COMPILER_PACKAGES
     ]
-    jar = fetch(_java_tool("google-java-format"))
-    _run("google-java-format", [_java("java"), *exports, "-jar", jar, *arguments, *sources])
+    jar, tool = fetch(_java_tool("google-java-format")), "google-java-format (see make format)"
+    _run(tool, [_java("java"), *exports, "-jar", jar, *arguments, *sources])
 
 
 def _test_java() -> None:

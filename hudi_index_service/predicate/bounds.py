@@ -26,6 +26,7 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.values import bound_of, utf8
 
+_NEVER_NAN = (Operator.EQ, Operator.EQ_NULL_SAFE, Operator.LT, Operator.LE)
 _BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8; bounds do not cover it
 
 
@@ -94,17 +95,7 @@ def _may_be_listed(bounds: ValueBounds, predicate: In) -> bool:
 def _may_compare(bounds: ValueBounds, operator: Operator, value: pa.Scalar) -> bool:
     if not bounds.may_be_value:
         return False
-    if (
-        bounds.may_be_nan
-        and pa.types.is_floating(value.type)
-        and operator
-        not in (
-            Operator.EQ,
-            Operator.EQ_NULL_SAFE,
-            Operator.LT,
-            Operator.LE,
-        )
-    ):
+    if bounds.may_be_nan and pa.types.is_floating(value.type) and operator not in _NEVER_NAN:
         return True  # a NaN would match
     bound = bound_of(value)
     if bound is None or bounds.least is None or bounds.greatest is None:

@@ -4,7 +4,6 @@ A cast either returns exactly Spark's result (often NULL, if the text is not a v
 is refused: no result is guessed.
 """
 
-import math
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -31,15 +30,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+
 _EXPONENT_DIGITS = 4  # far more than any decimal needs; Java's own limit is that of an int
 _MAX_DIGITS = 38
 _LONG_DIGITS = 19  # of the largest number of 64 bits
-_NOT_FINITE = {
-    "nan": math.nan,
-    "inf": math.inf,
-    "+inf": math.inf,
-    "-inf": -math.inf,
-    "infinity": math.inf,
-    "+infinity": math.inf,
-    "-infinity": -math.inf,
-}
+_NOT_FINITE = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE | re.ASCII)
 _BOOLEAN = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
     ("f", "false", "n", "no", "0"), False
 )
@@ -124,8 +115,8 @@ def _floating_from_string(text: str, trimmed: str, target: pa.DataType) -> objec
     if _NUMBER.fullmatch(trimmed):
         # Straight to the target type: rounding to double first may round twice.
         return text_scalar(trimmed.removeprefix("+")).cast(target).as_py()
-    if trimmed.lower() in _NOT_FINITE:
-        return _NOT_FINITE[trimmed.lower()]
+    if _NOT_FINITE.fullmatch(trimmed):
+        return float(trimmed)
     if re.search(r"[0-9]|nan|inf", trimmed, re.IGNORECASE):
         raise _refusal(text, target)  # Java reads 1.5f, 0x1p3 and +NaN too.
     return None

@@ -165,15 +165,11 @@ def _with_ends(column: BoundColumn, operator: Operator, low: End, high: End) -> 
     `low` is None if all values are below the literal, `high` if all are above it."""
     if low is not None and high is not None and sort_key(low) == sort_key(high):
         return Compare(column, operator, low)
-    match operator:
-        case Operator.LT:
-            return _always(column) if low is None else Compare(column, operator, low)
-        case Operator.GE:
-            return _never(column) if low is None else Compare(column, operator, low)
-        case Operator.LE:
-            return _never(column) if high is None else Compare(column, operator, high)
-        case Operator.GT:
-            return _always(column) if high is None else Compare(column, operator, high)
+    if operator in (Operator.LT, Operator.GE, Operator.LE, Operator.GT):
+        end = low if operator in (Operator.LT, Operator.GE) else high
+        if end is not None:
+            return Compare(column, operator, end)
+        return _always(column) if operator in (Operator.LT, Operator.GT) else _never(column)
     # Equality with none or with several of the column's values.
     none = low is None or high is None or sort_key(low) > sort_key(high)
     at_least, at_most = Compare(column, Operator.GE, low), Compare(column, Operator.LE, high)

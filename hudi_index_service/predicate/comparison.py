@@ -261,27 +261,19 @@ def _refusal(column: BoundColumn, literal: Literal) -> PredicateInvalid | Predic
             f"Spark compares {comparison} by casting every value of the column.",
             remedy="Quote the literal to compare as strings.",
         )
-    if pa.types.is_boolean(kind):
-        return PredicateUnsupported(
-            f"Comparing {comparison} is not supported.", remedy="Write TRUE or FALSE."
-        )
-    if is_number(kind) and pa.types.is_boolean(literal_type):
-        return PredicateUnsupported(
-            f"Comparing {comparison} is not supported.", remedy="Write 1 for TRUE, 0 for FALSE."
-        )
-    if pa.types.is_nested(kind):
-        return PredicateUnsupported(
-            f"Comparing {comparison} is not supported.",
-            remedy="Use array_contains for an array, a field's own name for a struct, and IS NULL "
-            "or IS NOT NULL for both.",
-        )
+    remedy = f"Write a literal of the column's own type, {kind}."
     moments = pa.types.is_temporal(kind) and pa.types.is_temporal(literal_type)
-    if moments or is_string(literal_type) or not (is_number(kind) or pa.types.is_temporal(kind)):
-        return PredicateUnsupported(
-            f"Comparing {comparison} is not supported.",
-            remedy=f"Write a literal of the column's own type, {kind}.",
+    if pa.types.is_boolean(kind):
+        remedy = "Write TRUE or FALSE."
+    elif is_number(kind) and pa.types.is_boolean(literal_type):
+        remedy = "Write 1 for TRUE, 0 for FALSE."
+    elif pa.types.is_nested(kind):
+        remedy = (
+            "Use array_contains for an array, a field's own name for a struct, and IS NULL "
+            "or IS NOT NULL for both."
         )
-    return PredicateInvalid(
-        f"Spark cannot compare {comparison}.",
-        remedy=f"Write a literal of the column's own type, {kind}.",
-    )
+    elif (is_number(kind) or pa.types.is_temporal(kind)) and not (
+        moments or is_string(literal_type)
+    ):
+        return PredicateInvalid(f"Spark cannot compare {comparison}.", remedy=remedy)
+    return PredicateUnsupported(f"Comparing {comparison} is not supported.", remedy=remedy)

@@ -2,7 +2,7 @@
 those parts that depend only on columns with known values."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import TypeAlias, TypeVar
 
@@ -97,13 +97,15 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
         case Compare(column, operator, value):
             return _compare(_values(column, data), operator, value)
         case ArrayContains():
-            return _array_contains(_values(predicate.column, data), predicate)
+            arrays = _values(predicate.column, data)
+            return _by_chunk(arrays, lambda chunk: _array_contains(chunk, predicate))
         case In():
             return _is_in(_values(predicate.column, data), predicate)
         case Like():
             return _like(_values(predicate.column, data), predicate)
         case Match():
-            return _match(_values(predicate.column, data), predicate)
+            texts, matcher = _values(predicate.column, data), predicate.words.matcher
+            return _by_chunk(texts, lambda chunk: matcher.matches(predicate, chunk))
         case RLike():
             return _rlike(_values(predicate.column, data), predicate)
     raise TypeError(f"not a predicate: {predicate!r}")
@@ -114,6 +116,12 @@ def _values(column: BoundColumn, data: pa.RecordBatch | pa.Table) -> _Values:
     if pa.types.is_dictionary(values.type):
         return values.cast(values.type.value_type)
     return values
+
+
+def _by_chunk(values: _Values, truth: Callable[[pa.Array], pa.BooleanArray]) -> _Values:
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([truth(chunk) for chunk in values.chunks], pa.bool_())
+    return truth(values)
 
 
 def _compare(values: _Values, operator: Operator, value: pa.Scalar) -> _Values:
@@ -151,11 +159,7 @@ def _is_in(values: _Values, predicate: In) -> _Values:
     return pc.if_else(pc.is_valid(values), contained, _NULL)
 
 
-def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
-    if isinstance(values, pa.ChunkedArray):
-        return pa.chunked_array(
-            [_array_contains(chunk, predicate) for chunk in values.chunks], pa.bool_()
-        )
+def _array_contains(values: pa.Array, predicate: ArrayContains) -> pa.BooleanArray:
     elements, rows = pc.list_flatten(values), element_rows(values)
     equal = _compare(elements, Operator.EQ, predicate.value)
     contains, unknown = np.zeros((2, len(values)), dtype=bool)
@@ -193,14 +197,13 @@ def _like(values: _Values, predicate: Like) -> _Values:
             return pc.match_substring(values, pattern=text)
     _require_utf8(values, predicate)
     if len(predicate.pattern) > _LONGEST_REGEX:
-        return _like_long(values, LikeMatcher(predicate.parts))
+        matcher = LikeMatcher(predicate.parts)
+        return _by_chunk(values, lambda texts: _like_long(texts, matcher))
     return pc.match_substring_regex(values, pattern=like_regex(predicate.parts))
 
 
-def _like_long(values: _Values, matcher: LikeMatcher) -> _Values:
+def _like_long(values: pa.Array, matcher: LikeMatcher) -> pa.BooleanArray:
     """Matches a pattern that would take RE2 too much memory; few texts are long enough for it."""
-    if isinstance(values, pa.ChunkedArray):
-        return pa.chunked_array([_like_long(each, matcher) for each in values.chunks], pa.bool_())
     lengths = pc.utf8_length(values)
     long_enough = pc.greater_equal(lengths, integer_scalar(matcher.least_length, lengths.type))
     rows = np.flatnonzero(as_truths(pc.fill_null(long_enough, FALSE)))
@@ -208,15 +211,6 @@ def _like_long(values: _Values, matcher: LikeMatcher) -> _Values:
     for row in rows.tolist():
         matches[row] = matcher.matches(values[row].as_py())
     return truths_array(matches, as_truths(values.is_null()))
-
-
-def _match(values: _Values, predicate: Match) -> _Values:
-    matcher = predicate.words.matcher
-    if isinstance(values, pa.ChunkedArray):
-        return pa.chunked_array(
-            [matcher.matches(predicate, chunk) for chunk in values.chunks], pa.bool_()
-        )
-    return matcher.matches(predicate, values)
 
 
 def _rlike(values: _Values, predicate: RLike) -> _Values:

@@ -293,8 +293,8 @@ class Not(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class And(Predicate):
-    """Three-valued conjunction of two or more predicates."""
+class _Connective(Predicate):
+    """Two or more predicates, joined by the word of the class."""
 
     operands: tuple[Predicate, ...]
 
@@ -303,41 +303,38 @@ class And(Predicate):
         return self.operands
 
     def __str__(self) -> str:
-        return " AND ".join(f"({operand})" for operand in self.operands)
+        return f" {type(self).__name__.upper()} ".join(f"({operand})" for operand in self.operands)
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Predicate):
+class And(_Connective):
+    """Three-valued conjunction of two or more predicates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Connective):
     """Three-valued disjunction of two or more predicates."""
-
-    operands: tuple[Predicate, ...]
-
-    @property
-    def children(self) -> tuple[Predicate, ...]:
-        return self.operands
-
-    def __str__(self) -> str:
-        return " OR ".join(f"({operand})" for operand in self.operands)
 
 
 def conjunction(predicates: Iterable[Predicate]) -> Predicate:
     """AND of any number of predicates, nested ANDs flattened; TRUE of none."""
-    flat: list[Predicate] = []
-    for predicate in predicates:
-        flat.extend(predicate.operands if isinstance(predicate, And) else (predicate,))
-    if not flat:
-        return Constant(True)
-    return flat[0] if len(flat) == 1 else And(tuple(flat))
+    return _joined(And, predicates, of_none=Constant(True))
 
 
 def disjunction(predicates: Iterable[Predicate]) -> Predicate:
     """OR of any number of predicates, nested ORs flattened; FALSE of none."""
+    return _joined(Or, predicates, of_none=Constant(False))
+
+
+def _joined(
+    kind: type[And | Or], predicates: Iterable[Predicate], *, of_none: Constant
+) -> Predicate:
     flat: list[Predicate] = []
     for predicate in predicates:
-        flat.extend(predicate.operands if isinstance(predicate, Or) else (predicate,))
+        flat.extend(predicate.operands if isinstance(predicate, kind) else (predicate,))
     if not flat:
-        return Constant(False)
-    return flat[0] if len(flat) == 1 else Or(tuple(flat))
+        return of_none
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
 
 def negation_normal_form(predicate: Predicate) -> Predicate:

@@ -16,7 +16,7 @@ from hudi_index_service.predicate.expression import (
     MatchMode,
     Predicate,
 )
-from hudi_index_service.predicate.text.lex import Token, position
+from hudi_index_service.predicate.text.lex import Token
 from hudi_index_service.predicate.text.operands import Operand, OperandParser
 from hudi_index_service.wording import shortened
 
@@ -86,7 +86,7 @@ class FunctionParser(OperandParser):
         if mode is MatchMode.PREFIX and len(search_text.split()) != 1:
             raise PredicateInvalid(
                 f"match_prefix takes the beginning of one word, not {shortened(token.text)} "
-                f"({position(self.where, token.start)} of the predicate).",
+                f"({self.at(token)}).",
                 remedy="Join several match_prefix conditions with AND.",
             )
         return Match(column, mode, search_text, words, edits)
@@ -107,7 +107,7 @@ class FunctionParser(OperandParser):
         if token.text not in map(str, range(_MOST_EDITS + 1)):
             raise PredicateInvalid(
                 f"A word may be 0, 1 or {_MOST_EDITS} edits away, not {shortened(token.text)!r} "
-                f"({position(self.where, token.start)} of the predicate).",
+                f"({self.at(token)}).",
                 remedy=f"Omit the number for {_DEFAULT_EDITS} edit.",
             )
         return int(self.advance().text)

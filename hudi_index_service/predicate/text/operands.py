@@ -132,7 +132,7 @@ class OperandParser:
     def fail(self, expected: str) -> NoReturn:
         """Raises the right error for a token that the grammar does not allow here."""
         token = self.token
-        where = f"at {position(self.where, token.start)} of the predicate"
+        where = f"at {self.at(token)}"
         actual = repr(shortened(token.text)) if token.text else "its end"
         if token.text == ";":
             raise PredicateUnsupported(
@@ -148,10 +148,12 @@ class OperandParser:
 
     def unsupported(self, problem: str, token: Token, remedy: Remedy | str) -> PredicateUnsupported:
         return PredicateUnsupported(
-            f"{problem}: {shortened(token.text)!r} at {position(self.where, token.start)} of the "
-            "predicate.",
-            remedy=remedy,
+            f"{problem}: {shortened(token.text)!r} at {self.at(token)}.", remedy=remedy
         )
+
+    def at(self, token: Token) -> str:
+        """Where a token begins, for messages."""
+        return f"{position(self.where, token.start)} of the predicate"
 
     def operand(self) -> Operand:
         start = self.token
@@ -223,7 +225,7 @@ class OperandParser:
             if self.token.kind not in ("word", "quoted"):
                 self.fail("The name of a field expected")
             parts.append(name_value(self.advance()))
-        at = f"({position(self.where, token.start)} of the predicate)"
+        at = f"({self.at(token)})"
         try:
             return BoundColumn(*find_column(self.schema, parts))
         except ColumnAmbiguous as error:
@@ -244,8 +246,7 @@ class OperandParser:
         text = self.text_from(start)
         if not value.is_valid:
             raise PredicateInvalid(
-                f"{text} at {position(self.where, start.start)} of the predicate is not a valid "
-                f"{start.keyword}.",
+                f"{text} at {self.at(start)} is not a valid {start.keyword}.",
                 remedy="Write yyyy-MM-dd, for a timestamp followed by HH:mm:ss.",
             )
         return Literal(value, text)

@@ -39,7 +39,6 @@ from hudi_index_service.predicate.text.lex import (
     Token,
     listed_texts,
     listed_token,
-    position,
     string_value,
 )
 from hudi_index_service.predicate.text.operands import Operand, number_literal
@@ -176,8 +175,7 @@ class _Parser(FunctionParser):
         if self.token.kind != "end" and self.token.keyword not in ("AND", "OR", ")"):
             self.fail("A comparison expected")
         raise PredicateInvalid(
-            f"{text} is of type {kind}, not boolean (before "
-            f"{position(self.where, self.token.start)} of the predicate).",
+            f"{text} is of type {kind}, not boolean (before {self.at(self.token)}).",
             remedy="Compare it with a literal.",
         )
 
@@ -260,7 +258,7 @@ class _Parser(FunctionParser):
         self.expect("(")
         if self.token.keyword == ")":
             raise PredicateInvalid(
-                f"An empty IN list at {position(self.where, self.token.start)} of the predicate.",
+                f"An empty IN list at {self.at(self.token)}.",
                 remedy="List at least one value.",
             )
         literals = []
@@ -307,7 +305,7 @@ class _Parser(FunctionParser):
             if len(escape.encode("utf-16-le")) != 2:
                 raise PredicateInvalid(
                     f"ESCAPE takes a string of one character, not {shortened(token.text)!r} at "
-                    f"{position(self.where, token.start)} of the predicate.",
+                    f"{self.at(token)}.",
                     remedy="Write ESCAPE '!', for example.",
                 )
         if pattern is None:
