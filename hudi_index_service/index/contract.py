@@ -18,31 +18,33 @@ The size of an index is that of its files (`PackedIndex.length`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self
+from typing import Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import text_scalar
-from hudi_index_service.columns import with_millis
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid, IndexDefinitionInvalid
-from hudi_index_service.index.arrow_types import arrow_type_name, is_in_millis, parse_arrow_type
-from hudi_index_service.index.many_readers import ManyReaders
-from hudi_index_service.index.scores import RankedRows, TextRanker
-from hudi_index_service.predicate.bounds import ValueBounds
+from hudi_index_service.errors import IndexDefinitionInvalid
+from hudi_index_service.index.stored_column import ColumnSpec as ColumnSpec
+from hudi_index_service.index.stored_column import ColumnStatistics as ColumnStatistics
+from hudi_index_service.index.stored_column import StoredColumn as StoredColumn
 from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
-from hudi_index_service.predicate.values import bound_of
 
 CONTRACT_VERSION = 2
 """Version of this contract. It grows when index types made for the previous version stop working;
 new methods with a default do not change it."""
+
+Positions: TypeAlias = npt.NDArray[np.int32]
+"""Positions of entries among those that are asked together."""
+
+Truths: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Conjunction(And):
@@ -58,53 +60,6 @@ class Answer(Enum):
     EXACT = "exact"  #: exactly the rows where the leaf is TRUE
     SUPERSET = "superset"  #: all of those rows, perhaps more; the residual decides
     NONE = "none"  #: no answer; every row stays a candidate
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSpec:
-    """A column to be indexed.
-
-    Attributes:
-        name: The name as the table's schema spells it.
-        type: The Arrow type of the column in the table's schema.
-        fields: The fields physically indexed for the column, in the index type's own words, such as
-            ``("keyword", "text:standard")``. An entry serves a definition's column if it holds at
-            least the fields that the definition requires.
-        in_millis: Whether the table's schema counts the column's times in milliseconds.
-    """
-
-    name: str
-    type: pa.DataType
-    fields: tuple[str, ...]
-    in_millis: bool = False
-
-    @property
-    def type_name(self) -> str:
-        """The name of the type in manifests and segments."""
-        return arrow_type_name(self.type, in_millis=self.in_millis)
-
-    @property
-    def field(self) -> pa.Field:
-        """The column in the table's schema."""
-        field = pa.field(self.name, self.type)
-        return with_millis(field) if self.in_millis else field
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnStatistics:
-    """Statistics of one column, collected by the builder.
-
-    Attributes:
-        null_count: The number of rows where the column is NULL.
-        distinct: An estimate of the number of distinct values; None if unknown.
-        truncated: The number of values that the index does not hold unchanged, because they are too
-            long (it holds their first bytes) or not UTF-8. Look-ups in the column are then
-            supersets.
-    """
-
-    null_count: int
-    distinct: int | None = None
-    truncated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,93 +108,6 @@ class IndexBuilder(Protocol):
         """Gives up and releases files and memory. Safe to call at any time, even after finish."""
 
 
-class StoredColumn(BaseModel):
-    """A column of an entry with its statistics, as the entry's manifest stores it.
-
-    Attributes:
-        type_name: The name of `type` in the manifest.
-        null_count, distinct, truncated: See `ColumnStatistics`.
-        minimum, maximum: The least and greatest value as text; None if they are not known.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    name: str
-    type_name: str = Field(alias="type")
-    fields: tuple[str, ...]
-    null_count: Annotated[int, Field(ge=0)]
-    distinct: Annotated[int, Field(ge=0)] | None = None
-    truncated: Annotated[int, Field(ge=0)] = 0
-    minimum: str | None = None
-    maximum: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        spec: ColumnSpec,
-        statistics: ColumnStatistics,
-        *,
-        minimum: str | None = None,
-        maximum: str | None = None,
-    ) -> Self:
-        """The column that was built as specified."""
-        return cls(
-            name=spec.name,
-            type=spec.type_name,
-            fields=spec.fields,
-            null_count=statistics.null_count,
-            distinct=statistics.distinct,
-            truncated=statistics.truncated,
-            minimum=minimum,
-            maximum=maximum,
-        )
-
-    @cached_property
-    def type(self) -> pa.DataType:
-        """The Arrow type. Raises EntryInvalid for a type that is unknown here."""
-        return parse_arrow_type(self.type_name)
-
-    @property
-    def spec(self) -> ColumnSpec:
-        """What the column was built from. Raises EntryInvalid for a type that is unknown here."""
-        return ColumnSpec(self.name, self.type, self.fields, is_in_millis(self.type_name))
-
-    @cached_property
-    def layout(self) -> Hashable:
-        """What an index type's answers and look-ups depend on: name, type, fields, and whether
-        values were truncated. Other statistics are left out: they differ from entry to entry.
-        Raises EntryInvalid for a type that is unknown here."""
-        return self.name, self.type, self.fields, bool(self.truncated)
-
-    def holds(self, spec: ColumnSpec) -> bool:
-        """Whether the column has the specified type and at least the specified fields."""
-        return self.type_name == spec.type_name and set(spec.fields) <= set(self.fields)
-
-    def bounds(self, rows: int) -> ValueBounds:
-        """The bounds of the column's values, from its statistics and the base file's row count."""
-        least, greatest = _bound(self.minimum, self.type_name), _bound(self.maximum, self.type_name)
-        return ValueBounds(
-            may_be_null=self.null_count > 0,
-            may_be_value=self.null_count < rows,
-            least=least,
-            greatest=greatest,
-            may_be_nan=least is None or greatest is None,  # a column with a NaN has neither
-        )
-
-
-@lru_cache(maxsize=65_536)
-def _bound(text: str | None, type_name: str) -> Any:
-    """The bound that a stored minimum or maximum stands for; None if that is uncertain. No answer
-    depends on it."""
-    if text is None:
-        return None
-    try:
-        value = text_scalar(text).cast(parse_arrow_type(type_name))
-        return bound_of(value) if str(value.cast(pa.string()).as_py()) == text else None
-    except (pa.ArrowException, UnicodeDecodeError, EntryInvalid):
-        return None
-
-
 class MissingBlocks(Protocol):
     """The source of the blocks that a packed data file lacks. Safe to use from several threads.
 
@@ -279,6 +147,35 @@ class PackedIndex:
     block_crc32: Sequence[int]
     rows: int
     blocks: MissingBlocks | None = None
+
+
+class RankedRows(Protocol):
+    """Some rows of a full-text search that can be scored."""
+
+    def statistics(self) -> np.ndarray:
+        """The integers on which scores are based. Those of several `RankedRows` of one search are
+        added up to get those of all their rows."""
+
+    def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
+        """The `k` rows (fewer if fewer match) with the highest scores under the given statistics,
+        highest first, each with its score. Only rows in `among`, if given."""
+
+
+class RankedTexts(Protocol):
+    """Collects the texts of rows that no entry holds, in row order, to score them."""
+
+    def add(self, texts: pa.Array) -> None:
+        """Adds the texts of the next rows."""
+
+    def ranked(self) -> RankedRows:
+        """All added rows, ready to be scored; nothing can be added afterwards."""
+
+
+class TextRanker(Protocol):
+    """Scores rows that no entry holds, as an entry would."""
+
+    def texts(self, match: Match) -> AbstractContextManager[RankedTexts]:
+        """An empty collection for the rows' texts. Its results are valid only within the block."""
 
 
 class IndexReader(ABC):
@@ -352,6 +249,34 @@ class IndexReader(ABC):
     def ranked(self, match: Match) -> RankedRows | None:
         """The matching rows, ready to be scored; None if the index cannot score them."""
         return None
+
+
+class ManyReaders(ABC):
+    """Open entries of one index type, whose columns have equal layouts. Made by
+    `IndexType.together`. Safe to use from several threads.
+
+    A *leaf* here is one for which `IndexType.answer` is not NONE, or an `And` of leaves on one
+    column.
+    """
+
+    @abstractmethod
+    def few_rows(self, leaf: Predicate, most: int) -> Sequence[BitMap | None] | None:
+        """The rows of `IndexReader.row_ids` in each entry; None for entries with more than `most`,
+        or that cannot be asked in this way. None for all if the leaf has to be looked up one by
+        one.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing: no entry can be asked in this way.
+        """
+
+    @abstractmethod
+    def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
+        """For each of some entries, whether `IndexReader.row_ids` certainly finds no row. None if
+        the leaf has to be looked up one by one.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing: no entry can be asked in this way.
+        """
 
 
 class IndexType(ABC):

@@ -12,8 +12,8 @@ from hudi_index_service.errors import (
     IndexTypeBroken,
     IndexTypeUnknown,
 )
-from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.factory import index_type, index_type_names
+from hudi_index_service.index.stored_column import parse_arrow_type
 from tests.index.plug_in import install
 from tests.index.test_leaves import VALUES
 

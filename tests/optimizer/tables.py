@@ -12,7 +12,6 @@ import pyarrow as pa
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
-from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -24,6 +23,7 @@ from hudi_index_service.index.metadata.manifest import (
     Manifest,
     entry_folder,
 )
+from hudi_index_service.index.stored_column import parse_arrow_type
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import WITH_ENTRIES, WITHOUT_ENTRIES, optimize

@@ -16,13 +16,12 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import as_truths, truths_array
-from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.contract import ColumnSpec, RankedRows, RankedTexts
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, TEXT_PREFIX
 from hudi_index_service.index.lucene.lookup import words_of
 from hudi_index_service.index.lucene.queries import analyzer_of, to_query
 from hudi_index_service.index.lucene.search import Words
-from hudi_index_service.index.scores import RankedRows, RankedTexts
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.storage.temporary_folder import RANKING, temporary_folder
 

@@ -14,9 +14,11 @@ from hudi_index_service.index.contract import (
     IndexBuilder,
     IndexReader,
     IndexType,
+    ManyReaders,
     PackedIndex,
     SmallerOptions,
     StoredColumn,
+    TextRanker,
 )
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
@@ -28,8 +30,6 @@ from hudi_index_service.index.lucene.fields import (
     text_analyzer,
 )
 from hudi_index_service.index.lucene.lookup import known_lookup
-from hudi_index_service.index.many_readers import ManyReaders
-from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
 

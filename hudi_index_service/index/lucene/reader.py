@@ -11,7 +11,16 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.column_kinds import is_array
-from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import (
+    Answer,
+    IndexReader,
+    ManyReaders,
+    PackedIndex,
+    Positions,
+    RankedRows,
+    StoredColumn,
+    Truths,
+)
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import KEYWORD, keyword_field
@@ -26,8 +35,6 @@ from hudi_index_service.index.lucene.lookup import (
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
-from hudi_index_service.index.many_readers import ManyReaders, Positions, Truths
-from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import Match, MatchMode, Predicate
 

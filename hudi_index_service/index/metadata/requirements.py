@@ -23,12 +23,11 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_field, column_path, has_millis
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
-from hudi_index_service.index.arrow_types import is_known_type
-from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
+from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn, TextRanker
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Column, DefinitionStore, IndexDefinition
 from hudi_index_service.index.metadata.manifest import Manifest
-from hudi_index_service.index.scores import TextRanker
+from hudi_index_service.index.stored_column import is_known_type
 from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.storage.store import Storage
 

@@ -19,7 +19,7 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import FALSE, as_truths, numbers_array
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
-from hudi_index_service.index.scores import RankedRows, TextRanker
+from hudi_index_service.index.contract import RankedRows, TextRanker
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.arrow import as_truths, numbers_array
-from hudi_index_service.index.scores import TextRanker
+from hudi_index_service.index.contract import TextRanker
 from hudi_index_service.predicate.expression import Match
 
 

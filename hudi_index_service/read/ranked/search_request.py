@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_path, find_column
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported, Remedy
-from hudi_index_service.index.scores import TextRanker
+from hudi_index_service.index.contract import TextRanker
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import BoundColumn, Match, MatchMode
 from hudi_index_service.predicate.values import string_sql

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.contract import Answer, ManyReaders, Truths
 from hudi_index_service.index.files.opened_file import OpenedFiles
-from hudi_index_service.index.many_readers import ManyReaders, Truths
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.optimizer.decide import ask_open_entries
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of

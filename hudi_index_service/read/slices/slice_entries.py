@@ -20,9 +20,8 @@ from hudi_index_service.errors import (
     IndexServiceError,
     NativeModuleMissing,
 )
-from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.contract import Answer, RankedRows
 from hudi_index_service.index.files.io_counters import Fetched, counted
-from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.optimizer.cost.model import opening_cost

@@ -10,7 +10,6 @@ import pyarrow.ipc
 from pyroaring import BitMap
 
 from hudi_index_service.errors import ColumnNotIndexable, EntryInvalid, IndexDefinitionInvalid
-from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.contract import (
     Answer,
     BuiltIndex,
@@ -22,6 +21,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.stored_column import parse_arrow_type
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (
     And,
