@@ -58,7 +58,7 @@ def test_files_exist(page: Path) -> None:
 @pages
 def test_modules_exist(page: Path) -> None:
     package = ROOT / "hudi_index_service"
-    known = {path.name for ending in ("py", "java") for path in package.rglob(f"*.{ending}")}
+    known = {path.name for path in (*package.rglob("*.py"), *(ROOT / "native").rglob("*.java"))}
 
     for name in matches(r"`(\w+\.(?:py|java))`", page):
         assert name in known
