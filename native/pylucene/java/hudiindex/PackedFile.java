@@ -153,8 +153,7 @@ final class PackedFile {
     try {
       while (bytes.hasRemaining()) {
         if (channel.read(bytes, at + bytes.position()) < 0) {
-          throw new CorruptIndexException(
-              "ends before byte " + (at + size), path.toString());
+          throw new CorruptIndexException("ends before byte " + (at + size), path.toString());
         }
       }
     } catch (ClosedChannelException e) {

@@ -49,8 +49,7 @@ public final class RowIds {
    * @return their number n; -1-n if the buffer is too small (it then contains the first {@code
    *     capacity} of them); or {@link #TOO_MANY_STEPS}
    */
-  public static int into(
-      IndexSearcher searcher, Query query, long address, int capacity, long most)
+  public static int into(IndexSearcher searcher, Query query, long address, int capacity, long most)
       throws IOException {
     Output output = new Output(address, capacity);
     boolean whole =
@@ -88,9 +87,7 @@ public final class RowIds {
     List<DocIdSet> found;
     try {
       found =
-          leaves.parallelStream()
-              .map(leaf -> rows(scan, leaf, left))
-              .collect(Collectors.toList());
+          leaves.parallelStream().map(leaf -> rows(scan, leaf, left)).collect(Collectors.toList());
     } catch (UncheckedIOException e) {
       throw e.getCause();
     }
@@ -123,8 +120,7 @@ public final class RowIds {
    * @param address address of a buffer of {@code count} ints; may be {@code rows}
    * @return the number of matching rows
    */
-  public static int among(
-      IndexSearcher searcher, Query query, long rows, int count, long address)
+  public static int among(IndexSearcher searcher, Query query, long rows, int count, long address)
       throws IOException {
     int[] asked = new int[count];
     NativeMemory.read(rows, asked, count);
@@ -205,8 +201,8 @@ public final class RowIds {
     return sample.size();
   }
 
-  private static void samplePoints(
-      IndexSearcher searcher, PointRangeQuery range, RowSample sample) throws IOException {
+  private static void samplePoints(IndexSearcher searcher, PointRangeQuery range, RowSample sample)
+      throws IOException {
     for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
       PointValues values = leaf.reader().getPointValues(range.getField());
       sample.next(leaf.docBase, leaf.reader().maxDoc());

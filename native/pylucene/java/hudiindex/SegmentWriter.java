@@ -101,8 +101,7 @@ final class SegmentWriter {
    * Each job writes its own files: one job per group of fields with terms, with a group per thread,
    * and one job for the fields with points.
    */
-  private List<Workers.Job> jobs(
-      SegmentWriteState state, List<ArrowField> fields, Norms norms) {
+  private List<Workers.Job> jobs(SegmentWriteState state, List<ArrowField> fields, Norms norms) {
     List<ArrowField> points = new ArrayList<>();
     List<ArrowField> terms = new ArrayList<>();
     for (ArrowField field : fields) {
@@ -187,8 +186,7 @@ final class SegmentWriter {
   }
 
   /** Writes fields with terms in the layout of PerFieldPostingsFormat, which will read them. */
-  private void writeTerms(
-      SegmentWriteState state, List<ArrowField> fields, Norms norms, int suffix)
+  private void writeTerms(SegmentWriteState state, List<ArrowField> fields, Norms norms, int suffix)
       throws IOException {
     PostingsFormat format = new Lucene912PostingsFormat();
     Map<String, ArrowField> byName = new TreeMap<>();

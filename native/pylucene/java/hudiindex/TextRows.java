@@ -42,8 +42,7 @@ public final class TextRows {
       int rows,
       long address)
       throws IOException {
-    ArrowColumn texts =
-        new ArrowColumn(validityAddr, offsetsAddr, dataAddr, largeOffsets, offset);
+    ArrowColumn texts = new ArrowColumn(validityAddr, offsetsAddr, dataAddr, largeOffsets, offset);
     if (areFew(texts, rows)) {
       return oneByOne(analyzer, field, query, texts, rows, address);
     }

@@ -44,7 +44,9 @@ public final class ExplainedQuery {
     return result;
   }
 
-  /** Whether a text is no query, or one that writes. Throws Spark's error if it cannot be parsed. */
+  /**
+   * Whether a text is no query, or one that writes. Throws Spark's error if it cannot be parsed.
+   */
   static boolean changesSomething(SparkSession session, String text) throws ParseException {
     LogicalPlan plan = session.sessionState().sqlParser().parsePlan(text);
     return Relations.nodes(plan).stream()

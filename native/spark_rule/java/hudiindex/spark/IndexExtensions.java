@@ -49,8 +49,8 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
       Collections.synchronizedMap(new WeakHashMap<>());
 
   /**
-   * Who answers the others of a Spark context: whoever was enabled last in it; without `enable`, the
-   * daemon that its settings name, if they do.
+   * Who answers the others of a Spark context: whoever was enabled last in it; without `enable`,
+   * the daemon that its settings name, if they do.
    */
   private static final Map<SparkContext, Optional<Answers>> BY_CONTEXT =
       Collections.synchronizedMap(new WeakHashMap<>());
@@ -79,9 +79,9 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   }
 
   /**
-   * Makes the queries of a running session ask Python, and those of sessions that share its registry
-   * and have no source of their own. Spark looks into the registry at each query. Calling it again
-   * only replaces the source.
+   * Makes the queries of a running session ask Python, and those of sessions that share its
+   * registry and have no source of their own. Spark looks into the registry at each query. Calling
+   * it again only replaces the source.
    *
    * @param python answers (question, request) as {@link PythonSource} describes
    * @param client calls Python
@@ -124,7 +124,9 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
     return PlannedUses.of(query.queryExecution());
   }
 
-  /** Whether a text is no query, or one that writes. Throws Spark's error if it cannot be parsed. */
+  /**
+   * Whether a text is no query, or one that writes. Throws Spark's error if it cannot be parsed.
+   */
   public boolean changesSomething(SparkSession session, String text) throws ParseException {
     return ExplainedQuery.changesSomething(session, text);
   }
@@ -168,8 +170,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
     }
     try {
       String token = context.conf().get(IndexSettings.TOKEN, "");
-      return Optional.of(
-          Answers.of(new HttpSource(address, token, context.defaultParallelism())));
+      return Optional.of(Answers.of(new HttpSource(address, token, context.defaultParallelism())));
     } catch (IllegalArgumentException error) {
       LOG.warn(
           "INDEX_NOT_ASKED: Spark scans: {}. Start the session with the settings that hudi-index"

@@ -51,8 +51,8 @@ public final class SparkErrors {
     return analysis(
         "INDEX_NOT_ENABLED",
         "The index service is not enabled yet, which " + task + ".",
-        "Call hudi_index_service.sql.enable(spark) first; without Python, start the session with the"
-            + " settings that hudi-index serve-spark prints.");
+        "Call hudi_index_service.sql.enable(spark) first; without Python, start the session with"
+            + " the settings that hudi-index serve-spark prints.");
   }
 
   /** OPTIMIZE in a form that nobody here takes. */

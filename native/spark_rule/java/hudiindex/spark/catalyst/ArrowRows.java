@@ -65,8 +65,7 @@ final class ArrowRows {
         ArrowConverters$.MODULE$.getBatchesFromStream(
             Channels.newChannel(new ByteArrayInputStream(stream)));
     Iterator<InternalRow> rows =
-        ArrowConverters$.MODULE$.fromBatchIterator(
-            batches, schema, ZONE, false, TaskContext.get());
+        ArrowConverters$.MODULE$.fromBatchIterator(batches, schema, ZONE, false, TaskContext.get());
     Expression condition =
         Scala.list(filters).stream().reduce(And::new).orElse(Literal.TrueLiteral());
     BasePredicate wanted = Predicate.create(condition, read);

@@ -163,9 +163,7 @@ public final class FullTextCall extends Expression implements CodegenFallback, S
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof FullTextCall that
-        && that.call.equals(call)
-        && that.child.equals(child);
+    return other instanceof FullTextCall that && that.call.equals(call) && that.child.equals(child);
   }
 
   @Override

@@ -76,8 +76,7 @@ record HudiScan(
       return all;
     }
     AttributeSet needed = withColumns(top).references();
-    AttributeSet tested =
-        filter == null ? AttributeSet.empty() : withColumns(filter).references();
+    AttributeSet tested = filter == null ? AttributeSet.empty() : withColumns(filter).references();
     return all.stream().filter(each -> needed.contains(each) || tested.contains(each)).toList();
   }
 

@@ -60,9 +60,7 @@ final class Implied {
       return result;
     }
     if (condition instanceof BinaryComparison comparison) {
-      return ofTruth(comparison)
-          .or(() -> ofTuple(comparison))
-          .or(() -> Monotone.range(comparison));
+      return ofTruth(comparison).or(() -> ofTuple(comparison)).or(() -> Monotone.range(comparison));
     }
     if (condition instanceof In in && Scala.list(in.list()).stream().allMatch(Implied::isLiteral)) {
       List<Object> values = new ArrayList<>();
@@ -182,8 +180,7 @@ final class Implied {
     }
     List<Expression> ranges = new ArrayList<>();
     for (Object each : known) {
-      Optional<Expression> range =
-          Monotone.range(new EqualTo(tested, new Literal(each, type)));
+      Optional<Expression> range = Monotone.range(new EqualTo(tested, new Literal(each, type)));
       if (range.isEmpty()) {
         return Optional.empty();
       }

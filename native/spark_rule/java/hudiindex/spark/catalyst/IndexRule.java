@@ -131,9 +131,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
     if (scan.filter() == null) {
       return Optional.of("the query has no condition on it alone");
     }
-    return where.isEmpty()
-        ? Optional.of("no index answers a condition on it")
-        : Optional.empty();
+    return where.isEmpty() ? Optional.of("no index answers a condition on it") : Optional.empty();
   }
 
   /** Why only Spark may read a scan, whatever its conditions; empty if the index may. */

@@ -37,9 +37,7 @@ public final class IndexStrategy extends SparkStrategy {
     boolean counted = indexed.plannedRead().request().isOfCounts();
     SparkPlan own = counted ? new FallbackExec(rows) : planLater(rows);
     Option<SparkPlan> keys =
-        indexed.keys().isEmpty()
-            ? Option.empty()
-            : Option.apply(planLater(indexed.keys().get()));
+        indexed.keys().isEmpty() ? Option.empty() : Option.apply(planLater(indexed.keys().get()));
     return new IndexedExec(columns, filters, indexed.output(), own, keys, indexed.plannedRead());
   }
 }

@@ -79,8 +79,7 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public LogicalPlan doCanonicalize() {
-    Option<LogicalPlan> others =
-        keys.isEmpty() ? keys : Option.apply(keys.get().canonicalized());
+    Option<LogicalPlan> others = keys.isEmpty() ? keys : Option.apply(keys.get().canonicalized());
     return new Indexed(child.canonicalized(), others, plannedRead);
   }
 

@@ -90,10 +90,7 @@ public final class IndexedExec extends SparkPlan {
       keyValues = plannedRead.request().key().map(key -> KeyValues.read(key, keys.get()));
       reader =
           withSession(
-              () ->
-                  hasNoKey()
-                      ? new LocalTableScanExec(output(), Scala.seq(List.of()))
-                      : chosen());
+              () -> hasNoKey() ? new LocalTableScanExec(output(), Scala.seq(List.of())) : chosen());
     }
     return reader;
   }
@@ -197,8 +194,8 @@ public final class IndexedExec extends SparkPlan {
   }
 
   /**
-   * The conditions with values of sub-queries, which have run. None on counts, nor on the best rows:
-   * those are taken of what comes out.
+   * The conditions with values of sub-queries, which have run. None on counts, nor on the best
+   * rows: those are taken of what comes out.
    */
   private ArrayNode conditionsOnSubqueries() {
     if (!plannedRead.request().isOfRows()) {
@@ -306,8 +303,7 @@ public final class IndexedExec extends SparkPlan {
   @Override
   public SparkPlan doCanonicalize() {
     SparkPlan scan = child.canonicalized();
-    Option<SparkPlan> others =
-        keys.isEmpty() ? keys : Option.apply(keys.get().canonicalized());
+    Option<SparkPlan> others = keys.isEmpty() ? keys : Option.apply(keys.get().canonicalized());
     return new IndexedExec(
         Scala.seq(List.of()),
         Scala.seq(List.of()),

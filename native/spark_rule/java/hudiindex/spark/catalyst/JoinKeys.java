@@ -148,8 +148,7 @@ final class JoinKeys {
         giving.filter() == null
             ? Optional.empty()
             : Conditions.repeatable(Conditions.conjuncts(giving.filter().condition()));
-    LogicalPlan filtered =
-        condition.<LogicalPlan>map(each -> new Filter(each, rows)).orElse(rows);
+    LogicalPlan filtered = condition.<LogicalPlan>map(each -> new Filter(each, rows)).orElse(rows);
     return new Project(Scala.<NamedExpression>seq(List.of(giving.attribute())), filtered);
   }
 

@@ -93,8 +93,8 @@ final class Joins {
           ExistenceJoin.class);
 
   /**
-   * Dropping a row of this side drops only the rows of the join that contain it: no row of the right
-   * side is left over that would be in the join alone.
+   * Dropping a row of this side drops only the rows of the join that contain it: no row of the
+   * right side is left over that would be in the join alone.
    */
   private static final Set<Class<?>> LEFT_ON_ITS_OWN = RIGHT_NEEDS_LEFT;
 
@@ -168,8 +168,7 @@ final class Joins {
     }
   }
 
-  private void addSubquery(
-      Expression test, LogicalPlan outer, Class<? extends JoinType> kind) {
+  private void addSubquery(Expression test, LogicalPlan outer, Class<? extends JoinType> kind) {
     LogicalPlan inner;
     Seq<Expression> correlated;
     if (test instanceof InSubquery in) {

@@ -97,10 +97,7 @@ public final class NoIndexHints extends Rule<LogicalPlan> {
 
   /** Looks for names where join hints do: not within what has an alias, nor in views. */
   private static LogicalPlan named(
-      LogicalPlan plan,
-      List<List<String>> names,
-      HintedRelations marks,
-      Set<List<String>> missed) {
+      LogicalPlan plan, List<List<String>> names, HintedRelations marks, Set<List<String>> missed) {
     if (marks.isCached(plan)) {
       missed.clear();
       return plan;

@@ -16,8 +16,8 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * Few rows in one partition: a join, a sort or an aggregation of them needs no exchange, and one task
- * does it.
+ * Few rows in one partition: a join, a sort or an aggregation of them needs no exchange, and one
+ * task does it.
  */
 final class OnePartition {
   /** Tasks start in less time than one task needs for what is done with more rows. */

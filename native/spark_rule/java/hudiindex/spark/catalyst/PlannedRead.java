@@ -22,8 +22,7 @@ record PlannedRead(
   /** That of a scan. */
   static PlannedRead of(
       HudiScan scan, Request request, Decision decision, Decisions decisions, Use use) {
-    return new PlannedRead(
-        scan.files(), request, decision, decisions, use, scan.computed());
+    return new PlannedRead(scan.files(), request, decision, decisions, use, scan.computed());
   }
 
   /** What EXPLAIN shows. */

@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The analyzer of a session that runs. It has the rules that were registered when the session
- * analyzed its first query; Spark has no way to add one later, unlike to the optimizer, so this puts
- * it into the analyzer's field.
+ * analyzed its first query; Spark has no way to add one later, unlike to the optimizer, so this
+ * puts it into the analyzer's field.
  */
 public final class RunningAnalyzer {
   private static final Logger LOG = LoggerFactory.getLogger(RunningAnalyzer.class);
@@ -28,8 +28,7 @@ public final class RunningAnalyzer {
    */
   public static boolean hasAdded(SparkSession session, Rule<LogicalPlan> rule) {
     Analyzer analyzer = session.sessionState().analyzer();
-    List<Rule<LogicalPlan>> rules =
-        new ArrayList<>(Scala.list(analyzer.extendedResolutionRules()));
+    List<Rule<LogicalPlan>> rules = new ArrayList<>(Scala.list(analyzer.extendedResolutionRules()));
     if (rules.stream().anyMatch(rule.getClass()::isInstance)) {
       return true;
     }

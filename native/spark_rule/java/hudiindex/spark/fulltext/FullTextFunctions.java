@@ -21,12 +21,7 @@ import scala.runtime.AbstractFunction1;
 public final class FullTextFunctions {
   private static final List<String> NAMES =
       List.of(
-          "match",
-          "match_any",
-          "match_phrase",
-          "match_prefix",
-          "match_fuzzy",
-          FullTextCall.SCORE);
+          "match", "match_any", "match_phrase", "match_prefix", "match_fuzzy", FullTextCall.SCORE);
 
   private FullTextFunctions() {}
 

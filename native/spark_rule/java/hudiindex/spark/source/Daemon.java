@@ -17,8 +17,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * `serve-spark`, by HTTP. Each question is a POST to {@code /v<version>/<question>} with a
- * JSON body. A status that is not 200 comes with an error's code, message and remedy; 4xx if asking
+ * `serve-spark`, by HTTP. Each question is a POST to {@code /v<version>/<question>} with a JSON
+ * body. A status that is not 200 comes with an error's code, message and remedy; 4xx if asking
  * again is of no use.
  */
 final class Daemon {

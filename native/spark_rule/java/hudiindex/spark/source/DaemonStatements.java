@@ -25,8 +25,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Has `serve-spark` run index statements. It parses them, but only the session's catalog
- * knows where a table is: the daemon says which one it wants to know about, and is asked again.
+ * Has `serve-spark` run index statements. It parses them, but only the session's catalog knows
+ * where a table is: the daemon says which one it wants to know about, and is asked again.
  */
 final class DaemonStatements {
   /** To find out what a statement is; running it takes as long as it takes. */
@@ -49,15 +49,13 @@ final class DaemonStatements {
 
   /** See {@link Source#statement}. */
   String described(SparkSession session, String text) throws Exception {
-    Question question =
-        body -> Daemon.text(daemon.answer("statement", body, DESCRIPTION_MILLIS));
+    Question question = body -> Daemon.text(daemon.answer("statement", body, DESCRIPTION_MILLIS));
     return answered(session, text, question).toString();
   }
 
   /** See {@link Source#run}. */
   Outcome outcome(SparkSession session, String text, Object arguments) throws Exception {
-    JsonNode answer =
-        answered(session, text, body -> Daemon.text(daemon.answerOnce("run", body)));
+    JsonNode answer = answered(session, text, body -> Daemon.text(daemon.answerOnce("run", body)));
     if (answer.has("left")) {
       return new Outcome.LeftToHudi(otherwise(answer.path("otherwise")));
     }
@@ -122,8 +120,7 @@ final class DaemonStatements {
     List<String> texts = new ArrayList<>();
     answer.get("rows").forEach(each -> texts.add(each.toString()));
     Column row = from_json(new Column("value"), columns, JSON).as("row");
-    Dataset<Row> rows =
-        session.createDataset(texts, Encoders.STRING()).select(row).select("row.*");
+    Dataset<Row> rows = session.createDataset(texts, Encoders.STRING()).select(row).select("row.*");
     // Once more, since all that comes of JSON may be NULL.
     return session.createDataFrame(rows.collectAsList(), columns);
   }

@@ -68,8 +68,7 @@ public final class Decisions {
   }
 
   /** A request's rows. Throws SourceFailed if there are none in time. */
-  public Rows rows(
-      SparkSession session, Request request, long use, long millis, Wrapper wrapper)
+  public Rows rows(SparkSession session, Request request, long use, long millis, Wrapper wrapper)
       throws SourceFailed, InterruptedException {
     return call(millis, wrapper.wrapped(() -> source.rows(session, request.text(), use)));
   }

@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.functions;
 
 /**
- * Asks `serve-spark`, for sessions without Python, which answers as {@link PythonSource} has
- * it: with rows in Arrow's format, or with JSON.
+ * Asks `serve-spark`, for sessions without Python, which answers as {@link PythonSource} has it:
+ * with rows in Arrow's format, or with JSON.
  *
  * <p>No task can read by index, and none can evaluate a full-text call: Spark scans, and a query
  * with a call on texts that no index finds ends with an error.

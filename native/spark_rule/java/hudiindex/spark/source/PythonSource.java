@@ -19,7 +19,8 @@ import py4j.Py4JPythonClientPerThread;
  * since py4j looks for it on the class loader of whichever thread hands it over.
  *
  * <p>The question {@code decide} comes with a request in JSON, {@code rows} with an array of the
- * session, a request and the number of a use. Rows are bytes or a frame, or JSON with one of the fields {@code reason} (Spark has to scan) and {@code cancelled}.
+ * session, a request and the number of a use. Rows are bytes or a frame, or JSON with one of the
+ * fields {@code reason} (Spark has to scan) and {@code cancelled}.
  *
  * <p>The questions {@code statement} and {@code run} come with an array of the session, the text
  * and, to run it, its arguments. The result is a frame. An error is an exception of Spark's, or

@@ -128,8 +128,7 @@ public record Request(
 
   /** Of the same rows those with one of some values, which are not known yet. */
   public Request withKey(Key values) {
-    return new Request(
-        table, instants, options, columns, where, Optional.of(values), counts, best);
+    return new Request(table, instants, options, columns, where, Optional.of(values), counts, best);
   }
 
   /**
@@ -137,20 +136,17 @@ public record Request(
    */
   public Request withConditions(ArrayNode conditions) {
     ArrayNode all = where.deepCopy().addAll(conditions);
-    return new Request(
-        table, instants, options, columns, all, Optional.empty(), counts, best);
+    return new Request(table, instants, options, columns, all, Optional.empty(), counts, best);
   }
 
   /** Numbers of the same rows, which need the same columns. */
   public Request counting(Counts wanted) {
-    return new Request(
-        table, instants, options, columns, where, key, Optional.of(wanted), best);
+    return new Request(table, instants, options, columns, where, key, Optional.of(wanted), best);
   }
 
   /** Of the same rows those with the highest scores. */
   public Request ofBest(Best wanted) {
-    return new Request(
-        table, instants, options, columns, where, key, counts, Optional.of(wanted));
+    return new Request(table, instants, options, columns, where, key, counts, Optional.of(wanted));
   }
 
   /** Whether counts are wanted instead of rows. */

@@ -43,9 +43,7 @@ record Parameters(List<String> names, Seq<Expression> values) {
     } else if (part instanceof Product || part instanceof Iterable) {
       // Nodes, also of sub-queries and common table expressions, which are no children.
       Iterator<?> parts =
-          part instanceof Product whole
-              ? whole.productIterator()
-              : ((Iterable<?>) part).iterator();
+          part instanceof Product whole ? whole.productIterator() : ((Iterable<?>) part).iterator();
       while (parts.hasNext()) {
         find(parts.next(), named, positioned);
       }

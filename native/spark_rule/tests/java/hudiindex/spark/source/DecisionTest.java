@@ -36,8 +36,7 @@ class DecisionTest {
   void anErrorOfAStatementIsThrown() {
     String answer =
         "{\"error\": \"INDEX_NOT_FOUND\", \"message\": \"None.\", \"remedy\": \"Create it.\"}";
-    StatementFailed failed =
-        assertThrows(StatementFailed.class, () -> Answer.ofStatement(answer));
+    StatementFailed failed = assertThrows(StatementFailed.class, () -> Answer.ofStatement(answer));
     assertEquals("INDEX_NOT_FOUND", failed.code());
     assertEquals("None.", failed.getMessage());
     assertEquals("Create it.", failed.remedy());
