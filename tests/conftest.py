@@ -121,6 +121,9 @@ def pytest_terminal_summary(
                 f"{name}: share {number % turns.SHARES + 1} of {turns.SHARES}; landings "
                 f"{number + 1} and {number + 2} run the others"
             )
+    due = number + -number % turns.SHARES
+    measured = "measured" if due == number else f"landing {due} measures it"
+    terminalreporter.line(f"coverage: {measured}")
     terminalreporter.line("all other tests ran")
 
 

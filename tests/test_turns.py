@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import order
+from tests import order, turns
 from tests.turns import (
     ALWAYS,
     EVERYWHERE,
@@ -62,6 +62,17 @@ def test_every_pattern_names_files() -> None:
 def test_three_landings_run_each_shared_out_test_once() -> None:
     shares = {share_of(nodeid) for nodeid in order.recorded()["tests"] if family_of(nodeid)}
     assert shares == set(range(SHARES))
+
+
+def test_one_landing_in_three_measures_coverage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
+    measured = []
+    for number in range(7, 10):
+        turns.TURN.write_text(f"{number}\n")
+        measured.append("--cov" in turns.options())
+    assert measured == [False, False, True]
 
 
 def test_tests_of_a_server_stay_together() -> None:

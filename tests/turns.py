@@ -6,6 +6,7 @@ it was raised before decides what runs whole.
 """
 
 import subprocess
+import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -174,10 +175,20 @@ def _git(*arguments: str) -> list[str] | None:
     return done.stdout.splitlines() if done.returncode == 0 else None
 
 
+def options() -> list[str]:
+    """Pytest's options for this landing: one in three measures coverage, too."""
+    measured = ["--cov", "--cov-report=term"] if turn() % SHARES == 0 else []
+    return ["--turn", *measured]
+
+
 def main() -> None:
-    """Raises the turn."""
-    TURN.write_text(f"{turn() + 1}\n")
-    print(f"This is landing {turn()}: commit .ci/turn with it.")
+    """``raise`` raises the turn; ``options`` prints pytest's options for it."""
+    (command,) = sys.argv[1:]
+    if command == "raise":
+        TURN.write_text(f"{turn() + 1}\n")
+        print(f"This is landing {turn()}: commit .ci/turn with it.")
+    else:
+        print(*options())
 
 
 if __name__ == "__main__":
