@@ -102,7 +102,7 @@ def test_a_long_file_is_shared_out_and_begins_first(monkeypatch: pytest.MonkeyPa
 def test_a_file_that_did_not_run_keeps_its_seconds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    kept, ran = "tests/test_turns.py", "tests/test_forked.py"
+    kept, ran = "tests/test_turns.py", "tests/conftest.py"
     known = {"fast": {kept: 3.0, ran: 1.0, "tests/gone.py": 9.0}, "slow": {}, "tests": {}}
     monkeypatch.setattr(order, "recorded", lambda: known)
     monkeypatch.setattr(order, "RECORDED", tmp_path / "seconds.json")
