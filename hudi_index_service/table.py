@@ -330,9 +330,13 @@ class IndexedTable(DefinedIndexes):
         return BuildRecords(self._table.storage, stale_seconds=self._settings.build.stale_seconds)
 
     def _executor(self) -> "Executor":
-        from hudi_index_service.build.executor import executor_on
+        if self._spark is None:
+            from hudi_index_service.build.executor import LocalExecutor
 
-        return executor_on(self._spark, self._settings.build)
+            return LocalExecutor(self._settings.build.parallelism)
+        from hudi_index_service.build.spark import SparkExecutor
+
+        return SparkExecutor(self._spark)
 
     def scan(
         self,

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from hudi_index_service.build.entry.parts import Part, Staging, largest_first, part_counts
 from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.manifest import entry_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 log = logging.getLogger(__name__)
 
@@ -253,12 +252,3 @@ def _put(ended: _Ended, position: int, future: "Future[TaskOutcome]") -> None:
 
 
 log = logging.getLogger(__name__)
-
-
-def executor_on(spark: "SparkSession | None", settings: BuildSettings) -> "Executor":
-    """Runs tasks on a Spark session; without one, in threads of this process."""
-    if spark is None:
-        return LocalExecutor(settings.parallelism)
-    from hudi_index_service.build.spark import SparkExecutor
-
-    return SparkExecutor(spark)

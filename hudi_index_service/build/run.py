@@ -133,7 +133,7 @@ def run_build(
     due.sort(key=lambda entry: entry_key(entry) in failed_keys)
     plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
     if dry_run:
-        affordable = budget.affordable(due)
+        affordable = plan.due[: budget.affordable(each.base_file.size for each in due)]
         cost = estimate(
             affordable,
             islice(records.newest_first(), _RECORDS_FOR_ESTIMATE),
@@ -180,8 +180,8 @@ class _Run:
         self._settings = settings
         self._budget = budget
         self._started = started
-        possible = [each for each in plan.due if each.index_type not in missing]
-        self._entries = budget.affordable(possible)
+        possible = tuple(each for each in plan.due if each.index_type not in missing)
+        self._entries = possible[: budget.affordable(each.base_file.size for each in possible)]
         self._is_cut = len(self._entries) < len(possible)
         self._missing = missing
         self._outcomes: list[TaskOutcome] = []

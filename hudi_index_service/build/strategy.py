@@ -1,17 +1,13 @@
 """What a build takes on: base files by a strategy (RFC-51, "index strategy"), up to a budget."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
 from hudi_index_service.hudi.snapshot import BaseFile, Instant, ServiceKind
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import IndexDefinition
-
-if TYPE_CHECKING:
-    from hudi_index_service.build.reconcile import DueEntry
 
 _SETTING = {
     ServiceKind.CLUSTERING: "clustering",
@@ -121,19 +117,21 @@ class Budget:
                     f"The budget's {each.name} is {value!r}.", remedy="Use a number above 0."
                 )
 
-    def affordable(self, due: "Sequence[DueEntry]") -> "tuple[DueEntry, ...]":
-        """The first entries, as many as files and bytes allow."""
-        return tuple(self._affordable(due))
+    def affordable(self, sizes: Iterable[int]) -> int:
+        """How many of the first entries files and bytes allow.
 
-    def _affordable(self, due: "Sequence[DueEntry]") -> "Iterator[DueEntry]":
-        total_bytes = 0
-        for number, entry in enumerate(due):
-            if self.files is not None and number >= self.files:
-                return
+        Args:
+            sizes: The length of each entry's base file, in bytes.
+        """
+        count = total_bytes = 0
+        for size in sizes:
+            if self.files is not None and count >= self.files:
+                break
             if self.bytes is not None and total_bytes >= self.bytes:
-                return
-            total_bytes += entry.base_file.size
-            yield entry
+                break
+            count += 1
+            total_bytes += size
+        return count
 
 
 UNLIMITED = Budget()
