@@ -25,7 +25,7 @@ from hudi_index_service.arrow import (
     numbers_array,
     truths_array,
 )
-from hudi_index_service.index.column_kinds import is_wide_number
+from hudi_index_service.index.stored_column import is_wide_number
 from hudi_index_service.predicate.expression import Operator
 
 INT64_MIN = -(2**63)

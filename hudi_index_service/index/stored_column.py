@@ -1,5 +1,5 @@
-"""A column of an index, as it is to be built and as an entry's manifest states it. Arrow types are
-written as `str()` prints them, and parsed here."""
+"""A column of an index: which types it can have, and what it is as it is to be built and as an
+entry's manifest states it. Arrow types are written as `str()` prints them, and parsed here."""
 
 import re
 from collections.abc import Hashable
@@ -11,8 +11,8 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.arrow import text_scalar
-from hudi_index_service.columns import with_millis
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.columns import hudi_type, with_millis
+from hudi_index_service.errors import ColumnNotIndexable, EntryInvalid
 from hudi_index_service.predicate.bounds import ValueBounds
 from hudi_index_service.predicate.values import bound_of
 
@@ -37,6 +37,7 @@ _SIMPLE = {
 _TIMESTAMP = re.compile(r"timestamp\[(?P<unit>s|ms|us|ns), tz=(?P<zone>[^\]]+)\]")
 _LIST = re.compile(r"list<(?P<name>\w+): (?P<element>.+?)(?P<required> not null)?>")
 _DECIMAL = re.compile(r"decimal128\((?P<precision>\d+), (?P<scale>-?\d+)\)")
+_NARROW_DIGITS = 18  # digits of a decimal that fit into 64 bits
 _IN_MILLIS = " in ms"
 """Ends the type of times that the table's schema counts in milliseconds. Entries built when it
 counted microseconds do not serve then: the values in some base files would be others."""
@@ -207,3 +208,65 @@ def _bound(text: str | None, type_name: str) -> Any:
         return bound_of(value) if str(value.cast(pa.string()).as_py()) == text else None
     except (pa.ArrowException, UnicodeDecodeError, EntryInvalid):
         return None
+
+
+def element_type(type: pa.DataType) -> pa.DataType:
+    """The type of an array's elements; for any other type, the type itself."""
+    return type.value_type if is_array(type) else type
+
+
+def is_array(type: pa.DataType) -> bool:
+    """Whether a row can have any number of values."""
+    return bool(pa.types.is_list(type))
+
+
+def is_number(type: pa.DataType) -> bool:
+    """Whether the type's values map to 64-bit integers in order (see `number_encoding`)."""
+    return bool(
+        pa.types.is_signed_integer(type)
+        or pa.types.is_float32(type)
+        or pa.types.is_float64(type)
+        or pa.types.is_boolean(type)
+        or pa.types.is_date32(type)
+        or pa.types.is_timestamp(type)
+        or (pa.types.is_decimal128(type) and type.precision <= _NARROW_DIGITS)
+    )
+
+
+def is_wide_number(type: pa.DataType) -> bool:
+    """Whether the type's values map to 16 bytes in order (see `number_encoding`)."""
+    return bool(pa.types.is_decimal128(type) and type.precision > _NARROW_DIGITS)
+
+
+def refuse_special(column: str, schema: pa.Schema) -> None:
+    """Refuses a column of one of Hudi's own types, such as ``VECTOR(3)``, or a field of one.
+
+    Raises:
+        ColumnNotIndexable: it is one.
+    """
+    kind = hudi_type(schema, column)
+    if kind is not None:
+        raise ColumnNotIndexable(
+            f"Column {column}: no index can hold type {kind}.",
+            remedy="Index other columns: queries on them return this one's values, too.",
+        )
+
+
+def not_indexable(column: str, type: pa.DataType, index: str) -> ColumnNotIndexable:
+    """The error for a column whose type an index cannot hold, with a remedy.
+
+    Args:
+        index: The kind of index, such as ``"a Lucene index"``.
+    """
+    return ColumnNotIndexable(
+        f"Column {column}: {index} cannot hold type {type}.", remedy=_instead(column, type)
+    )
+
+
+def _instead(column: str, type: pa.DataType) -> str:
+    if pa.types.is_struct(type):
+        fields = ", ".join(f"{column}.{field.name}" for field in type)
+        return f"Index its fields one by one: {fields}."
+    if pa.types.is_map(type):
+        return "Maps cannot be indexed; write the searched values into a separate column."
+    return "Index another column; arrays must hold strings, numbers, dates or binary."

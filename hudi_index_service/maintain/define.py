@@ -16,7 +16,6 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.hudi.timeline import instant_of
-from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_types
 from hudi_index_service.index.metadata.definitions import (
@@ -33,6 +32,7 @@ from hudi_index_service.index.metadata.requirements import (
     is_indexed,
     key_of,
 )
+from hudi_index_service.index.stored_column import refuse_special
 
 _INSTANT = re.compile("[0-9]{14}([0-9]{3})?")
 

@@ -8,7 +8,7 @@ from time import perf_counter_ns
 import pyarrow as pa
 from hudi_index_parquet import ReadStats
 
-from hudi_index_service.index.files.io_counters import Fetched
+from hudi_index_service.index.files.opened_file import Fetched
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 
 

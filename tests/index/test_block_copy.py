@@ -16,7 +16,6 @@ from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.index.contract import IndexReader, PackedIndex
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files import local_copy
-from hudi_index_service.index.files.io_counters import Fetched, counted
 from hudi_index_service.index.files.local_copy import (
     BlockCopy,
     copies_but,
@@ -24,6 +23,7 @@ from hudi_index_service.index.files.local_copy import (
     packed_index,
     readable_index,
 )
+from hudi_index_service.index.files.opened_file import Fetched, counted
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, DataFile
 from hudi_index_service.index.packed_file import read_member

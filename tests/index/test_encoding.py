@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.index.column_kinds import is_wide_number
 from hudi_index_service.index.number_encoding import (
     EMPTY,
     INT64_MAX,
@@ -23,6 +22,7 @@ from hudi_index_service.index.number_encoding import (
     encode_wide,
     wide_bytes,
 )
+from hudi_index_service.index.stored_column import is_wide_number
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 

@@ -17,8 +17,8 @@ from hudi_index_service.index.btree.keys import ByteKeys, byte_keys, number_keys
 from hudi_index_service.index.btree.merge import MergeSource, merge
 from hudi_index_service.index.btree.tree import Branch
 from hudi_index_service.index.btree.writer import Groups, TreeWriter, grouped
-from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics
+from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.evaluate import element_rows
 
 _MIB = 2**20

@@ -14,8 +14,8 @@ from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
 from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.merge import MergeSource
 from hudi_index_service.index.btree.tree import Branch, LeafPlace
-from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
+from hudi_index_service.index.stored_column import is_array
 
 _AT_ONCE = 64  # leaves
 

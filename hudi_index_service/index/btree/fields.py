@@ -25,15 +25,15 @@ from hudi_index_service.index.btree.keys import (
     as_binary,
     number_keys,
 )
-from hudi_index_service.index.column_kinds import (
+from hudi_index_service.index.contract import ColumnSpec, StoredColumn
+from hudi_index_service.index.number_encoding import encode_wide
+from hudi_index_service.index.stored_column import (
     element_type,
     is_array,
     is_number,
     is_wide_number,
     not_indexable,
 )
-from hudi_index_service.index.contract import ColumnSpec, StoredColumn
-from hudi_index_service.index.number_encoding import encode_wide
 from hudi_index_service.predicate.comparison import is_binary, is_string
 
 KEY = "key"

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_numbers, integer_scalar
-from hudi_index_service.index.column_kinds import is_wide_number
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
+from hudi_index_service.index.stored_column import is_wide_number
 
 CUT_BYTES = 508
 """The length of the longest key. A key of exactly so many bytes may be the beginning of a longer

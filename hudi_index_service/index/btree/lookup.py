@@ -33,10 +33,10 @@ from hudi_index_service.index.btree.keys import (
     number_keys,
     prefixed,
 )
-from hudi_index_service.index.column_kinds import element_type, is_array, is_wide_number
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.known_lookups import KnownLookups
 from hudi_index_service.index.number_encoding import encode_range, wide_bytes
+from hudi_index_service.index.stored_column import element_type, is_array, is_wide_number
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,

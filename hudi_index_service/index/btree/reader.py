@@ -18,9 +18,9 @@ from hudi_index_service.index.btree.keys import EVERY_KEY, ByteKeys, Interval, I
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Leaves, Tree
-from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
 from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import Predicate
 

@@ -23,7 +23,7 @@ from threading import Lock
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
-from hudi_index_service.index.files import io_counters
+from hudi_index_service.index.files import opened_file
 from hudi_index_service.index.files.cache_folder import (
     BLOCKS_SUFFIX,
     PART_SUFFIX,
@@ -145,7 +145,7 @@ class BlockCopy:
             buffers = self._storage.read_ranges(self._source, ranges)
         except FileNotFoundError as error:
             raise EntryInvalid(f"{self._source} is missing.") from error
-        io_counters.count(requests=len(ranges), bytes=total)
+        opened_file.count(requests=len(ranges), bytes=total)
         for (first, end), buffer in zip(spans, buffers, strict=True):
             content = memoryview(buffer)
             for block in range(first, end):
@@ -317,7 +317,7 @@ def _download(storage: Storage, entry: Entry, copy: Path, settings: Settings) ->
             storage.download(entry.data_path, part)
         except FileNotFoundError as error:
             raise EntryInvalid(f"{entry.data_path} is missing.") from error
-        io_counters.count(requests=1, bytes=part.stat().st_size)
+        opened_file.count(requests=1, bytes=part.stat().st_size)
         if checksums(part)[1] != entry.manifest.data.sha256:
             raise EntryInvalid(f"{entry.data_path} is damaged: its SHA-256 is not the manifest's.")
         with ExitStack() as locks:

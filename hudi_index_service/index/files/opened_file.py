@@ -1,16 +1,51 @@
-"""Detects whether an open data file has changed since it was opened.
+"""Data files of entries while they are open: counts what is fetched for them, and detects that one
+has changed since it was opened.
 
 Blocks of a mapped file are checked before their first use only, so a later write to the file would
 go undetected.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from hudi_index_parquet import FileStates
+
+
+@dataclass(slots=True)
+class Fetched:
+    """Requests for data files of entries, the bytes fetched, and the entries opened."""
+
+    requests: int = 0
+    bytes: int = 0
+    opened: int = 0
+
+
+_counting: ContextVar[Fetched | None] = ContextVar("index_fetched", default=None)
+
+
+@contextmanager
+def counted(into: Fetched) -> Iterator[None]:
+    """Adds what this thread fetches in the block to `into`."""
+    token = _counting.set(into)
+    try:
+        yield
+    finally:
+        _counting.reset(token)
+
+
+def count(*, requests: int = 0, bytes: int = 0, opened: int = 0) -> None:
+    """Counts requests, fetched bytes, or opened entries."""
+    into = _counting.get()
+    if into is not None:
+        into.requests += requests
+        into.bytes += bytes
+        into.opened += opened
 
 
 class OpenedFile:

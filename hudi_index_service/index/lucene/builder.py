@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_numbers, as_truths, integer_scalar, numbers_array
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.column_kinds import element_type, is_array
 from hudi_index_service.index.contract import (
     BuiltIndex,
     ColumnSpec,
@@ -38,6 +37,7 @@ from hudi_index_service.index.lucene.fields import (
     wide_number_field,
 )
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
+from hudi_index_service.index.stored_column import element_type, is_array
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.evaluate import element_rows
 

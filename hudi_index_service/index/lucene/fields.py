@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from hudi_index_service.errors import IndexDefinitionInvalid
-from hudi_index_service.index.column_kinds import (
+from hudi_index_service.index.contract import ColumnSpec, SmallerOptions
+from hudi_index_service.index.stored_column import (
     element_type,
     is_number,
     is_wide_number,
     not_indexable,
 )
-from hudi_index_service.index.contract import ColumnSpec, SmallerOptions
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.wording import did_you_mean
 

@@ -8,7 +8,6 @@ from functools import singledispatch
 
 import pyarrow as pa
 
-from hudi_index_service.index.column_kinds import element_type, is_array
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.known_lookups import KnownLookups
 from hudi_index_service.index.lucene.fields import (
@@ -38,6 +37,7 @@ from hudi_index_service.index.lucene.search import (
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
 from hudi_index_service.index.number_encoding import encode_range
+from hudi_index_service.index.stored_column import element_type, is_array
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,

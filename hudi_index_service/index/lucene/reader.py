@@ -10,7 +10,6 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import (
     Answer,
     IndexReader,
@@ -35,6 +34,7 @@ from hudi_index_service.index.lucene.lookup import (
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
+from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import Match, MatchMode, Predicate
 

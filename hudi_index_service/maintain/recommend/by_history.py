@@ -14,7 +14,6 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ColumnNotIndexable, EntryInvalid, IndexDefinitionInvalid
 from hudi_index_service.hudi.files.parquet_file import footers
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.column_kinds import refuse_special
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.build_records import BuildRecord
@@ -22,6 +21,7 @@ from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.index.metadata.requirements import names_by_use, requirements
+from hudi_index_service.index.stored_column import refuse_special
 from hudi_index_service.maintain.recommend.results import (
     Advice,
     BuildCost,

@@ -14,9 +14,8 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import row_source
 from hudi_index_service.index.contract import IndexReader, PackedIndex
-from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.files.local_copy import BlockCopy, packed_index, readable_index
-from hudi_index_service.index.files.opened_file import OpenedFile
+from hudi_index_service.index.files.opened_file import OpenedFile, count
 from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.index.metadata.entry import EntryListing, forget_stated
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, index_type_folder

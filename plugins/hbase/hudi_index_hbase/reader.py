@@ -25,7 +25,7 @@ from hudi_index_service.index.btree.merge import MergeSource
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.btree.tree import LeafPlace, Leaves, Tree
 from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
-from hudi_index_service.index.files.io_counters import count
+from hudi_index_service.index.files.opened_file import count
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate.expression import Predicate
 

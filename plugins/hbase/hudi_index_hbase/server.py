@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable, NativeModuleMissing
-from hudi_index_service.index.files.io_counters import count
+from hudi_index_service.index.files.opened_file import count
 from hudi_index_service.storage.waiting import Backoff
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from hudi_index_parquet import polynomials
 
 from hudi_index_service.arrow import TRUE, as_numbers, as_truths, binary_scalar, integer_scalar
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.column_kinds import is_number
 from hudi_index_service.index.number_encoding import INT64_MIN, encode_array
-from hudi_index_service.index.stored_column import parse_arrow_type
+from hudi_index_service.index.stored_column import is_number, parse_arrow_type
 
 HASH_BITS = 48
 

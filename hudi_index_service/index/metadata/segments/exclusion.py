@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_index_service.index.column_kinds import is_number
 from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
@@ -33,7 +32,7 @@ from hudi_index_service.index.metadata.segments.run import Run
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, Statistics
 from hudi_index_service.index.number_encoding import NumberRange, encode_range
-from hudi_index_service.index.stored_column import arrow_type_name
+from hudi_index_service.index.stored_column import arrow_type_name, is_number
 from hudi_index_service.predicate.bounds import prefix_of
 from hudi_index_service.predicate.expression import (
     And,
