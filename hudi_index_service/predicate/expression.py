@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
@@ -294,26 +294,31 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class _Connective(Predicate):
-    """Two or more predicates, joined by the word of the class."""
+    """Two or more predicates, joined by a word."""
 
     operands: tuple[Predicate, ...]
+    _word: ClassVar[str]
 
     @property
     def children(self) -> tuple[Predicate, ...]:
         return self.operands
 
     def __str__(self) -> str:
-        return f" {type(self).__name__.upper()} ".join(f"({operand})" for operand in self.operands)
+        return f" {self._word} ".join(f"({operand})" for operand in self.operands)
 
 
 @dataclass(frozen=True, slots=True)
 class And(_Connective):
     """Three-valued conjunction of two or more predicates."""
 
+    _word = "AND"
+
 
 @dataclass(frozen=True, slots=True)
 class Or(_Connective):
     """Three-valued disjunction of two or more predicates."""
+
+    _word = "OR"
 
 
 def conjunction(predicates: Iterable[Predicate]) -> Predicate:

@@ -33,5 +33,5 @@ def test_a_wake_up_lists_the_definitions_once_for_its_keys(
         monkeypatch.setattr(Storage, "files", files)
         # Is the table another one? What is defined?
         assert listings_of(upkeep.define) == 2
-        # What is required, and are these all definitions?
-        assert listings_of(upkeep.table.build) == 2
+        # What is required?
+        assert listings_of(upkeep.table.build) == 1
