@@ -10,11 +10,9 @@ import pytest
 from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
-from hudi_index_service.config import settings
-from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule.uses import RelationUse
-from tests.cost_constants import set_constants, unset_constants
+from tests.cost_constants import given_costs
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
 from tests.spark_session import PATIENT
 
@@ -128,16 +126,9 @@ def enabled(enabled_once: "SparkSession") -> "Iterator[SparkSession]":
 
 @pytest.fixture
 def costs(enabled_once: "SparkSession") -> Iterator[Callable[..., None]]:
-    """Sets some of the optimizer's cost constants until the end of the test. Decisions that other
-    tests have asked for are forgotten."""
-
-    def given(**milliseconds: float) -> None:
-        set_constants(settings(), Constants(**milliseconds))
-        enable(enabled_once)
-
-    yield given
-    unset_constants(settings())
-    enable(enabled_once)
+    """Sets some of the optimizer's cost constants until the end of the test."""
+    with given_costs(enabled_once) as costs:
+        yield costs
 
 
 @pytest.fixture

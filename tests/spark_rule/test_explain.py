@@ -4,7 +4,7 @@ import pytest
 
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.sql import last_queries
-from tests.spark_rule.conftest import KINDS, without_ids
+from tests.spark_rule.conftest import KINDS, rows_of, without_ids
 
 
 @pytest.fixture
@@ -103,3 +103,24 @@ def test_statistics_let_spark_broadcast(enabled, spark, tables):
     finally:
         enabled.conf.unset("spark.sql.adaptive.enabled")
         enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+@pytest.mark.usefixtures("read_by_tasks", "tables")
+def test_many_rows_are_read_by_tasks_and_never_broadcast(enabled, spark):
+    query = (
+        "SELECT a.id, b.msg FROM rule_merged a JOIN rule_cow b ON a.id = b.id WHERE a.amount < 300"
+    )
+    # Half of the table: 100 rows of more than 20 bytes each.
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
+    try:
+        frame = enabled.sql(query)
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        found = rows_of(frame)
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    uses = [(use.by_index, use.in_tasks) for use in last_queries(enabled)[-1]]
+    assert uses == [(True, True), (False, False)]
+    assert "SortMergeJoin" in plan
+    assert "BroadcastHashJoin" not in plan
+    assert found == rows_of(spark.sql(query))
+    assert len(found) > 90

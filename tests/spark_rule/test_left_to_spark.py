@@ -38,6 +38,10 @@ from tests.spark_rule.conftest import by_index, rows, rows_of
             "SELECT spark_partition_id() AS n, max(id) FROM rule_cow WHERE id < '3' GROUP BY 1",
             "the query numbers rows or tasks",
         ),
+        (
+            "SELECT id FROM rule_cow WHERE msg NOT LIKE '%car 3'",
+            "a negated pattern matches most of the rows",
+        ),
         ("SELECT id FROM rule_cow", "the query has no condition on it alone"),
         ("SELECT id FROM rule_cow WHERE ts = 0", None),
     ],
@@ -46,6 +50,26 @@ def test_queries_that_depend_on_sparks_reader(agreed, query, reason):
     [use] = agreed(query)
     assert not use.by_index
     assert reason is None or use.reason == reason
+
+
+def test_a_negated_pattern_beside_a_condition_that_finds_few_rows(agreed):
+    query = "SELECT id FROM rule_cow WHERE msg NOT LIKE '%car 3' AND id < '3'"
+    assert by_index(agreed(query)) == [True]
+
+
+def test_other_relations_beside_one_left_to_spark_use_the_index(agreed):
+    query = (
+        "WITH seeded AS (SELECT amount, rand(3) AS x FROM rule_partitioned) "
+        "SELECT a.id, b.x FROM rule_cow a JOIN seeded b ON a.amount = b.amount WHERE a.id = '3'"
+    )
+    uses = agreed(query)
+    assert sorted(by_index(uses)) == [False, True]
+    [left] = [use for use in uses if not use.by_index]
+    assert left.table.endswith("rule_partitioned")
+    assert "random numbers" in left.reason
+    few = "rule_partitioned WHERE id IN ('3', '4')"
+    query = f"SELECT id, rand(3) AS x FROM rule_cow WHERE amount = (SELECT max(amount) FROM {few})"
+    assert sorted(by_index(agreed(query))) == [False, True]
 
 
 def test_incremental_queries_and_table_changes(agreed, tables):

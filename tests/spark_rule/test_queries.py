@@ -106,6 +106,57 @@ def test_dataframes_views_and_joins_use_the_index(agreed):
     assert by_index(agreed(joined)) == [True, True]
 
 
+def test_queries_with_parameters(agreed):
+    query = "SELECT id FROM rule_cow WHERE id = :id OR amount < :most"
+    named = agreed(lambda session: session.sql(query, args={"id": "7", "most": 9}))
+    query = "SELECT id FROM rule_cow WHERE id = ?"
+    assert by_index(named + agreed(lambda session: session.sql(query, args=["7"]))) == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("query", "used"),
+    [
+        # One nested in another, and beside it one without anything to look up.
+        (
+            "SELECT id FROM {t} WHERE msg = 'Buying car 3' AND id > (SELECT min(id) FROM {t} "
+            "WHERE id < '3' AND amount > (SELECT min(amount) FROM {t} WHERE id > '7')) "
+            "AND amount < (SELECT max(amount) FROM {t})",
+            [False, True, True, True],
+        ),
+        # The optimizer merges the two into one query.
+        (
+            "SELECT id, (SELECT max(amount) FROM {t} WHERE id = '3') AS a, "
+            "(SELECT min(ts) FROM {t} WHERE id = '3') AS b FROM {t} WHERE id < '11'",
+            [True, True, True],
+        ),
+        ("SELECT (SELECT msg FROM {t} WHERE id = '3') AS m, (SELECT 7) AS n", [True]),
+        (
+            "SELECT id, CASE WHEN id IN (SELECT id FROM {t} WHERE amount < 9) THEN 1 END AS n "
+            "FROM {t} WHERE id < '11'",
+            [True, True],
+        ),
+        (
+            "SELECT dt, count(*) FROM {t} WHERE id < '11' GROUP BY dt "
+            "HAVING count(*) > (SELECT max(ts) FROM {t} WHERE id = '1')",
+            [True, True],
+        ),
+        (
+            "SELECT a.id, (SELECT max(b.amount) FROM {t} b WHERE b.id = a.id AND b.amount < 9) "
+            "FROM {t} a WHERE a.id < '11'",
+            [True, True],
+        ),
+        # It becomes a side of a join, after Spark has optimized it by itself.
+        (
+            "SELECT a.id FROM {t} a JOIN {t} c ON a.id = c.id AND c.msg = 'Buying car 3' WHERE "
+            "a.amount > (SELECT 0.2 * avg(b.amount) FROM {t} b WHERE b.id = c.id AND b.id < '5')",
+            [True, True, True],
+        ),
+    ],
+)
+def test_sub_queries_are_read_through_the_index(agreed, query, used):
+    assert sorted(by_index(agreed(query.format(t="rule_merged")))) == used
+
+
 def test_path_reads_time_travel_and_read_optimized(agreed, tables):
     path = str(tables.folder / "rule_merged")
     for options in (
@@ -134,6 +185,16 @@ def test_many_rows_are_read_by_tasks(agreed, read_by_tasks, kind):
     ):
         uses = agreed(query.format(t=kind))
         assert all(each.in_tasks for each in uses), uses
+
+
+@pytest.mark.usefixtures("read_by_tasks")
+def test_tasks_have_nothing_to_read_when_all_slices_are_skipped(agreed):
+    """No row of the table can match: there is nothing left for a task to read."""
+    [use] = agreed("SELECT id, max(msg) FROM rule_cow WHERE amount < -1 GROUP BY id")
+    assert (use.by_index, use.in_tasks, use.expected) == (True, True, 0)
+    agreed(
+        "SELECT a.id, b.msg FROM rule_cow a LEFT JOIN rule_cow b ON a.id = b.id AND b.amount < -1"
+    )
 
 
 def test_only_needed_columns_are_read(agreed):

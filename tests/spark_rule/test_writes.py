@@ -239,6 +239,35 @@ def test_frames_held_across_a_write_of_another_session(spark, enabled, tmp_path)
     assert rows_of(frames(enabled)[0]) == rows_of(frames(spark)[0])
 
 
+def test_the_snapshot_that_spark_has_cached_by_name(spark, agreed, enabled, tmp_path):
+    """Also in sub-queries."""
+    path = tmp_path / "growing"
+    write_indexed(spark, path, "growing_cow", count=60)
+    spark.sql(f"CREATE TABLE growing USING hudi LOCATION '{path}'")
+    query = (
+        "SELECT *, (SELECT max(amount) FROM growing WHERE id < '2') AS m FROM growing "
+        "WHERE id IN ('1', '60')"
+    )
+
+    def instant(*used):
+        uses = agreed(query)
+        assert sorted(by_index(uses)) == sorted(used)
+        (instant,) = {use.instant for use in uses}
+        return instant
+
+    before = instant(True, True)
+    options = hudi_options("growing_cow", **NO_METADATA_TABLE)
+    write(rows(spark, 60, 61), path, options, "insert")
+    assert instant(True, True) == before
+    assert [row.id for row in enabled.sql(query).collect()] == ["1"]
+    for session in (spark, enabled):
+        session.sql("REFRESH TABLE growing")
+    # The base file is new and has no entry.
+    assert instant(False, False) > before
+    assert len(enabled.sql(query).collect()) == 2
+    spark.sql("DROP TABLE growing")
+
+
 def test_cached_frames(spark, enabled, twins):
     """Spark computes a cached frame again after a write to its table by the session."""
 

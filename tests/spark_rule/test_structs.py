@@ -6,8 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
-from hudi_index_service.sql import IndexSession
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.spark_rule.conftest import by_index
+
+Agreed = Callable[[str], tuple[RelationUse, ...]]
 
 ROWS = """
     SELECT string(id) AS id, id AS ts, concat('p', id % 2) AS part,
@@ -63,16 +66,12 @@ QUERIES = [
 @pytest.mark.usefixtures("_written")
 @pytest.mark.parametrize("table", KINDS)
 @pytest.mark.parametrize("query", QUERIES)
-def test_struct_fields_are_read_through_the_index(
-    agreed: Callable[..., list[bool]], query: str, table: str
-):
-    assert all(agreed(query.format(t=table)))
+def test_struct_fields_are_read_through_the_index(agreed: Agreed, query: str, table: str) -> None:
+    assert all(by_index(agreed(query.format(t=table))))
 
 
 @pytest.mark.usefixtures("_written", "read_by_tasks")
 @pytest.mark.parametrize("query", [QUERIES[2], QUERIES[6], QUERIES[7]])
-def test_struct_fields_are_read_by_tasks(
-    agreed: Callable[..., list[bool]], index_session: IndexSession, query: str
-):
-    assert all(agreed(query.format(t="merged_structs")))
-    assert all(use.in_tasks for use in index_session.relations)
+def test_struct_fields_are_read_by_tasks(agreed: Agreed, query: str) -> None:
+    uses = agreed(query.format(t="merged_structs"))
+    assert all(use.by_index and use.in_tasks for use in uses)
