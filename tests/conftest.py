@@ -136,16 +136,8 @@ def _remove(folder: str, owner: int) -> None:
 def _nothing_is_learnt_of_other_tests() -> None:
     """The history of queries begins anew, also of tables that many tests share."""
     module = sys.modules.get("hudi_index_service.optimizer.history.history")
-    for history in [] if module is None else list(module._living):
-        with history._writing, history._lock:
-            history._known.clear()
-            history._unwritten.clear()
-            history._ended.clear()
-            history._days.clear()
-        kept = history._file.path
-        if kept.exists():
-            for beside in ("", "-wal", "-shm"):
-                kept.with_name(kept.name + beside).unlink(missing_ok=True)
+    if module is not None:
+        module.forget_all()
 
 
 @pytest.fixture(autouse=True)

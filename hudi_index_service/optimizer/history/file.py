@@ -54,6 +54,12 @@ class HistoryFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "queries.sqlite"
 
+    def delete(self) -> None:
+        """Deletes the file, if there is one."""
+        if self.path.exists():
+            for beside in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + beside).unlink(missing_ok=True)
+
     def shapes(self, table: str, wait_seconds: float = READ_SECONDS) -> dict[str, HistoryShape]:
         """The records of a table by shape; empty if there is no file."""
         if not self.path.exists():

@@ -131,6 +131,15 @@ class History:
                         del self._unwritten[key]
         return deleted
 
+    def erase(self) -> None:
+        """Forgets everything and deletes the file, which no other process may be using."""
+        with self._writing, self._lock:
+            self._known.clear()
+            self._unwritten.clear()
+            self._ended.clear()
+            self._days.clear()
+        self._file.delete()
+
     def flush(self) -> None:
         """Writes unwritten queries, and reads what other processes wrote."""
         with self._writing:
@@ -242,6 +251,12 @@ def _history(folder: Path, settings: HistorySettings) -> History:
 
 
 _living: "weakref.WeakSet[History]" = weakref.WeakSet()
+
+
+def forget_all() -> None:
+    """Empties every history of this process and deletes its file, as if no query had run."""
+    for each in list(_living):
+        each.erase()
 
 
 def _write_all() -> None:
