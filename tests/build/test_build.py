@@ -16,7 +16,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
 from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
-from hudi_index_service.index.metadata.definitions import Column
+from hudi_index_service.index.metadata.definitions import Column, DefinitionStore
 from hudi_index_service.storage.store import Storage
 from tests.build.conftest import CopyTable
 from tests.build.entries import (
@@ -287,8 +287,8 @@ class DyingExecutor(Executor):
 def test_a_build_fails_if_its_job_dies(cow: IndexedTable, settings: Settings) -> None:
     with pytest.raises(BuildFailed, match="cancelled"):
         run_build(
-            cow._table,
-            cow._read_definitions(),
+            cow.hudi_table,
+            DefinitionStore(cow.hudi_table.storage).read(),
             strategy=Strategy.ALL,
             executor=DyingExecutor(),
             settings=settings,

@@ -27,6 +27,7 @@ from hudi_index_service.index.metadata.build_records import (
     BuildState,
     RunningBuild,
 )
+from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.waiting import RateLimit
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests
@@ -68,7 +69,7 @@ def run_on(table: IndexedTable, settings: Settings) -> Run:
     def run(executor: Executor, budget: Budget = UNLIMITED) -> Build:
         return run_build(
             table.hudi_table,
-            table._read_definitions(),
+            DefinitionStore(table.hudi_table.storage).read(),
             strategy=Strategy.ALL,
             executor=executor,
             settings=settings,

@@ -132,7 +132,7 @@ class TableUnderServices:
         write(numbered_rows(self._spark, 60, 62, version=5), self.path, self._options, "insert")
 
     def last_commit(self) -> str:
-        return open_table(self.path)._table.completed_instants()[-1].requested
+        return open_table(self.path).hudi_table.completed_instants()[-1].requested
 
     def stage(self, name: str, service: Callable[[], object], *, takes_files: bool = True) -> None:
         """Runs the service, and keeps a copy of the result."""

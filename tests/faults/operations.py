@@ -11,6 +11,7 @@ from hudi_index_service.build.executor import Executor, Schedule
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexExists, IndexServiceError
+from hudi_index_service.index.metadata.definitions import DefinitionStore
 from hudi_index_service.maintain.drop import Dropped
 from tests.faults.conftest import CLEANED
 from tests.faults.invariants import A_WHILE, INDEX, age
@@ -72,7 +73,7 @@ def build_in_parts(table: IndexedTable) -> None:
     """Builds every base file."""
     run_build(
         table.hudi_table,
-        table._read_definitions(),
+        DefinitionStore(table.hudi_table.storage).read(),
         strategy=Strategy.ALL,
         executor=InParts(),
         settings=table._settings,

@@ -17,6 +17,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.metadata.definitions import DefinitionStore
 from tests.faults.conftest import REWRITTEN, CopyState, State
 from tests.faults.faulty_storage import Call, GatedStorage
 from tests.faults.invariants import (
@@ -43,7 +44,7 @@ def build_for(*names: str) -> Work:
     def build(table: IndexedTable) -> None:
         run_build(
             table.hudi_table,
-            table._read_definitions(),
+            DefinitionStore(table.hudi_table.storage).read(),
             strategy=Strategy.ALL,
             executor=LocalExecutor(1),
             settings=table._settings,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import IO, Any
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.build.outcomes import Build
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.table_upkeep import TableUpkeep
@@ -65,6 +67,20 @@ def test_once_uses_the_keys_and_fails_for_a_missing_table(table, tmp_path):
 
 
 @pytest.fixture
+def requested(monkeypatch: pytest.MonkeyPatch) -> list["Future[Build]"]:
+    """The builds that workers were asked for."""
+    found = []
+    wake = Worker.wake
+
+    def waking(self: Worker, uri: str) -> "Future[Build]":
+        found.append(wake(self, uri))
+        return found[-1]
+
+    monkeypatch.setattr(Worker, "wake", waking)
+    return found
+
+
+@pytest.fixture
 def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
     """A poll that a test triggers, with a clock that the test moves."""
     clock = ManualClock()
@@ -76,46 +92,44 @@ def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
     upkeep.close()
 
 
-def test_polling_builds_only_after_a_change(table, cluster, poll):
+def test_polling_builds_only_after_a_change(table, cluster, poll, requested):
     polling, upkeep, _ = poll
     polling.look()
-    (first,) = polling._requests.values()
-    first.future.result(timeout=120)
+    (first,) = requested
+    first.result(timeout=120)
 
     polling.look()
-    assert list(polling._requests.values()) == [first]
+    assert requested == [first]
 
     cluster()
     polling.look()
-    (second,) = polling._requests.values()
-    assert len(second.future.result(timeout=120).built) == 1
+    _, second = requested
+    assert len(second.result(timeout=120).built) == 1
     before = upkeep.version()
     open_table(table).create_index("by_ts", ["ts"])  # no commit, but a change
     assert upkeep.version() != before
     polling.look()
-    (third,) = polling._requests.values()
-    assert third is not second
+    assert len(requested) == 3
 
 
-def test_failing_build_is_retried_with_backoff(table, cluster, poll):
+def test_failing_build_is_retried_with_backoff(table, cluster, poll, requested):
     polling, _, clock = poll
     builds = table / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
     cluster()
     polling.look()
-    (first,) = polling._requests.values()
-    assert first.future.exception(timeout=120) is not None
+    (first,) = requested
+    assert first.exception(timeout=120) is not None
     builds.unlink()
 
     polling.look()
     clock.wait_until_a_thread_waits_for(10.0)
-    (second,) = polling._requests.values()
     polling.look()  # adds no wake-up
-    assert list(polling._requests.values()) == [second]
-    assert not second.future.done()
+    _, second = requested
+    assert not second.done()
     clock.advance(10.0)
 
-    assert len(second.future.result(timeout=120).built) == 1
+    assert len(second.result(timeout=120).built) == 1
     assert polling.is_settled()
 
 

@@ -317,7 +317,7 @@ def test_a_killed_process_leaves_an_intact_file(folder: Path) -> None:
     endless = PROCESS.replace("range(90)", "iter(int, 1)").replace("number % 7 == 0", "True")
     process = subprocess.Popen([sys.executable, "-c", endless, str(folder)])
     history = History(folder, SETTINGS)
-    while not history._file.path.exists() or not History(folder, SETTINGS).shapes(TABLE):
+    while not (folder / "queries.sqlite").exists() or not History(folder, SETTINGS).shapes(TABLE):
         assert process.poll() is None
     process.kill()
     process.wait()
