@@ -34,7 +34,7 @@ from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.storage.store import Storage
 
 _PIECES = 4
-_ROWS = 65_536
+ROWS = 65_536
 """Rows of a piece. With fewer, values that repeat seldom look unique, and Java is still cold."""
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """Consecutive rows of a base file.
 
     Attributes:
@@ -191,7 +191,7 @@ class Sample:
         return Cost.of(measured)
 
     def _index(
-        self, name: str, piece: _Piece, batches: Sequence[pa.RecordBatch], columns: Columns
+        self, name: str, piece: Piece, batches: Sequence[pa.RecordBatch], columns: Columns
     ) -> int:
         """Indexes the batches, and stores their values if the columns have to be. Returns the size
         of both in bytes."""
@@ -217,7 +217,7 @@ class Sample:
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def _read(self, piece: _Piece, columns: pa.Schema) -> tuple[list[pa.RecordBatch], float]:
+    def _read(self, piece: Piece, columns: pa.Schema) -> tuple[list[pa.RecordBatch], float]:
         """The rows of a piece, as far as they fit into memory well, and the seconds that reading
         them takes in a build, which skips none."""
         started = perf_counter()
@@ -244,20 +244,20 @@ class Sample:
         return batches, seconds * rows / decoded
 
     @cached_property
-    def _pieces(self) -> tuple[_Piece, ...]:
+    def _pieces(self) -> tuple[Piece, ...]:
         files = _spread(sorted(self._base_files, key=lambda each: (each.size, each.path)), _PIECES)
         per_file = -(-_PIECES // max(1, len(files)))
         pieces = []
         for position, base_file in enumerate(files):
             groups = self._row_groups(base_file)
             total = groups[-1].stop if groups else 0
-            if total > _ROWS:
+            if total > ROWS:
                 for number in range(per_file):
                     start = total * (position * per_file + number) // (len(files) * per_file)
-                    rows = range(start, min(start + _ROWS, total))
-                    pieces.append(_Piece(base_file, rows, groups))
+                    rows = range(start, min(start + ROWS, total))
+                    pieces.append(Piece(base_file, rows, groups))
             elif total:
-                pieces.append(_Piece(base_file, range(total), groups))
+                pieces.append(Piece(base_file, range(total), groups))
         return tuple(pieces)
 
     def _row_groups(self, base_file: BaseFile) -> tuple[range, ...]:

@@ -115,7 +115,7 @@ def _listing(partitions: Collection[str]) -> str:
     return ", ".join(names) or "none yet"
 
 
-_BY_PATH = Remedy(
+BY_PATH = Remedy(
     "Name partitions by path or pattern: build(partitions=…), `hudi-index build --partition`.",
     command="Name partitions by path or pattern: `hudi-index build --partition`.",
 )
@@ -183,7 +183,7 @@ def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionP
     for name in schema.names:
         if name not in values:
             raise PredicateUnsupported(
-                f"The path {path!r} does not contain the value of column {name}.", remedy=_BY_PATH
+                f"The path {path!r} does not contain the value of column {name}.", remedy=BY_PATH
             )
     arrays = [pa.repeat(values[name], 1) for name in schema.names]
     table = pa.table([pa.nulls(1), *arrays], ["", *schema.names])

@@ -42,7 +42,7 @@ def init(
         result: Build | None = None
         lines = list(_proposal_lines(proposal))
         as_text = output in (None, Format.TEXT)
-        if proposal.indexes and (yes or (as_text and _is_terminal())):
+        if proposal.indexes and (yes or (as_text and is_terminal())):
             if as_text:
                 print("\n".join(map(printable, lines)))
                 lines = []
@@ -68,7 +68,8 @@ def _proposal_lines(proposal: Proposal) -> Iterator[str]:
         yield from proposal.estimate.warnings
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether somebody can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

@@ -83,12 +83,12 @@ class RowSample:
             EntryInvalid: index bytes are damaged.
         """
         own_rows, copied_rows = (
-            self._rows(None),
-            self._rows(read_member(self._index, PARQUET_METADATA)),
+            self.rows_with(None),
+            self.rows_with(read_member(self._index, PARQUET_METADATA)),
         )
         if not _are_same(own_rows, copied_rows):
             yield "its copy of the base file's footer leads to other rows."
-        own_rows = self._scanned() if own_rows is None else own_rows
+        own_rows = self.scanned() if own_rows is None else own_rows
         if self._stored and not self._stores(own_rows):
             yield "its stored values are not those of the base file."
         reader = kind.open(self._index, self._all_columns)
@@ -114,7 +114,7 @@ class RowSample:
         stored = rows.select(self._stored)
         return _are_same(stored, batches[0] if batches else stored.slice(0, 0))
 
-    def _rows(self, metadata: bytes | None) -> pa.RecordBatch | None:
+    def rows_with(self, metadata: bytes | None) -> pa.RecordBatch | None:
         """The rows, read with the base file's own footer or the entry's copy of it; None if they
         contain text that is not valid UTF-8, which Spark writes and the row reader refuses."""
         positions = np.array(self.positions, dtype=np.int64)
@@ -142,7 +142,7 @@ class RowSample:
         batch = batches[0]
         return align(batch, self._schema, source=self._base_file.path)
 
-    def _scanned(self) -> pa.RecordBatch:
+    def scanned(self) -> pa.RecordBatch:
         """The rows, even with invalid text; this reads the whole base file."""
         positions = np.array(self.positions, dtype=np.int64)
         batches, start = [], 0

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hudi_index_service.read.keys.tag_location import Keys
     from hudi_index_service.read.ranked.search_request import SearchRequest
 
-_USE_SPARK = Remedy(
+USE_SPARK = Remedy(
     "Or pass spark=<session with Hudi> to open_table: its own Hudi reader answers then.",
     command="Or use `hudi-index sql`.",
 )
@@ -132,7 +132,7 @@ class TableQueries:
                     raise
                 if spark is None:
                     raise PredicateUnsupported(
-                        error.message, remedy=error.remedies + _USE_SPARK
+                        error.message, remedy=error.remedies + USE_SPARK
                     ) from error
                 replace(binding, where=None).to(schema())  # the columns have to be there
         planner = Planner(

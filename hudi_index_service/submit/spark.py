@@ -23,7 +23,7 @@ from hudi_index_service.wording import counted
 def main(arguments: Sequence[str] | None = None) -> int:
     """Builds, prints one line of results per table, and returns the exit status: 0; 1 if any table
     had an error (code, message and remedy on stderr); 2 for wrong arguments."""
-    args = _parser().parse_args(arguments)
+    args = argument_parser().parse_args(arguments)
     active_session = SparkSession.getActiveSession()
     name = f"hudi-index build {', '.join(args.table)}"
     spark = active_session or SparkSession.builder.appName(name).getOrCreate()
@@ -94,7 +94,8 @@ def _build(
     return report
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
+    """The arguments of ``hudi-index-build``."""
     parser = argparse.ArgumentParser(
         prog="hudi-index-build",
         description="Build the index entries that are due for Hudi tables.",

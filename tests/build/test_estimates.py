@@ -93,7 +93,7 @@ def test_a_large_index_could_do_without_stored_values(table: IndexedTable) -> No
 def test_pieces_of_a_large_base_file_tell_the_spread(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sample, "_ROWS", 1_000)
+    monkeypatch.setattr(sample, "ROWS", 1_000)
     table.create_index("by_name", ["name"])
 
     cost = estimated(table)
@@ -108,7 +108,7 @@ def test_pieces_of_a_large_base_file_tell_the_spread(
 def test_reading_is_timed_by_what_a_build_would_decode() -> None:
     groups = (range(0, 100), range(100, 250), range(250, 300))
     base_file = BaseFile("a.parquet", "", "a", "1", 3_000)
-    piece = sample._Piece(base_file, range(120, 260), groups)
+    piece = sample.Piece(base_file, range(120, 260), groups)
 
     assert piece.decoded_rows(200, whole_groups=False) == 100
     assert piece.decoded_rows(260, whole_groups=False) == 160

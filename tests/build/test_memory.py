@@ -14,9 +14,9 @@ from hudi_index_service.build.entry.worker import (
     RESERVED_WITHOUT_JVM_MB,
     RESIDENT_MB,
     Needs,
-    _control_group_limits,
     check_address_space,
     check_held,
+    control_group_limits,
 )
 from hudi_index_service.errors import WorkerMemoryTooSmall
 
@@ -174,8 +174,8 @@ def test_container_limits_are_read_from_both_cgroup_versions(tmp_path: Path) -> 
     limit("memory.max", "2000")
     limit("other/memory.max", "1")
 
-    assert min(_control_group_limits(groups, mount)) == 2000
-    assert list(_control_group_limits(tmp_path / "none", mount)) == []
+    assert min(control_group_limits(groups, mount)) == 2000
+    assert list(control_group_limits(tmp_path / "none", mount)) == []
 
 
 def test_imports_take_nothing_from_arrows_allocator() -> None:

@@ -67,7 +67,7 @@ def test_with_yes_it_defines_and_builds(table: Path, init: Init) -> None:
 def test_on_a_terminal_it_asks(
     agreed: bool, table: Path, init: Init, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.cli.advice._is_terminal", lambda: True)
+    monkeypatch.setattr("hudi_index_service.cli.advice.is_terminal", lambda: True)
     monkeypatch.setattr(typer, "confirm", lambda question, err: agreed)
 
     printed = init()

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from hudi_index_service import errors
-from hudi_index_service.build.scope import _BY_PATH
+from hudi_index_service.build.scope import BY_PATH
 from hudi_index_service.cli.console import error_line
 from hudi_index_service.errors import (
     IndexExists,
@@ -14,9 +14,9 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
     Remedy,
 )
-from hudi_index_service.read.base_file.record_keys import _SEARCH
-from hudi_index_service.read.queries import _USE_SPARK
-from hudi_index_service.read.spark.slice_task import _LATE_REMEDY
+from hudi_index_service.read.base_file.record_keys import SEARCH
+from hudi_index_service.read.queries import USE_SPARK
+from hudi_index_service.read.spark.slice_task import LATE_REMEDY
 
 KINDS = [
     kind
@@ -43,27 +43,27 @@ def test_default_remedies_contain_no_python(kind: type[IndexServiceError]) -> No
             "first, or give --if-not-exists.",
         ),
         (
-            PredicateUnsupported("No upper.", remedy=Remedy("Write it in small.") + _USE_SPARK),
+            PredicateUnsupported("No upper.", remedy=Remedy("Write it in small.") + USE_SPARK),
             "PREDICATE_UNSUPPORTED: No upper. Write it in small. Or use `hudi-index sql`.",
         ),
         (
             PredicateUnsupported(
-                "Not here.", remedy=PredicateUnsupported.default_remedy + _USE_SPARK
+                "Not here.", remedy=PredicateUnsupported.default_remedy + USE_SPARK
             ),
             "PREDICATE_UNSUPPORTED: Not here. Rewrite it with the supported operators. Or use "
             "`hudi-index sql`.",
         ),
         (
-            PredicateUnsupported("No value.", remedy=_BY_PATH),
+            PredicateUnsupported("No value.", remedy=BY_PATH),
             "PREDICATE_UNSUPPORTED: No value. Name partitions by path or pattern: `hudi-index "
             "build --partition`.",
         ),
         (
-            NeedsSpark("No keys.", remedy=_SEARCH),
+            NeedsSpark("No keys.", remedy=SEARCH),
             "NEEDS_SPARK: No keys. Search the column itself with `hudi-index query`.",
         ),
         (
-            NeedsSpark("Too late.", remedy=_LATE_REMEDY),
+            NeedsSpark("Too late.", remedy=LATE_REMEDY),
             "NEEDS_SPARK: Too late. Use `hudi-index sql`.",
         ),
     ],

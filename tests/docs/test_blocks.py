@@ -14,7 +14,7 @@ import typer.main
 import yaml
 
 from hudi_index_service.cli import app
-from hudi_index_service.submit.spark import _parser
+from hudi_index_service.submit.spark import argument_parser
 from tests.docs.markdown import PAGES, ROOT, code_blocks
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -96,7 +96,7 @@ def test_applications_on_a_cluster_have_known_arguments() -> None:
     submitted = [words for words in command_lines(CLUSTER) if words[0] == "spark-submit"]
     assert submitted
     for words in submitted:
-        arguments = _parser().parse_args(words[words.index("--table") :])
+        arguments = argument_parser().parse_args(words[words.index("--table") :])
         assert arguments.strategy == "all"
         assert arguments.table[0].startswith("s3://")
 
@@ -113,7 +113,7 @@ def test_options_of_spark_submit_exist() -> None:
         env={**os.environ, "SPARK_HOME": str(home)},
     )
     known = set(re.findall(r"^ +(--[a-z-]+)", told.stdout + told.stderr, re.MULTILINE))
-    own = set(re.findall(r"--[a-z-]+", _parser().format_help()))
+    own = set(re.findall(r"--[a-z-]+", argument_parser().format_help()))
 
     assert {"--archives", "--conf", "--deploy-mode"} <= known
     for words in command_lines(CLUSTER):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from hudi_index_service import open_table
 from hudi_index_service.read import explained
 from tests.docs.markdown import code_blocks, field_tables
-from tests.docs.test_format import _in_words
+from tests.docs.test_format import in_words
 from tests.docs.test_readme import run
 
 PAGE = "docs/explain.md"
@@ -32,7 +32,7 @@ def test_tables_list_the_fields_of_the_json(label: str) -> None:
 
     # Fields that may be null in the model are absent in the JSON.
     assert TABLES[label] == {
-        name: _in_words(schema).removesuffix(" or null") for name, schema in properties.items()
+        name: in_words(schema).removesuffix(" or null") for name, schema in properties.items()
     }
 
 

@@ -74,7 +74,7 @@ ENVELOPE = TABLES["Documents", ""]
 @pytest.mark.parametrize("key", MODELS, ids=lambda key: " ".join(key).strip())
 def test_tables_list_the_fields_of_the_documents(key: tuple[str, str]) -> None:
     properties = MODELS[key].model_json_schema()["properties"]
-    stored = {name: _in_words(schema) for name, schema in properties.items()}
+    stored = {name: in_words(schema) for name, schema in properties.items()}
     for_older_readers = {"index_type": "string"} if key == ("Definition", "") else {}
 
     assert TABLES[key] == {**stored, **for_older_readers}
@@ -125,17 +125,17 @@ def test_described_layout_of_a_tree() -> None:
     ]
 
 
-def _in_words(schema: dict[str, Any]) -> str:
+def in_words(schema: dict[str, Any]) -> str:
     """A JSON schema's type in the words of the page."""
     if "anyOf" in schema:
-        return " or ".join(_in_words(each) for each in schema["anyOf"])
+        return " or ".join(in_words(each) for each in schema["anyOf"])
     if "$ref" in schema:
         return "object"
     match schema["type"]:
         case "array":
-            return f"list of {_in_words(schema['items'])}s"
+            return f"list of {in_words(schema['items'])}s"
         case "object":
-            return f"object of {_in_words(schema['additionalProperties'])}s"
+            return f"object of {in_words(schema['additionalProperties'])}s"
         case other:
             return str(other)
 
@@ -245,4 +245,4 @@ def test_keys_of_build_records_are_described(entry: Path) -> None:
 
 
 def test_described_length_limit_of_extremes() -> None:
-    assert f"more than {Extremes._LONGEST} bytes" in (ROOT / PAGE).read_text()
+    assert f"more than {Extremes.LONGEST} bytes" in (ROOT / PAGE).read_text()

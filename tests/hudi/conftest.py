@@ -87,7 +87,7 @@ def _snapshot_by_file_names(path: Path | str, as_of: str | None) -> Snapshot | N
     """The snapshot without hudi-rs' slices; None on table version 6, which needs them."""
     if "hoodie.table.version=6" in Path(path, ".hoodie", "hoodie.properties").read_text():
         return None
-    with patch.object(OpenedTable, "_hudi_rs_slices", return_value=None):
+    with patch.object(OpenedTable, "slices_of_hudi_rs", return_value=None):
         return open_hudi_table(path).snapshot(as_of)
 
 

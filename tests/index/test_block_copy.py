@@ -33,7 +33,7 @@ from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 BLOCK = 256  # bytes; the golden entry's file has about forty such blocks
-OPENING = local_copy._opening_blocks
+OPENING = local_copy.opening_blocks
 LOOKUPS = {
     "name = 'Ada'": [0, 6],
     "name like '%uy%'": [3, 4],
@@ -51,15 +51,15 @@ def leaf(where: str) -> Predicate:
 def smaller_blocks() -> None:
     """Lowers the thresholds, which are kilobytes and megabytes otherwise."""
     local_copy.WHOLE_UP_TO = 0
-    local_copy._SMALL_MEMBER = local_copy._NEAR = local_copy._FEWEST = BLOCK
-    local_copy._MOST = 4 * BLOCK
+    local_copy.SMALL_MEMBER = local_copy.NEAR = local_copy.FEWEST = BLOCK
+    local_copy.MOST = 4 * BLOCK
     # Otherwise these are fetched at once, and Lucene never requests them.
-    local_copy._opening_blocks = lambda data: []
+    local_copy.opening_blocks = lambda data: []
 
 
 @pytest.fixture(autouse=True)
 def _with_smaller_blocks() -> Iterator[None]:
-    names = ("_SMALL_MEMBER", "_NEAR", "_FEWEST", "_MOST", "_opening_blocks")
+    names = ("SMALL_MEMBER", "NEAR", "FEWEST", "MOST", "opening_blocks")
     before = {name: getattr(local_copy, name) for name in names}, local_copy.WHOLE_UP_TO
     smaller_blocks()
     yield
@@ -150,8 +150,8 @@ def test_opening_reads_all_it_needs_in_one_request(
         return read_ranges(self, path, ranges)
 
     monkeypatch.setattr(Storage, "read_ranges", recording)
-    monkeypatch.setattr(local_copy, "_opening_blocks", OPENING)
-    monkeypatch.setattr(local_copy, "_SMALL_MEMBER", 8 * BLOCK)
+    monkeypatch.setattr(local_copy, "opening_blocks", OPENING)
+    monkeypatch.setattr(local_copy, "SMALL_MEMBER", 8 * BLOCK)
     with opened(remote, entry, settings) as (_, index, _):
         pass
     assert len(calls) == 1

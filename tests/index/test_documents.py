@@ -28,7 +28,7 @@ from hudi_index_service.index.metadata.documents import (
     FORMAT_MINOR,
     DocumentCache,
     NewerFormat,
-    _checksum,
+    checksum_of,
     document_name,
     numbers_of,
 )
@@ -47,7 +47,7 @@ def changed(document: bytes, change: Callable[[dict[str, Any]], object]) -> byte
     body = json.loads(document)
     body.pop("checksum")
     change(body)
-    return json.dumps({**body, "checksum": _checksum(body)}).encode()
+    return json.dumps({**body, "checksum": checksum_of(body)}).encode()
 
 
 def read(document: bytes) -> Manifest:
@@ -260,7 +260,7 @@ def test_the_cache_grows_to_hold_all_manifests_of_a_listing(
 ) -> None:
     """With a fixed capacity, each pass over a larger table would read every manifest again."""
     known = DocumentCache(Manifest, capacity=2)
-    monkeypatch.setattr("hudi_index_service.index.metadata.entry._manifests", known)
+    monkeypatch.setattr("hudi_index_service.index.metadata.entry.known_manifests", known)
     base_files = [replace(BASE_FILE, file_id=f"f{number}") for number in range(3)]
     source = Path(publish(storage, 1, unchanged))
     for base_file in base_files:

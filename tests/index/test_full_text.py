@@ -197,7 +197,7 @@ def test_slices_chunks_and_long_texts_match_alike(
         assert evaluate(leaf, piece) == whole.slice(start, 77)
     chunks = pa.chunked_array([values[:10], values[10:10], values[10:]])
     assert evaluate(leaf, pa.table({"c": chunks})) == whole
-    monkeypatch.setattr("hudi_index_service.index.lucene.full_text._BYTES_AT_ONCE", 512)
+    monkeypatch.setattr("hudi_index_service.index.lucene.full_text.BYTES_AT_ONCE", 512)
     assert evaluate(leaf, pa.table({"c": values})) == whole
     assert evaluate(leaf, pa.table({"c": pa.array([], type)})).to_pylist() == []
     assert evaluate(leaf, pa.table({"c": pa.nulls(3, type)})).to_pylist() == [None] * 3

@@ -29,7 +29,7 @@ FILES = [base_file(number) for number in range(3)]
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     """A store with an entry of generation 1 for each base file, none of them cached."""
-    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
     storage = Storage(f"memory://{uuid.uuid4().hex}")
     for each in FILES:
         publish(storage, each, manifest_of(each))
@@ -154,7 +154,7 @@ def test_an_entry_of_another_base_file_is_refused(storage: Storage) -> None:
 @pytest.fixture
 def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
     """The same on the local disk."""
-    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
     storage = Storage(tmp_path)
     for each in FILES:
         publish(storage, each, manifest_of(each))

@@ -43,7 +43,7 @@ def publish(storage: Storage, file: BaseFile, manifest: Manifest) -> str:
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     """A store with entries of three base files of one instant, none of them cached."""
-    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
     storage = Storage(f"memory://{uuid.uuid4().hex}")
     for number in range(FILES):
         publish(storage, base_file(number), manifest_of(base_file(number)))
@@ -95,7 +95,7 @@ def test_one_manifest_is_read_without_a_summary(summarized: Storage) -> None:
 def test_a_large_summary_is_not_read_for_few_manifests(
     summarized: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary, "_BYTES_A_REQUEST", 0)
+    monkeypatch.setattr(summary, "BYTES_A_REQUEST", 0)
     assert entries_and_requests(summarized, 0, 2)[1] == 1 + 2
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from hudi_index_service import config, open_table
 from hudi_index_service.cli import main
-from hudi_index_service.storage.store import Storage
+from hudi_index_service.storage.disk import Disk
 from tests.golden.table import Golden
 from tests.mistakes.clear import PYTHON, STATEMENTS, Expected, assert_clear
 
@@ -261,8 +261,7 @@ def test_a_disk_that_refuses_is_explained_in_one_line(
     def refuse(*_: object, **__: object) -> None:
         raise error
 
-    storage = Storage(str(places["table"]))
-    monkeypatch.setattr(type(storage._files), "create", refuse)
+    monkeypatch.setattr(Disk, "create", refuse)
     status, line = failed(["create", str(places["table"]), "x", "id"], capsys)
     assert status == FAILED
     assert_clear(line, Expected(code, says, remedy), foreign=(PYTHON, STATEMENTS))
@@ -306,7 +305,7 @@ def test_a_question_without_an_answer_is_aborted(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.cli.advice._is_terminal", lambda: True)
+    monkeypatch.setattr("hudi_index_service.cli.advice.is_terminal", lambda: True)
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         with pytest.raises(SystemExit) as ended:

@@ -158,8 +158,8 @@ def test_index_reads_and_base_file_reads_are_counted_separately(
     whole_up_to: int,
 ) -> None:
     monkeypatch.setattr(local_copy, "WHOLE_UP_TO", whole_up_to)
-    monkeypatch.setattr(local_copy, "_SMALL_MEMBER", 2**14)
-    monkeypatch.setattr(local_copy, "_NEAR", 2**16)
+    monkeypatch.setattr(local_copy, "SMALL_MEMBER", 2**14)
+    monkeypatch.setattr(local_copy, "NEAR", 2**16)
     settings = Settings(cache_folder=tmp_path / "cache")
     seen = []
     for _ in ("cold", "by another process"):

@@ -48,7 +48,7 @@ def cold(
     hundred: str, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[IndexedTable]:
     """The table with nothing cached; each response of the store takes 50 ms."""
-    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=4096))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=4096))
     settings = Settings(cache_folder=tmp_path / "cache", read=ReadSettings(parallelism=16))
     s3.forget()
     s3.latency = 0.05
@@ -203,7 +203,7 @@ def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
     cold: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, index = Event(), Event()
-    opened, looked = opened_table._opened, IndexFolderReader.look
+    opened, looked = opened_table.opened_by_hudi_rs, IndexFolderReader.look
 
     def list_files(storage: Storage, *, partitioned: bool) -> Listing:
         files.set()
@@ -220,7 +220,7 @@ def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
 
     monkeypatch.setattr(opened_table, "list_data_files", list_files)
     monkeypatch.setattr(IndexFolderReader, "look", look)
-    monkeypatch.setattr(opened_table, "_opened", build)
+    monkeypatch.setattr(opened_table, "opened_by_hudi_rs", build)
 
     assert cold.scan("amount = 55").count() == 1
 

@@ -66,7 +66,7 @@ def test_a_different_date_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
         days = [FAR, FAR + (metadata is not None)]
         return pa.record_batch({"day": pa.array(days, pa.int32()).cast(pa.date32())})
 
-    monkeypatch.setattr(RowSample, "_rows", other_days)
+    monkeypatch.setattr(RowSample, "rows_with", other_days)
     rows = pa.table({"day": pa.array([FAR, FAR], pa.int32()).cast(pa.date32())})
     (wrong,) = mismatches_of(Storage(tmp_path), rows, indexed=["day"])
     assert wrong == "its copy of the base file's footer leads to other rows."
@@ -98,12 +98,12 @@ def test_a_wrong_row_is_reported_next_to_text_that_is_not_utf8(
 ) -> None:
     storage = Storage(tmp_path)
     base_file, schema = broken_text(storage)
-    scanned = RowSample._scanned
+    scanned = RowSample.scanned
 
     def others(self: RowSample) -> pa.RecordBatch:
         return scanned(self).set_column(0, "id", pa.array(["b", "a", "c", "d", "e"]))
 
-    monkeypatch.setattr(RowSample, "_scanned", others)
+    monkeypatch.setattr(RowSample, "scanned", others)
     wrong = mismatches(storage, base_file, schema, ["id", "s"])
     assert wrong == ["column id: row 0 is not indexed under its value."]
 

@@ -21,7 +21,7 @@ def test_files_cleaned_during_a_listing(
     cleaned."""
     journey = Journey(tables, "archived", tmp_path)
     opened, before = journey.to("clustered")
-    table = HudiTable(opened._table.storage)
+    table = HudiTable(opened.hudi_table.storage)
     moments: list[str] = []
 
     def run_hudi() -> None:
@@ -39,8 +39,8 @@ def test_files_cleaned_during_a_listing(
     if when != "without hudi-rs":  # which alone makes the slices of merge-on-read tables
         monkeypatch.setattr(gate, "is_merge_on_read", lambda properties: True)
     if when == "before hudi-rs lists":
-        slices = opened_table.OpenedTable._hudi_rs_slices
-        monkeypatch.setattr(opened_table.OpenedTable, "_hudi_rs_slices", after_hudi(slices))
+        slices = opened_table.OpenedTable.slices_of_hudi_rs
+        monkeypatch.setattr(opened_table.OpenedTable, "slices_of_hudi_rs", after_hudi(slices))
     else:
         listed = opened_table.list_data_files
         monkeypatch.setattr(opened_table, "list_data_files", after_hudi(listed))

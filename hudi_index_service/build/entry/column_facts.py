@@ -17,7 +17,7 @@ class Extremes:
     text).
     """
 
-    _LONGEST = 128
+    LONGEST = 128
 
     def __init__(self) -> None:
         self._low: pa.Scalar | None = None
@@ -63,7 +63,7 @@ class Extremes:
             return None
         if text.startswith("<value out of range"):
             return None
-        return text if len(text.encode()) <= self._LONGEST else None
+        return text if len(text.encode()) <= self.LONGEST else None
 
     @property
     def minimum(self) -> str | None:

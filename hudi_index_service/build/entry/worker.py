@@ -90,7 +90,7 @@ def prepare_worker(memory_mb: int, *, runs_jvm: bool) -> None:
         # By default, each thread reserves 64 MiB for its allocations, and Arrow's allocator 1 GiB.
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
         pa.set_memory_pool(pa.system_memory_pool())
-    memory_limit = min(_control_group_limits(), default=None)
+    memory_limit = min(control_group_limits(), default=None)
     if memory_limit is not None:
         check_held(memory_limit // _MIB, needs)
 
@@ -120,7 +120,7 @@ def check_held(limit_mb: int, needs: Needs) -> None:
         )
 
 
-def _control_group_limits(
+def control_group_limits(
     groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[int]:
     """The limits of this process's control groups, of both cgroup versions, in bytes."""

@@ -150,7 +150,7 @@ class OpenedTable:
             thread = ThreadPoolExecutor(1, "data-files")
             listing = thread.submit(_data_files, storage, state)
             thread.shutdown(wait=False)
-        table, copy = _opened(storage, state)
+        table, copy = opened_by_hudi_rs(storage, state)
         if listing is not None:
             wait([listing])  # so that one look at the timeline serves both
         # hudi-rs lists the timeline itself; if it is unchanged now, hudi-rs saw the same one.
@@ -250,7 +250,7 @@ class OpenedTable:
             or self.schema_refusal is not None
             or (self.copy is not None and state.version >= 8)
         )
-        hudi_rs_slices = None if by_names else self._hudi_rs_slices(pinned)
+        hudi_rs_slices = None if by_names else self.slices_of_hudi_rs(pinned)
         listing = self._listing()
         if listing is None:
             return None
@@ -279,7 +279,7 @@ class OpenedTable:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {reason}")
         return Snapshot(pinned, tuple(slices), self.schema_at(pinned), base_files_only)
 
-    def _hudi_rs_slices(self, pinned: str) -> list[Any] | None:
+    def slices_of_hudi_rs(self, pinned: str) -> list[Any] | None:
         """hudi-rs' slices; None if it fails on the metadata table from which it lists files."""
         options = hudi.HudiReadOptions().with_as_of_timestamp(pinned)
         try:
@@ -317,7 +317,7 @@ def _data_files(storage: Storage, state: TableState) -> Listing:
     return list_data_files(storage, partitioned=bool(state.partition_columns))
 
 
-def _opened(storage: Storage, state: TableState) -> tuple[Any, TimelineCopy | None]:
+def opened_by_hudi_rs(storage: Storage, state: TableState) -> tuple[Any, TimelineCopy | None]:
     """hudi-rs' table, and the copy that it is on, where hudi-rs cannot open the store. None instead
     of both if the timeline has changed while it was copied."""
     # hudi-rs makes its slices from Hudi's metadata table if there is one (no option turns that

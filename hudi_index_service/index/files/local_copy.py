@@ -49,9 +49,9 @@ WHOLE_UP_TO = 8 * 2**20
 """Data files up to this many bytes are copied whole: their transfer takes about as long as one
 request. See benchmarks/README.md for the measurements."""
 
-_SMALL_MEMBER = 2**20  # bytes; smaller members are fetched whole when the file is opened
-_NEAR = 2**20  # bytes; gaps up to this size are fetched too, which saves a request
-_FEWEST, _MOST = 2**18, 2**22  # bytes per fetch, doubled for each fetch in a row
+SMALL_MEMBER = 2**20  # bytes; smaller members are fetched whole when the file is opened
+NEAR = 2**20  # bytes; gaps up to this size are fetched too, which saves a request
+FEWEST, MOST = 2**18, 2**22  # bytes per fetch, doubled for each fetch in a row
 
 _numbers = count(1)
 
@@ -90,7 +90,7 @@ class BlockCopy:
         with self._lock:
             if self._is_present(block):
                 return
-            fewest, most = (self._blocks(size) for size in (_FEWEST, _MOST))
+            fewest, most = (self._blocks(size) for size in (FEWEST, MOST))
             self._at_once = min(2 * self._at_once, most) if block == self._next else fewest
             end = block + 1
             while end < min(block + self._at_once, len(self._crc32s)) and not self._is_present(end):
@@ -104,8 +104,8 @@ class BlockCopy:
         """Fetches at once what opening an index reads: small members, and the beginning and end of
         each larger one. Raises the errors of `fetch`, except for damaged blocks."""
         with self._lock:
-            missing = [each for each in _opening_blocks(self._data) if not self._is_present(each)]
-            self._load(_merge(missing, self._blocks(_NEAR)))
+            missing = [each for each in opening_blocks(self._data) if not self._is_present(each)]
+            self._load(_merge(missing, self._blocks(NEAR)))
 
     def unlock(self) -> None:
         """Allows the file to be evicted."""
@@ -200,7 +200,7 @@ def _open_file(path: Path, length: int) -> int:
     return handle
 
 
-def _opening_blocks(data: DataFile) -> list[int]:
+def opening_blocks(data: DataFile) -> list[int]:
     """The blocks that opening reads, in order."""
     blocks: set[int] = set()
     for member in data.members:
@@ -208,7 +208,7 @@ def _opening_blocks(data: DataFile) -> list[int]:
             continue
         first = member.offset // data.block_size
         last = (member.offset + member.length - 1) // data.block_size
-        blocks.update(range(first, last + 1) if member.length <= _SMALL_MEMBER else (first, last))
+        blocks.update(range(first, last + 1) if member.length <= SMALL_MEMBER else (first, last))
     return sorted(blocks)
 
 

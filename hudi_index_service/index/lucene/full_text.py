@@ -26,7 +26,7 @@ from hudi_index_service.predicate.expression import Match
 from hudi_index_service.storage.temporary_folder import RANKING, temporary_folder
 
 _RANKING_MB = 64
-_BYTES_AT_ONCE = 16 << 20  # of text, so that its index fits into the JVM's heap
+BYTES_AT_ONCE = 16 << 20  # of text, so that its index fits into the JVM's heap
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _pieces(texts: pa.Array) -> Iterator[tuple[int, pa.Array]]:
     """The texts in pieces of limited size, each with its start position."""
     if not len(texts):
         return
-    pieces = 1 + texts.nbytes // _BYTES_AT_ONCE
+    pieces = 1 + texts.nbytes // BYTES_AT_ONCE
     length = -(-len(texts) // pieces)
     for start in range(0, len(texts), length):
         yield start, texts.slice(start, length)

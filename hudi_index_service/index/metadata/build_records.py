@@ -220,7 +220,7 @@ class RunningBuild:
 
     def beat(self, progress: BuildProgress | None = None) -> None:
         """Writes a heartbeat with the build's progress."""
-        content = {"at": _now(), **({} if progress is None else progress.to_dict())}
+        content = {"at": current_time(), **({} if progress is None else progress.to_dict())}
         with self._warn_on_failure("write its heartbeat"):
             self._storage.replace(f"{self._folder}/{_HEARTBEAT}", json.dumps(content).encode())
 
@@ -237,7 +237,7 @@ class RunningBuild:
 
     def finish(self, report: dict[str, Any]) -> None:
         """Records how the build ended."""
-        content = json.dumps({"finished": _now(), **report}, indent=1).encode()
+        content = json.dumps({"finished": current_time(), **report}, indent=1).encode()
         with self._warn_on_failure("record how it ended"):
             self._storage.create(f"{self._folder}/{_FINISHED}", content)
 
@@ -276,7 +276,7 @@ class BuildRecords:
         # takes an existing file with the same bytes for its own.
         token = uuid4().hex
         process = BuilderProcess.current().to_dict()
-        content = {"started": _now(), **process, "token": token, **plan}
+        content = {"started": current_time(), **process, "token": token, **plan}
         with ExitStack() as undo:
             _own_tokens.add(token)
             undo.callback(_own_tokens.discard, token)
@@ -313,7 +313,7 @@ class BuildRecords:
         if not alive:
             return None
         number = max(alive)
-        content = {"requested": _now(), "host": socket.gethostname(), "pid": os.getpid()}
+        content = {"requested": current_time(), "host": socket.gethostname(), "pid": os.getpid()}
         try:
             self._storage.create(f"{_folder(number)}/{_CANCEL}", json.dumps(content).encode())
         except FileExistsError:  # another process requested it before
@@ -449,5 +449,6 @@ def _state_of(finished: dict[str, Any]) -> BuildState:
         return BuildState.FAILED if failed else BuildState.FINISHED
 
 
-def _now() -> str:
+def current_time() -> str:
+    """Now, in UTC, as records state times."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -59,7 +59,7 @@ class Document(BaseModel):
             "format": [FORMAT_MAJOR, FORMAT_MINOR],
             **self._fields(),
         }
-        return _canonical({**body, "checksum": _checksum(body)}, indent=1) + b"\n"
+        return _canonical({**body, "checksum": checksum_of(body)}, indent=1) + b"\n"
 
     def _fields(self) -> dict[str, Any]:
         """The fields stored beside kind, format and checksum."""
@@ -88,7 +88,7 @@ class Document(BaseModel):
             )
         checksum = body.pop("checksum", None)
         try:
-            expected = _checksum(body)
+            expected = checksum_of(body)
         except RecursionError as error:  # writing takes more recursion than reading
             raise EntryInvalid(f"{source} is nested too deeply.") from error
         if checksum != expected:
@@ -216,5 +216,6 @@ def _canonical(body: dict[str, Any], *, indent: int | None = None) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _checksum(body: dict[str, Any]) -> str:
+def checksum_of(body: dict[str, Any]) -> str:
+    """The checksum of a document's other fields, as it states it."""
     return "sha256:" + hashlib.sha256(_canonical(body)).hexdigest()

@@ -36,7 +36,8 @@ DATA_SUFFIX = ".pack"
 
 _FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and cost only latency
 
-_manifests = DocumentCache(Manifest, capacity=4096)
+known_manifests = DocumentCache(Manifest, capacity=4096)
+"""The valid manifests that this process has read, or written."""
 
 
 class StatedGeneration(NamedTuple):
@@ -202,7 +203,7 @@ class EntryListing:
             manifest = Manifest.from_json(load(), source=path)
         else:
             file = self._listed_file(folder, path)
-            manifest = _manifests.get((self._storage.uri, file), load, source=path)
+            manifest = known_manifests.get((self._storage.uri, file), load, source=path)
         return _numbered(manifest, number, path)
 
     def _listed_file(self, folder: str, path: str) -> StoredFile:
@@ -238,7 +239,7 @@ class EntryListing:
             for number in self.generations(folder)[:1]:
                 path = _manifest_path(folder, number)
                 file = self._listed_file(folder, path)
-                if not _manifests.knows((self._storage.uri, file)):
+                if not known_manifests.knows((self._storage.uri, file)):
                     unknown[path] = file
         if not unknown:
             return
@@ -271,7 +272,7 @@ class EntryListing:
         stated = self._stated[folder]
         key, path = _key(self._storage, folder, stated), _manifest_path(folder, stated.number)
         try:
-            manifest = _manifests.get(key, partial(self._storage.read, path), source=path)
+            manifest = known_manifests.get(key, partial(self._storage.read, path), source=path)
             return _numbered(manifest, stated.number, path)
         except UNREADABLE as error:
             log.info("%s is listed: %s", folder, error)
@@ -324,7 +325,7 @@ class EntryListing:
         data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
         if self._size(data) != manifest.data.length:
             return False
-        _manifests.put((self._storage.uri, file), manifest, file.size)
+        known_manifests.put((self._storage.uri, file), manifest, file.size)
         return True
 
     def find(self, base_file: BaseFile) -> Entry:
@@ -357,7 +358,7 @@ class EntryListing:
             return None
         data = None if self.is_remote else self._data_file(folder, manifest)
         if data is None and not self.is_remote:
-            _manifests.drop(_key(self._storage, folder, self._stated[folder]))
+            known_manifests.drop(_key(self._storage, folder, self._stated[folder]))
             self._list(folder)
             return None
         return Entry(folder, manifest, data, self._stated[folder])
@@ -411,19 +412,19 @@ def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:
 
 def is_manifest_cached(storage: Storage, folder: str, stated: StatedGeneration) -> bool:
     """Whether the manifest of a stated generation needs no request."""
-    return _manifests.knows(_key(storage, folder, stated))
+    return known_manifests.knows(_key(storage, folder, stated))
 
 
 def hold_manifests(storage: Storage, index_type: str, count: int) -> None:
     """Caches so many manifests of an index type, since queries go through all of them."""
-    _manifests.hold((storage.uri, index_type), count)
+    known_manifests.hold((storage.uri, index_type), count)
 
 
 def forget_stated(storage: Storage, entry: Entry) -> None:
     """Drops the cached manifest of an entry that was found by what segments state, and turned out
     to be missing or damaged: another one may have taken its place."""
     if entry.stated is not None:
-        _manifests.drop(_key(storage, entry.folder, entry.stated))
+        known_manifests.drop(_key(storage, entry.folder, entry.stated))
 
 
 def _key(storage: Storage, folder: str, stated: StatedGeneration) -> Hashable:

@@ -35,7 +35,7 @@ SUMMARIES_FOLDER = f"{SERVICE_FOLDER}/instants"
 MOST_BYTES = 64 * 2**20
 """Bytes of manifests in one summary; manifests that do not fit are left out."""
 
-_BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
+BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
 _AT_MOST_TRIED = 5  # numbers, when other builders write summaries of the same instant
 
@@ -113,7 +113,7 @@ class SummaryStore:
         worthwhile: dict[str, StoredFile] = {}
         for instant, files in by_instant.items():
             for summary in summaries.get(instant, ())[:1]:
-                saved_bytes = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
+                saved_bytes = sum(file.size for file in files) + (len(files) - 1) * BYTES_A_REQUEST
                 if len(files) > 1 and summary.size <= saved_bytes:
                     worthwhile[instant] = summary
         return list(worthwhile), list(worthwhile.values())

@@ -32,7 +32,7 @@ NO_NUMBERS: Numbers = np.zeros(0, np.int64)
 _NULL = "__null__"
 _EMPTY = "__empty__"
 _NO_TEXT = text_scalar("")
-_SEARCH = Remedy(
+SEARCH = Remedy(
     "Search the column itself: scan(…).row_ids().",
     command="Search the column itself with `hudi-index query`.",
 )
@@ -152,13 +152,13 @@ def record_keys(
         raise TableFeatureUnsupported(
             f"The table has virtual keys with column {odd.name} of type {odd.type}, which key "
             "generators print in several ways.",
-            remedy=Remedy("Only keys of text and of integers can be located.") + _SEARCH,
+            remedy=Remedy("Only keys of text and of integers can be located.") + SEARCH,
         )
     if len(fields) == 1 and _is_complex(properties()):
         raise TableFeatureUnsupported(
             "The table has virtual keys of one column by ComplexKeyGenerator, which some releases "
             "print with the column's name before it and some without.",
-            remedy=_SEARCH,
+            remedy=SEARCH,
         )
     return RecordKeys(pa.schema(list(fields.values())), fields, stored)
 

@@ -34,7 +34,7 @@ _NOTHING = RowGroup(0, 0.0)
 _MANY_ROWS = 2**40  # of a slice without a base file, whose rows are not known
 
 # Rows of the slice may already be with Spark, so another reader cannot take over.
-_LATE_REMEDY = Remedy(
+LATE_REMEDY = Remedy(
     "Use to_arrow() or to_batches() of a table that was opened with spark=<session with Hudi>, "
     'or Spark\'s own spark.read.format("hudi"), for this query.',
     command="Use `hudi-index sql`.",
@@ -98,7 +98,7 @@ class SliceTask:
                             if left == 0:
                                 break
                 except TableFeatureUnsupported as error:
-                    raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
+                    raise NeedsSpark(error.message, remedy=LATE_REMEDY) from error
                 if observe is not None:
                     observe(number, statistics)
 

@@ -107,7 +107,7 @@ def test_a_full_run_cuts_keys_and_names_few_files_wrongly(
 
 @pytest.mark.parametrize("most", [2**5, 2**20])
 def test_many_values_are_located_in_portions(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_PAIRS_AT_ONCE", most)
+    monkeypatch.setattr(runs, "PAIRS_AT_ONCE", most)
     values = random_files(KINDS["integers"], 20, 300)
     run = opened(pairs_of(values))
     wanted = pa.concat_arrays(values).unique()

@@ -46,9 +46,14 @@ def columns(number: int) -> dict[str, pa.Array]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SegmentStore:
+def storage(tmp_path: Path) -> Storage:
+    return Storage(tmp_path)
+
+
+@pytest.fixture
+def store(storage: Storage) -> SegmentStore:
     """The store of a table without segments."""
-    return SegmentStore(Storage(tmp_path), "lucene")
+    return SegmentStore(storage, "lucene")
 
 
 def filled(store: SegmentStore, files: range) -> SegmentStore:
@@ -149,7 +154,7 @@ def test_columns_merged_and_packed_at_once_are_those_merged_one_by_one(
 ) -> None:
     parts = [each.facts() for each in opened(filled(store, range(40)))]
     by_one = segment_bytes("lucene", merged(parts))
-    monkeypatch.setattr(segment_module, "_FEWEST_PAIRS", 0)
+    monkeypatch.setattr(segment_module, "FEWEST_PAIRS", 0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
     assert segment_module.columns_at_once(100) == 4
     assert segment_bytes("lucene", merged(parts, at_once=4)) == by_one
@@ -279,12 +284,12 @@ def test_facts_of_base_files_are_forgotten(store: SegmentStore) -> None:
     assert store.forget(keeps(8, 9, *range(20, 42)), every_column) == []
 
 
-def test_facts_of_columns_are_forgotten(store: SegmentStore) -> None:
+def test_facts_of_columns_are_forgotten(storage: Storage, store: SegmentStore) -> None:
     filled(store, range(20)).merge()
     store.forget(keeps(*range(20)), lambda key: key[0] != "u")
     (left,) = opened(store)
     assert {name for name, _ in left.columns} == {"v"}
-    assert b"u133" not in Path(store._storage.uri, store.listed()[0].path).read_bytes()
+    assert b"u133" not in Path(storage.uri, store.listed()[0].path).read_bytes()
 
 
 def test_a_segment_without_any_fact_left_goes(store: SegmentStore) -> None:
@@ -408,58 +413,58 @@ def test_a_segment_of_a_newer_format_is_left_alone(
     assert len(store.listed()) == 2
 
 
-def test_segments_are_opened_once(store: SegmentStore) -> None:
+def test_segments_are_opened_once(storage: Storage, store: SegmentStore) -> None:
     filled(store, range(5))
     segments = OpenSegments(store)
     first = segments.now()
-    bytes_read = store._storage.io.bytes_read
+    bytes_read = storage.io.bytes_read
     assert segments.now() == first
-    assert store._storage.io.bytes_read == bytes_read
+    assert storage.io.bytes_read == bytes_read
     filled(store, range(5, 6))
     again = segments.now()
     assert set(first) < set(again)
 
 
-def test_a_merged_segment_serves_alone_before_the_others_are_deleted(store: SegmentStore) -> None:
+def test_a_merged_segment_serves_alone_before_the_others_are_deleted(
+    storage: Storage, store: SegmentStore
+) -> None:
     filled(store, range(4))
-    kept = [(each.path, store._storage.read(each.path)) for each in store.listed()]
+    kept = [(each.path, storage.read(each.path)) for each in store.listed()]
     store.merge()
     for path, content in kept:
-        store._storage.create(path, content)
+        storage.create(path, content)
     (serving,) = OpenSegments(store).now()
     assert serving.document.files == 4
 
 
 def test_without_access_nothing_is_excluded(
-    store: SegmentStore, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, store: SegmentStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(store, range(4))
 
     def unreachable(prefix: str = "") -> None:
         raise StorageFailed("the store does not answer.")
 
-    monkeypatch.setattr(store._storage, "files", unreachable)
+    monkeypatch.setattr(storage, "files", unreachable)
     assert OpenSegments(store).now() == ()
 
 
 def test_a_large_segment_is_read_block_by_block(
-    store: SegmentStore, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, store: SegmentStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "hudi_index_service.index.metadata.segments.segment_file._FIRST_READ", 1_000
-    )
+    monkeypatch.setattr("hudi_index_service.index.metadata.segments.segment_file.FIRST_READ", 1_000)
     dice = np.random.default_rng(1)
     for number in range(60):
         numbers = dice.integers(0, 2**62, 3_000)
         store.add(facts(number, {"u": pa.array([str(each) for each in numbers])}))
     store.merge()
     (file,) = store.listed()
-    before = store._storage.io.bytes_read
+    before = storage.io.bytes_read
     segment = store.open(file)
-    opening = store._storage.io.bytes_read - before
+    opening = storage.io.bytes_read - before
     where = parse_predicate(f"u = '{numbers[7]}'", SCHEMA)
     found = Exclusion(segment, segment.columns.keys()).may_match(where)
-    asking = store._storage.io.bytes_read - before - opening
+    asking = storage.io.bytes_read - before - opening
     assert segment.files["path"].filter(pa.array(found)).to_pylist() == [path_of(59)]
     assert file.size > 600_000
     assert opening < 150_000, "statistics and document"

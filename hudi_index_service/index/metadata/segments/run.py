@@ -30,7 +30,7 @@ FULL_PAIRS = 2**20
 _SPARE_BITS = 5  # of a short key beyond those that number the pairs
 _BUCKET_BITS = 6  # pairs of a bucket, on average
 _FULLEST_BUCKET = 2**10
-_PAIRS_AT_ONCE = 2**20
+PAIRS_AT_ONCE = 2**20
 _WIDEST = 57  # bits of a pair: with the 7 bits before its first byte they fit into 8 bytes
 
 Files: TypeAlias = npt.NDArray[np.int64]
@@ -356,7 +356,7 @@ class Run:
         """The buckets from a first to before an end one, in portions of bounded size."""
         portions = []
         while first < end:
-            most = self.directory[first] + _PAIRS_AT_ONCE
+            most = self.directory[first] + PAIRS_AT_ONCE
             stop = int(np.searchsorted(self.directory, most, "right")) - 1
             stop = min(max(stop, first + 1), end)
             portions.append((first, stop))

@@ -50,7 +50,7 @@ COLUMN_FIELDS = {
 MOST_PAIRS = 2**25
 """Pairs that are merged at once, of one column or several: 400 MB for a moment."""
 
-_FEWEST_PAIRS = 2**17
+FEWEST_PAIRS = 2**17
 """Columns with fewer pairs are not worth a thread each."""
 
 _FEWEST_FILES = 16
@@ -213,7 +213,7 @@ def merged(parts: Sequence[Facts], *, at_once: int = 1) -> Facts:
 def columns_at_once(pairs: int) -> int:
     """On how many columns with so many pairs each to work at once: one for each core, as far as
     `MOST_PAIRS` allows."""
-    if pairs < _FEWEST_PAIRS:
+    if pairs < FEWEST_PAIRS:
         return 1
     return max(1, min(len(os.sched_getaffinity(0)), MOST_PAIRS // pairs))
 

@@ -44,7 +44,7 @@ from hudi_index_service.storage.store import Storage, StoredFile
 _MAGIC = b"HISEG001"
 _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 _TAIL = 8 + len(_MAGIC)
-_FIRST_READ = 256 * 2**10
+FIRST_READ = 256 * 2**10
 """Bytes read from the end of a file at first; smaller files are read whole."""
 
 _ONE_REQUEST = 2**20
@@ -159,7 +159,7 @@ class SegmentFile:
         self.name = file.path.rsplit("/", 1)[1]
         if file.size <= _TAIL:
             raise EntryInvalid(f"{file.path} is not a segment.")
-        start = max(0, file.size - _FIRST_READ)
+        start = max(0, file.size - FIRST_READ)
         tail = bytes(storage.read_ranges(file.path, [(start, file.size)])[0])
         if tail[-len(_MAGIC) :] != _MAGIC:
             raise EntryInvalid(f"{file.path} is not a segment.")
