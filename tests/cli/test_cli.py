@@ -1,4 +1,4 @@
-"""The command line on a real table: what it prints, and one clear line for each error."""
+"""The command line on a real table: what it prints. For its errors see tests/mistakes."""
 
 import json
 import subprocess
@@ -67,42 +67,6 @@ def test_all_commands_from_definition_to_query(table: str) -> None:
     assert "0 files removed" in run("clean", table)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["query", "{folder}/nothing", "a = 1"], "TABLE_NOT_FOUND"),
-        (["query", "{folder}", "a = 1"], "NOT_A_HUDI_TABLE"),
-        (["query", "oss://bucket/table", "a = 1"], "STORAGE_UNSUPPORTED"),
-        (["query", "{table}", "nothing = 1"], "COLUMN_NOT_FOUND"),
-        (["query", "{table}", "amount = "], "PREDICATE_INVALID"),
-        (["query", "{table}", "upper(msg) = 'X'"], "PREDICATE_UNSUPPORTED"),
-        (["query", "{table}", "amount = 3", "--limit", "-1"], "CONFIG_INVALID"),
-        (["query", "{table}", "amount = 3", "--as-of", "yesterday"], "CONFIG_INVALID"),
-        (["query", "{table}", "amount = 3", "--as-of", "2001-01-01"], "TABLE_FEATURE_UNSUPPORTED"),
-        (["create", "{table}", "by_amount", "amount"], "INDEX_EXISTS"),
-        (["create", "{table}", "other", "nothing"], "COLUMN_NOT_FOUND"),
-        (["create", "{table}", "other", "msg:shape=round"], "INDEX_DEFINITION_INVALID"),
-        (["create", "{table}", "other", "msg", "--using", "nothing"], "INDEX_TYPE_UNKNOWN"),
-        (["drop", "{table}", "other"], "INDEX_NOT_FOUND"),
-        (["--log-level", "loud", "show", "{table}"], "CONFIG_INVALID"),
-    ],
-)
-def test_an_error_is_one_line_with_code_and_remedy(
-    arguments: list[str],
-    code: str,
-    table: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    filled = [each.format(table=table, folder=tmp_path) for each in arguments]
-    with pytest.raises(SystemExit) as ended:
-        main(filled)
-    assert ended.value.code == 1
-    error = capsys.readouterr().err.strip()
-    assert error.startswith(f"{code}: ")
-    assert len(error.splitlines()) == 1
-
-
 def test_a_missing_file_is_reported_in_one_line(
     table: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,15 +82,6 @@ def test_a_missing_file_is_reported_in_one_line(
     assert line.startswith("SNAPSHOT_CHANGED: A file that the command needs is missing: ")
     assert f"{table}/gone.parquet" in line
     assert line.endswith("has just removed it, run the command again.")
-
-
-@pytest.mark.parametrize(
-    "arguments", [["query", "table"], ["build", "table", "--strategy", "some"], ["nothing"]]
-)
-def test_bad_usage_has_status_2(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
 
 
 def test_keys_of_a_write_config_define_and_build_an_index(table: str, tmp_path: Path) -> None:

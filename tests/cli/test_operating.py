@@ -203,11 +203,6 @@ def test_a_running_build_is_shown_and_cancelled(table: str, run: Run) -> None:
     assert running.cancel_requested()
 
 
-@pytest.mark.parametrize("limit", ["--max-files", "--max-bytes", "--max-minutes"])
-def test_a_budget_of_zero_is_refused(limit: str, table: str, run: Run) -> None:
-    assert "CONFIG_INVALID: The budget's" in run("build", table, limit, "0", status=1)
-
-
 def test_names_in_the_index_folder_cannot_control_the_terminal(table: str, run: Run) -> None:
     run("build", table, "--strategy", "all")
     data = next(Path(table).rglob("data-*.pack"))

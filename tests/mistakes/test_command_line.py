@@ -136,6 +136,7 @@ MISTAKES = [
     ("build {table} --instant now", FAILED, "CONFIG_INVALID", "no completed instant", "requested"),
     ("build {parts} --partition 2027", FAILED, "CONFIG_INVALID", "'2027'", "2026-01-01"),
     ("build {table} --max-files 0", FAILED, "CONFIG_INVALID", "files is 0", "above 0"),
+    ("build {table} --max-bytes 0", FAILED, "CONFIG_INVALID", "bytes is 0", "above 0"),
     ("build {table} --max-minutes -1", FAILED, "CONFIG_INVALID", "minutes is -1", "above 0"),
     ("build {table} --props {folder}/no", FAILED, "CONFIG_INVALID", "No such file", "Name a prop"),
     ("build {table} --hoodie-conf msg", FAILED, "CONFIG_INVALID", "'msg'", "key=value"),
