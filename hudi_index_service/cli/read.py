@@ -28,12 +28,6 @@ from hudi_index_service.cli.output import (
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.read.explained import ExplainedSlice
 from hudi_index_service.row_formats import python_rows
-from hudi_index_service.sql.command_line import (
-    FORMATS,
-    has_failed_builds,
-    own_session,
-    spark_errors_named,
-)
 from hudi_index_service.wording import counted
 
 _MOST_ROWS = 1_000
@@ -165,6 +159,12 @@ def sql(
     HUDI_INDEX_HUDI_JAR, or --conf spark.jars=…."""
     try:
         from hudi_index_service.sql import IndexSession
+        from hudi_index_service.sql.command_line import (
+            FORMATS,
+            has_failed_builds,
+            own_session,
+            spark_errors_named,
+        )
     except ModuleNotFoundError as error:
         if error.name not in ("pyspark", "py4j"):
             raise

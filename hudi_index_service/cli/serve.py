@@ -9,6 +9,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import HoodieConfOption, PropsOption
 from hudi_index_service.cli.console import announcer
 from hudi_index_service.errors import UsageInvalid
+from hudi_index_service.hook.daemon import extra_required
 from hudi_index_service.hook.write_options import read_write_config
 
 
@@ -58,7 +59,8 @@ def serve_spark(
 ) -> None:
     """Answer Spark sessions without Python, such as spark-sql and the Thrift server, so that their
     queries use the index, until stopped."""
-    from hudi_index_service.sql.daemon.answer import answer as answer_until_stopped
+    with extra_required("The daemon", "spark,hook"):
+        from hudi_index_service.sql.daemon.answer import answer as answer_until_stopped
 
     answer_until_stopped(
         folders,
