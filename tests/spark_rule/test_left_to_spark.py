@@ -3,7 +3,11 @@ it."""
 
 # ruff: noqa: S608 - the queries are the test's own
 
+from functools import reduce
+from operator import or_
+
 import pytest
+from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
@@ -215,3 +219,12 @@ def test_user_functions_stand_above(spark, agreed):
         return session.sql("SELECT id FROM rule_cow WHERE doubled(amount) = 18 AND id < '4'")
 
     assert by_index(agreed(tested)) == [True]
+
+
+def test_a_condition_of_many_parts_is_told_of(enabled, spark, tables):
+    """A DataFrame's conditions are as deep as they have parts."""
+    arms = [(F.col("id") == str(number)) & (F.col("amount") > number) for number in range(150)]
+    frames = [each.table("rule_cow").where(reduce(or_, arms)) for each in (enabled, spark)]
+    assert rows_of(frames[0]) == rows_of(frames[1])
+    [use] = last_queries(enabled)[-1]
+    assert use.reason == "300 predicates are more than read.max_predicates=10"

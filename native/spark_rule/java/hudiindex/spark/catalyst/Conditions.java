@@ -171,6 +171,7 @@ final class Conditions {
     return condition.dataType() instanceof BooleanType ? test("is true", condition) : unknown();
   }
 
+  /** A chain of ANDs or ORs as one: JSON of more than some hundred levels is not read. */
   private ObjectNode combined(String op, Expression... conditions) {
     ObjectNode result = Json.object().put("op", op);
     ArrayNode of = result.putArray("of");
@@ -178,7 +179,11 @@ final class Conditions {
     for (Expression each : conditions) {
       ObjectNode condition = written(each);
       anyKnown |= isKnown(condition);
-      of.add(condition);
+      if (conditions.length > 1 && condition.path("op").asText().equals(op)) {
+        of.addAll((ArrayNode) condition.get("of"));
+      } else {
+        of.add(condition);
+      }
     }
     return anyKnown ? result : unknown();
   }

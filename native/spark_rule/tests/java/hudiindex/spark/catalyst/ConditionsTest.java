@@ -64,6 +64,18 @@ class ConditionsTest {
   }
 
   @Test
+  void aChainIsOneConnective() {
+    Expression chain = new IsNotNull(id);
+    for (int i = 0; i < 300; i++) {
+      chain = new Or(chain, new And(new IsNotNull(id), new IsNotNull(name)));
+    }
+    String arm = "{\"op\":\"is not null\",\"column\":[\"id\"]}";
+    String other = "{\"op\":\"is not null\",\"column\":[\"name\"]}";
+    String both = ",{\"op\":\"and\",\"of\":[" + arm + "," + other + "]}";
+    assertEquals("[{\"op\":\"or\",\"of\":[" + arm + both.repeat(300) + "]}]", exact(chain));
+  }
+
+  @Test
   void ofAConjunctionOnlyTheKnownPartsAreTold() {
     Expression known = new GreaterThan(id, number(5));
     Expression unknown = new EqualTo(other, number(1));
