@@ -92,7 +92,7 @@ class IndexHook:
                 settings=self._settings,
                 strategy=Strategy.named(strategy),
                 clean=clean,
-                patient=True,
+                defer_failed=True,
                 options=options,
             )
             for uri in self._tables

@@ -106,7 +106,7 @@ class TableUpkeep:
         spark, storage_options, settings: As for `open_table`.
         strategy: What to build if the keys set no strategy.
         clean: Clean the table's index after each build.
-        patient: Defer base files that failed recently (`Build.deferred`), for frequent triggers.
+        defer_failed: Leave base files that failed recently (`Build.deferred`) to later triggers.
         options: A write config whose keys override the others key by key.
     """
 
@@ -119,7 +119,7 @@ class TableUpkeep:
         settings: Settings | None = None,
         strategy: Strategy = Strategy.INCREMENTAL,
         clean: bool = True,
-        patient: bool = False,
+        defer_failed: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
         self.uri = normalize_uri(table_location(uri, spark))
@@ -128,7 +128,7 @@ class TableUpkeep:
         self._storage_options = storage_options
         self._strategy = strategy
         self._clean = clean
-        self._retry_failed: RetryFailed = "backoff" if patient else "now"
+        self._retry_failed: RetryFailed = "backoff" if defer_failed else "now"
         self._overrides = index_options(options or {})
         self._suggested: _WriteRequest | None = None
         self._committed: Mapping[str, str] = {}  # for the memory, as read last

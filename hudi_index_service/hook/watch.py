@@ -59,7 +59,7 @@ def watch(
             uri,
             strategy=strategy,
             clean=clean,
-            patient=True,
+            defer_failed=True,
             options=options,
             settings=effective_settings,
         )

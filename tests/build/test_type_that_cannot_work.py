@@ -69,7 +69,7 @@ def test_other_types_are_cleaned(table: IndexedTable) -> None:
     table.build(strategy="all")
     table.drop_index("here")
     with (
-        TableUpkeep(table.uri, strategy="all", clean=True, patient=False) as upkeep,
+        TableUpkeep(table.uri, strategy="all", clean=True, defer_failed=False) as upkeep,
         pytest.raises(NativeModuleMissing, match=MISSING),
     ):
         upkeep.run()

@@ -84,7 +84,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list["Future[Build]"]:
 def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
     """A poll that a test triggers, with a clock that the test moves."""
     clock = ManualClock()
-    upkeep = TableUpkeep(table, patient=True)
+    upkeep = TableUpkeep(table, defer_failed=True)
     runs = Worker(lambda _: upkeep.run(), queue=1, backoff=Backoff(10.0, 60.0), clock=clock)
     runs.start()
     yield Poll({upkeep.uri: upkeep}, runs), upkeep, clock
