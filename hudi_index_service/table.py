@@ -21,9 +21,7 @@ from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.defined_indexes import DefinedIndexes
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi import HudiTable, open_hudi_table
-from hudi_index_service.index.metadata.definitions import (
-    Column,
-)
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.optimizer.history.history import stored_history

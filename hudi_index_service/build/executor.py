@@ -249,6 +249,3 @@ class LocalExecutor(Executor):
 
 def _put(ended: _Ended, position: int, future: "Future[TaskOutcome]") -> None:
     ended.put((position, future))
-
-
-log = logging.getLogger(__name__)

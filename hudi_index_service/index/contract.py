@@ -1,4 +1,4 @@
-"""The contract that every index type fulfils: Lucene, B+ tree, HBase and plug-ins.
+"""The contract that every index type fulfils: Lucene, B+ tree, and plug-ins such as HBase.
 
 An index type builds one index per base file over several columns. It answers *leaves* of a
 predicate in negation normal form with the row ids for which the leaf is TRUE. A leaf is `Compare`,

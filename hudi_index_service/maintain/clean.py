@@ -9,7 +9,6 @@ this user's killed builds on this machine. A summary is removed with any of its 
 
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -29,7 +28,7 @@ from hudi_index_service.index.metadata.documents import (
     NewerFormat,
     document_name,
 )
-from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing, by_folder
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder_at, index_type_folder
 from hudi_index_service.index.metadata.retention import (
     Elsewhere,
@@ -195,7 +194,7 @@ class _Sweep:
         self._definitions_grace = _Grace.of(configured)
         self._records = BuildRecords(self._storage, stale_seconds=settings.build.stale_seconds)
         known_ids, living = self._records.ids(), self._records.living()
-        self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
+        self._unfinished = by_folder(self._storage.unfinished(INDEX_ROOT))
         # Before the entries, whose listing then includes every valid manifest of a summary.
         self._summaries = stored_summaries(self._storage)
         # Before the entries, whose listing then includes every data file finished meanwhile.
@@ -396,13 +395,6 @@ def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
 
 def _removals(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
     return (Removal(file.path, file.size, reason) for file in files)
-
-
-def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
-    folders: defaultdict[str, list[StoredFile]] = defaultdict(list)
-    for file in files:
-        folders[file.path.rsplit("/", 1)[0]].append(file)
-    return dict(folders)
 
 
 def _has_entry(storage: Storage, name: str, removed: frozenset[str]) -> Callable[[str], bool]:

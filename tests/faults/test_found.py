@@ -21,7 +21,7 @@ def test_builds_that_start_in_the_same_millisecond_do_not_share_a_record(
 ) -> None:
     """A store's client takes identical content under a name for its own write, and would have done
     so for both threads of a process."""
-    monkeypatch.setattr(build_records, "current_time", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr(build_records, "utc_now", lambda: "2026-01-01T00:00:00.000+00:00")
 
     def start_another_after_the_listing(call: Call, work: Work) -> object:
         found = work()

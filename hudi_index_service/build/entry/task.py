@@ -10,7 +10,6 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
 from importlib.metadata import version
@@ -36,7 +35,7 @@ from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import VALUES
-from hudi_index_service.index.metadata.documents import NewerFormat, document_name
+from hudi_index_service.index.metadata.documents import NewerFormat, document_name, utc_now
 from hudi_index_service.index.metadata.entry import (
     DATA_SUFFIX,
     MANIFEST_STEM,
@@ -311,7 +310,7 @@ class _EntryBuild:
 
     def _build(self, content: EntryContent, generation: int) -> Manifest | None:
         """Builds and publishes one generation. None if another builder took its number."""
-        started = _now()
+        started = utc_now()
         with Scratch() as scratch:
             footer, parsed_footer = readable_footer(self._storage, self._base_file)
             indexed = self._index(content.columns, scratch)
@@ -348,7 +347,7 @@ class _EntryBuild:
                 build=BuildInfo(
                     id=self._task.build_id,
                     started=started,
-                    finished=_now(),
+                    finished=utc_now(),
                     versions={
                         "hudi-index-service": _own_version(),
                         **built.versions,
@@ -398,7 +397,3 @@ def _packed(
 @cache  # reading it from the installed package takes a millisecond
 def _own_version() -> str:
     return version("hudi-index-service")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,1 +1,1 @@
-"""Packs the data files of an entry, copies them from a remote store, and opens them."""
+"""Copies the data files of entries from a remote store, and opens them."""

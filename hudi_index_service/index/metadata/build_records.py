@@ -28,7 +28,7 @@ from uuid import uuid4
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid, IndexServiceError
 from hudi_index_service.index.metadata.builder_process import BuilderProcess
-from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.index.metadata.documents import SERVICE_FOLDER, utc_now
 from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ class RunningBuild:
 
     def beat(self, progress: BuildProgress | None = None) -> None:
         """Writes a heartbeat with the build's progress."""
-        content = {"at": current_time(), **({} if progress is None else progress.to_dict())}
+        content = {"at": utc_now(), **({} if progress is None else progress.to_dict())}
         with self._warn_on_failure("write its heartbeat"):
             self._storage.replace(f"{self._folder}/{_HEARTBEAT}", json.dumps(content).encode())
 
@@ -237,7 +237,7 @@ class RunningBuild:
 
     def finish(self, report: dict[str, Any]) -> None:
         """Records how the build ended."""
-        content = json.dumps({"finished": current_time(), **report}, indent=1).encode()
+        content = json.dumps({"finished": utc_now(), **report}, indent=1).encode()
         with self._warn_on_failure("record how it ended"):
             self._storage.create(f"{self._folder}/{_FINISHED}", content)
 
@@ -276,7 +276,7 @@ class BuildRecords:
         # takes an existing file with the same bytes for its own.
         token = uuid4().hex
         process = BuilderProcess.current().to_dict()
-        content = {"started": current_time(), **process, "token": token, **plan}
+        content = {"started": utc_now(), **process, "token": token, **plan}
         with ExitStack() as undo:
             _own_tokens.add(token)
             undo.callback(_own_tokens.discard, token)
@@ -313,7 +313,7 @@ class BuildRecords:
         if not alive:
             return None
         number = max(alive)
-        content = {"requested": current_time(), "host": socket.gethostname(), "pid": os.getpid()}
+        content = {"requested": utc_now(), "host": socket.gethostname(), "pid": os.getpid()}
         try:
             self._storage.create(f"{_folder(number)}/{_CANCEL}", json.dumps(content).encode())
         except FileExistsError:  # another process requested it before
@@ -447,8 +447,3 @@ def _state_of(finished: dict[str, Any]) -> BuildState:
     except (KeyError, ValueError):  # damaged, or from a release without states
         failed = finished.get("failed") or finished.get("error")
         return BuildState.FAILED if failed else BuildState.FINISHED
-
-
-def current_time() -> str:
-    """Now, in UTC, as records state times."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

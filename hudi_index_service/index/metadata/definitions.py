@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -34,6 +33,7 @@ from hudi_index_service.index.metadata.documents import (
     DocumentCache,
     document_name,
     numbers_of,
+    utc_now,
 )
 from hudi_index_service.storage.store import Storage, StoredFile
 from hudi_index_service.wording import did_you_mean
@@ -250,7 +250,7 @@ class DefinitionStore:
         while _is_disabled(self._storage, files := self._files()) != disabled:
             number = max(numbers_of(_SWITCH_STEM, files), default=0) + 1
             path = f"{DEFINITIONS_FOLDER}/{document_name(_SWITCH_STEM, number)}"
-            switch = ReadingSwitch(number=number, disabled=disabled, created=_now())
+            switch = ReadingSwitch(number=number, disabled=disabled, created=utc_now())
             with suppress(FileExistsError):  # another user was first; the next pass sees it
                 self._storage.create(path, switch.to_json())
 
@@ -311,7 +311,7 @@ class DefinitionStore:
             IndexDefinitionInvalid: the name cannot name an index.
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        return self._create(name, index_types, tuple(columns), seen, _now())
+        return self._create(name, index_types, tuple(columns), seen, utc_now())
 
     def _create(
         self,
@@ -472,7 +472,3 @@ def _is_disabled(storage: Storage, files: Mapping[str, StoredFile]) -> bool:
             f"{file.path} was deleted while it was read.", remedy="Try again."
         ) from error
     return switch.disabled
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -10,6 +10,7 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -179,6 +180,11 @@ class DocumentCache(Generic[Kept]):
             while len(self._documents) > room or self._bytes > self._most_bytes:
                 _, (_, evicted_size) = self._documents.popitem(last=False)
                 self._bytes -= evicted_size
+
+
+def utc_now() -> str:
+    """The time as documents state it: ISO 8601 in UTC, with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def document_name(stem: str, number: int) -> str:

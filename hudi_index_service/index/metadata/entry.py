@@ -117,7 +117,7 @@ class EntryListing:
             hold_manifests(storage, index_type, count)
         else:
             files = _files_in(storage, only)
-        self._files = _by_folder(files)
+        self._files = by_folder(files)
         self._stated = stated
 
     @property
@@ -456,7 +456,8 @@ def _files_in(storage: Storage, folders: Sequence[str]) -> list[StoredFile]:
         return [file for files in threads.map(storage.files, folders) for file in files]
 
 
-def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
+def by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
+    """Folder → the files directly in it."""
     folders: defaultdict[str, list[StoredFile]] = defaultdict(list)
     for file in files:
         folders[file.path.rsplit("/", 1)[0]].append(file)
