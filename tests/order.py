@@ -19,8 +19,20 @@ ONE_SERVER = ("tests/cluster", "tests/hbase", "tests/hdfs", "tests/tpch")
 RELEASES = "tests/versions"
 """Its tests share the tables of a Hudi release, which are written on first use."""
 
-SHARED_OUT_BY_TEST = 100
-"""Files that take longer, in seconds, are shared out test by test."""
+SHARED_OUT_BY_TEST = (
+    "tests/faults/test_intruders.py",
+    "tests/faults/test_kills.py",
+    "tests/faults/test_schedules.py",
+    "tests/faults/test_single_faults.py",
+    "tests/faults/test_where_texts.py",
+    "tests/golden/test_golden_tables.py",
+    "tests/proof/test_proof.py",
+    "tests/setup/test_way_in.py",
+    "tests/spark_rule/test_enable.py",
+    "tests/spark_rule/test_statements.py",
+    "tests/spark_rule/test_writes.py",
+)
+"""Long files whose tests need nothing that is made once a file: they are shared out by test."""
 
 RECORDED_ALONE = 10
 """The seconds from which on a test is recorded by itself, too."""
@@ -50,7 +62,7 @@ def scope_of(nodeid: str, *, fast: bool) -> str:
     if folder == RELEASES:
         releases = _releases()
         return f"{folder} {next((each for each in releases if f'[{each}' in nodeid), releases[0])}"
-    return nodeid if _of_file(file, fast=False) > SHARED_OUT_BY_TEST else file
+    return nodeid if file in SHARED_OUT_BY_TEST else file
 
 
 def seconds_of(scope: str, *, fast: bool) -> float:

@@ -55,7 +55,7 @@ def test_every_pattern_names_files() -> None:
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True)
     tracked = listed.stdout.splitlines()
     families = [pattern for each in FAMILIES.values() for pattern in (*each.tests, *each.about)]
-    for pattern in {*families, *ALWAYS, *EVERYWHERE, *HARMLESS}:
+    for pattern in {*families, *ALWAYS, *EVERYWHERE, *HARMLESS, *order.SHARED_OUT_BY_TEST}:
         assert any(matches(path, [pattern]) for path in tracked), pattern
 
 
@@ -88,8 +88,10 @@ def test_tests_of_a_release_stay_together() -> None:
     assert order.scope_of(one, fast=False) != order.scope_of(older, fast=False)
 
 
-def test_a_long_file_is_shared_out_and_begins_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    long, short = "tests/read/test_long.py", "tests/read/test_short.py"
+def test_the_longest_begin_first_test_by_test_where_a_file_is_shared_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    long, short = order.SHARED_OUT_BY_TEST[0], "tests/read/test_short.py"
     tests = {f"{long}::test_{n}": 100.0 + n for n in range(2)}
     monkeypatch.setattr(
         order, "recorded", lambda: {"fast": {short: 1.0}, "slow": {long: 201.0}, "tests": tests}
