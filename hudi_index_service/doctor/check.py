@@ -9,6 +9,8 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
+OWN = "hudi-index-service"
+
 
 class Status(StrEnum):
     """What a check found."""
@@ -57,9 +59,6 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """The form printed as JSON."""
         return {"ok": self.is_well, "checks": [asdict(each) for each in self.checks]}
-
-
-OWN = "hudi-index-service"
 
 
 def package_check(name: str, purpose: str, extra: str = "") -> Check:

@@ -8,6 +8,9 @@ import pyarrow.compute as pc
 from hudi_index_service.index.metadata.segments.bounds import Keys, distinct, exact_keys, hashes
 from hudi_index_service.index.metadata.segments.run import Pairs
 
+MOST_KEYS = 2**21
+"""Keys of a column that are held at once, 16 MB; at most half as many values are routed."""
+
 
 class Extremes:
     """Running minimum and maximum of a column, for planning.
@@ -74,10 +77,6 @@ class Extremes:
     def maximum(self) -> str | None:
         """The greatest value seen."""
         return self._text(self._high)
-
-
-MOST_KEYS = 2**21
-"""Keys of a column that are held at once, 16 MB; at most half as many values are routed."""
 
 
 class ValueKeys:

@@ -34,6 +34,13 @@ from hudi_index_service.index.metadata.manifest import DataFile
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage.store import Storage
 
+LEAST_BYTES = 192 * 2**20
+"""The default minimum size of a part in bytes."""
+
+_SUFFIX = ".part.json"
+
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -53,9 +60,6 @@ class Part:
 
 
 WHOLE = Part()
-
-LEAST_BYTES = 192 * 2**20
-"""The default minimum size of a part in bytes."""
 
 
 def part_counts(sizes: Sequence[int], *, slots: int, least: int) -> list[int]:
@@ -78,11 +82,6 @@ def largest_first(sizes: Sequence[float]) -> list[int]:
     largest remaining task. This order ends at most a third later than the best one (Graham
     1969)."""
     return sorted(range(len(sizes)), key=lambda position: -sizes[position])
-
-
-log = logging.getLogger(__name__)
-
-_SUFFIX = ".part.json"
 
 
 class StagedPart(Document):

@@ -41,6 +41,8 @@ _CHOICES = {STORED: ("false", "true", "only"), KEY: ("single", "composite")}
 
 _Column = TypeVar("_Column", ColumnSpec, StoredColumn)
 
+log = logging.getLogger(__name__)
+
 
 def key_of(columns: Iterable[Column], index_type: str) -> tuple[str, ...]:
     """The names of the columns that make the composite key of an index type, in order; empty
@@ -167,9 +169,6 @@ def _choice(column: Column, options: Mapping[str, str], name: str) -> str:
             remedy=f"Use one of: {', '.join(choices)}.",
         )
     return value
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

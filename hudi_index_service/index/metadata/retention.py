@@ -32,6 +32,8 @@ from hudi_index_service.index.metadata.entry import DATA_SUFFIX, EntryListing
 from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.storage.store import Storage, StoredFile
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class ExpiredEntry:
@@ -125,9 +127,6 @@ def expired_entries(
                 files = tuple(listing.files(folder))
                 entries.append(ExpiredEntry(listing.index_type, folder, files, reason))
     return entries
-
-
-log = logging.getLogger(__name__)
 
 
 class Elsewhere:
