@@ -17,7 +17,7 @@ from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.errors import answer_or_error
 from hudi_index_service.sql.rule.by_index import Undecided
 from hudi_index_service.sql.rule.uses import Observed
-from hudi_index_service.sql.rule.weighing import KeepSparkScan
+from hudi_index_service.sql.rule.weighing import LeftToSpark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +79,7 @@ class Answers:
 
     def _decision(self, request: str) -> str:
         decided = self._reader.decide(request, self._readers)
-        if isinstance(decided, KeepSparkScan):
+        if isinstance(decided, LeftToSpark):
             return json.dumps({"reader": "spark", **asdict(decided)})
         if isinstance(decided, Undecided):
             return json.dumps({"reader": "undecided", **asdict(decided)})
@@ -98,7 +98,7 @@ class Answers:
         self, request: str, session: Any, use: int | None, observed: Observed | None
     ) -> "bytes | str | DataFrame":
         rows = self._reader.rows(session, request, use, self._readers, observed)
-        if isinstance(rows, KeepSparkScan):
+        if isinstance(rows, LeftToSpark):
             return json.dumps({"reason": rows.reason})
         return arrow_stream(rows) if isinstance(rows, pa.Table) else rows
 

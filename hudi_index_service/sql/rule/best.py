@@ -14,7 +14,7 @@ from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.full_text import WORDS, FullTextCalls, can_search, condition_of
 from hudi_index_service.sql.rule.request import Best, Request, pinned, searches
-from hudi_index_service.sql.rule.weighing import KeepSparkScan, candidates, serving_indexes
+from hudi_index_service.sql.rule.weighing import LeftToSpark, candidates, serving_indexes
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
@@ -63,7 +63,7 @@ class BestRows:
         """Why, in one sentence without full stop."""
         return f"the index finds the {counted(self.best.rows, 'best row')}"
 
-    def read(self, *_: Any) -> pa.Table | KeepSparkScan:
+    def read(self, *_: Any) -> pa.Table | LeftToSpark:
         """The rows. Raises what `IndexedTable.search` raises."""
         score, query = self.best.score, self.run.reader.query
         names = list(query.output.names)
@@ -78,7 +78,7 @@ class BestRows:
             query_type=score.call["query_type"],
         )
         if rows.nbytes > DRIVER_BYTES:
-            return KeepSparkScan(LARGE)
+            return LeftToSpark(LARGE)
         known = [(score.call, rows.column(len(names)))]
         return self.columns.table(rows.select(range(len(names))), known)
 
@@ -89,7 +89,7 @@ def best_rows(
     best: Best,
     calls: FullTextCalls,
     readers: SessionReaders,
-) -> BestRows | KeepSparkScan:
+) -> BestRows | LeftToSpark:
     """Whether the index finds the best rows of an indexed table.
 
     Raises:
@@ -103,25 +103,25 @@ def best_rows(
         and (each.call["function"], each.call["text"]) == (score.call["mode"], score.call["text"])
     ]
     if not met:
-        return KeepSparkScan("rows that the search does not find have a score, too")
+        return LeftToSpark("rows that the search does not find have a score, too")
     condition = condition_of(met[0].call, column_name(score.of))
     if not can_search(table, condition, met[0].call["analyzer"]):
-        return KeepSparkScan("no index answers the search")
+        return LeftToSpark("no index answers the search")
     of_search = {"op": "search", "call": met[0].call, "column": list(score.of)}
     other_conditions = [each for each in request.where if each != of_search]
     others = None
     if other_conditions:
         others = Translation.on(table).exact_where_text(other_conditions)
         if others is None:
-            return KeepSparkScan("no index answers all conditions exactly")
+            return LeftToSpark("no index answers all conditions exactly")
     columns = Columns.of(request, met, calls)
     run = pinned(table, request, condition, [*request.names, *columns.texts])
     if isinstance(run, str):
-        return KeepSparkScan(run)
+        return LeftToSpark(run)
     output = pa.schema(list(run.reader.query.output)[: len(request.names)])
     if as_spark_sees(output, request.types) != output:
-        return KeepSparkScan("Spark sees its columns in other types")
-    if isinstance(decided := candidates(run, readers), KeepSparkScan):
+        return LeftToSpark("Spark sees its columns in other types")
+    if isinstance(decided := candidates(run, readers), LeftToSpark):
         return decided
     where = condition if others is None else f"({condition}) AND ({others})"
     serving = serving_indexes(table.indexes(), run.plan)

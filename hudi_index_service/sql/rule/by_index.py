@@ -29,7 +29,7 @@ from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Key, Request, pinned, searches
 from hudi_index_service.sql.rule.weighing import (
     Candidates,
-    KeepSparkScan,
+    LeftToSpark,
     candidates,
     candidates_of_keys,
     serving_indexes,
@@ -92,7 +92,7 @@ class ByIndex:
         session: Any,
         statistics: ReadStatistics,
         observe: Callable[[SliceStatistics], None] | None,
-    ) -> pa.Table | DataFrame | KeepSparkScan:
+    ) -> pa.Table | DataFrame | LeftToSpark:
         """The rows. Raises what reading raises.
 
         Args:
@@ -107,7 +107,7 @@ class ByIndex:
             if table.nbytes <= self.most_bytes:
                 return self.columns.table(table)
             if not self.rows.by_tasks:
-                return KeepSparkScan(LARGE)
+                return LeftToSpark(LARGE)
         frame = rows_by_tasks(
             in_python(session),
             run.reader,
@@ -136,7 +136,7 @@ class Planned:
     columns: Columns
 
 
-def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Planned | KeepSparkScan:
+def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Planned | LeftToSpark:
     """How an index reads a relation of an indexed table.
 
     Raises:
@@ -151,29 +151,29 @@ def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Plan
 
 def _planned(
     table: IndexedTable, request: Request, calls: FullTextCalls, translation: Translation
-) -> Planned | KeepSparkScan:
+) -> Planned | LeftToSpark:
     where = translation.where_text(request.where)
     if request.key is not None:
         where = _with_key(where, request.key, translation.can_answer)
     if where is None:
-        return KeepSparkScan("no index answers a condition on it")
+        return LeftToSpark("no index answers a condition on it")
     met = searches([each for each in request.where if translation.finds(each)])
     columns = Columns.of(request, met, calls)
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):
-        return KeepSparkScan(run, where)
+        return LeftToSpark(run, where)
     read = list(run.reader.query.output)
     wanted = len(request.names)
     output = as_spark_sees(read[:wanted], request.types)
     if output is None:
-        return KeepSparkScan("Spark sees its columns in other types", where)
+        return LeftToSpark("Spark sees its columns in other types", where)
     run = run.narrowed(pa.schema([*output, *read[wanted:]]))
     return Planned(run, where, request.key, columns)
 
 
 def by_index(
     indexes: Iterable[IndexDefinition], by: Planned, readers: SessionReaders
-) -> ByIndex | KeepSparkScan:
+) -> ByIndex | LeftToSpark:
     """Whether it pays that an index reads a relation.
 
     Args:
@@ -185,7 +185,7 @@ def by_index(
     """
     run = by.run
     rows = _candidates(run, by.key, readers)
-    if isinstance(rows, KeepSparkScan):
+    if isinstance(rows, LeftToSpark):
         return replace(rows, where=by.where, instant=run.plan.snapshot.instant)
     served = [each.for_counting() for each in run.plan.slices]
     total = sum(each.total for each in served if each.access is Access.INDEX)
@@ -195,11 +195,11 @@ def by_index(
 
 def _candidates(
     run: Execution, key: Key | None, readers: SessionReaders
-) -> Candidates | KeepSparkScan:
+) -> Candidates | LeftToSpark:
     if key is not None:
         return candidates_of_keys(run, readers, key.column, key.most)
     rows = candidates(run, readers)
-    if isinstance(rows, KeepSparkScan) or rows.exact:
+    if isinstance(rows, LeftToSpark) or rows.exact:
         return rows
     if len(run.plan.slices) <= DRIVER_SLICES:
         # Spark plans its joins by the number of rows, and reading opens the entries anyway.

@@ -17,14 +17,14 @@ from hudi_index_service.sql.rule.columns import as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Condition, Counts, Request, pinned
 from hudi_index_service.sql.rule.weighing import (
-    KeepSparkScan,
+    LeftToSpark,
     scanned_alone,
     serving_indexes,
     with_others,
 )
 from hudi_index_service.table import IndexedTable
 
-_NOT_ALONE = KeepSparkScan("the index does not count its rows alone")
+_NOT_ALONE = LeftToSpark("the index does not count its rows alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Counted:
         """The number of rows in the slices that an index serves."""
         return sum(each.total for each in self._served())
 
-    def read(self, session: Any, statistics: ReadStatistics, *_: Any) -> pa.Table | KeepSparkScan:
+    def read(self, session: Any, statistics: ReadStatistics, *_: Any) -> pa.Table | LeftToSpark:
         """The result. Raises what counting raises.
 
         Args:
@@ -90,7 +90,7 @@ class Counted:
             [run] = runs.values()
             rows = int(run.exists()) if most == 1 else run.count()
             if self.counts.all and rows > most:
-                return KeepSparkScan("the index only counts its rows, and they are many")
+                return LeftToSpark("the index only counts its rows, and they are many")
             return self._table([integers_array(range(min(rows, most)), pa.int64())])
         if group is None:
             totals = {where: run.count() for where, run in runs.items()}
@@ -110,7 +110,7 @@ class Counted:
         return [each for each in slices if each.access is Access.INDEX]
 
 
-def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counted | KeepSparkScan:
+def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counted | LeftToSpark:
     """Whether the index counts rows of an indexed table, except for a few bytes to scan. Every
     condition has to be answered exactly, since nothing tests the rows again.
 
@@ -128,11 +128,11 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counte
     of_counts = [where_text([*request.where, *each]) for each in counts.of]
     wheres = [each for each in of_counts if each is not None]
     if where is None or len(wheres) < len(of_counts):
-        return KeepSparkScan("no index answers all conditions exactly")
+        return LeftToSpark("no index answers all conditions exactly")
     runs = {}
     for each in dict.fromkeys(wheres if counts.group is None else [where, *wheres]):
         run = _counting(table, request, each, counts.group)
-        if isinstance(run, KeepSparkScan):
+        if isinstance(run, LeftToSpark):
             return run
         runs[each] = run
     plan = next(iter(runs.values())).plan
@@ -141,10 +141,10 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counte
 
 def _counting(
     table: IndexedTable, request: Request, where: str, group: str | None
-) -> Execution | KeepSparkScan:
+) -> Execution | LeftToSpark:
     run = pinned(table, request, where, [] if group is None else [group])
     if isinstance(run, str):
-        return KeepSparkScan(run)
+        return LeftToSpark(run)
     query = run.reader.query
     if group is not None and query.output.types != [pa.string()]:
         return _NOT_ALONE
@@ -152,7 +152,7 @@ def _counting(
     if known.keys() != set(request.names) or (
         as_spark_sees(pa.schema([known[each] for each in request.names]), request.types) is None
     ):
-        return KeepSparkScan("Spark sees its columns in other types")
+        return LeftToSpark("Spark sees its columns in other types")
     return run if scanned_alone(run, group) else _NOT_ALONE
 
 

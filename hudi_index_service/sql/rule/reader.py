@@ -30,7 +30,7 @@ from hudi_index_service.sql.rule.counting import Counted, by_counting
 from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Request, read_request
 from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse
-from hudi_index_service.sql.rule.weighing import KeepSparkScan, serving_indexes
+from hudi_index_service.sql.rule.weighing import LeftToSpark, serving_indexes
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _FRESH_SECONDS = 10.0
 """How long: after that, the plan is made again, since files may have gone, or entries come."""
 
 Kept = ByIndex | BestRows | Counted
-Decided = Kept | KeepSparkScan
+Decided = Kept | LeftToSpark
 
 
 class RelationReader:
@@ -92,7 +92,7 @@ class RelationReader:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
         decided = self._decision(text, readers)
-        if isinstance(decided, KeepSparkScan) and AWAITED in text:
+        if isinstance(decided, LeftToSpark) and AWAITED in text:
             return self._undecided(text) or decided
         return decided
 
@@ -103,7 +103,7 @@ class RelationReader:
         use: int | None,
         readers: SessionReaders,
         observed: Observed | None = None,
-    ) -> "pa.Table | DataFrame | KeepSparkScan":
+    ) -> "pa.Table | DataFrame | LeftToSpark":
         """The rows of a request: a table of few, a DataFrame whose tasks read many.
 
         Args:
@@ -118,7 +118,7 @@ class RelationReader:
                 cannot be read.
         """
         decided: Decided = self._fresh(text) or self._decision(text, readers)
-        if isinstance(decided, KeepSparkScan):
+        if isinstance(decided, LeftToSpark):
             return decided
         if observed is None and use is not None:
             observed = self._observed.get(use)
@@ -126,7 +126,7 @@ class RelationReader:
         rows = decided.read(
             session, statistics, None if observed is None else observed.read_by_task
         )
-        if isinstance(rows, KeepSparkScan):
+        if isinstance(rows, LeftToSpark):
             return rows
         in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
         if in_driver and observed is not None:
@@ -168,7 +168,7 @@ class RelationReader:
         table = self._table(request.uri)
         indexes = table.indexes()
         by = self._planned(table, indexes, request, readers)
-        if isinstance(by, KeepSparkScan):
+        if isinstance(by, LeftToSpark):
             return relation
         plan = with_index_estimates(by.run.plan, by.run.reader)
         return replace(
@@ -201,15 +201,15 @@ class RelationReader:
     def _decision(self, text: str, readers: SessionReaders) -> Decided:
         request = read_request(text)
         if isinstance(request, str):
-            return KeepSparkScan(request)
+            return LeftToSpark(request)
         decided = self._decided(request, readers)
         log.info(
             "%s is read by %s: %s.",
             request.uri,
-            "Spark" if isinstance(decided, KeepSparkScan) else "index",
+            "Spark" if isinstance(decided, LeftToSpark) else "index",
             decided.reason,
         )
-        if not isinstance(decided, KeepSparkScan) and request.key is None:
+        if not isinstance(decided, LeftToSpark) and request.key is None:
             self._keep(text, decided)
         return decided
 
@@ -238,7 +238,7 @@ class RelationReader:
         """How an index reads the relation, where it is still to decide whether that pays; elsewhere
         the decision."""
         if not indexes:
-            return KeepSparkScan("the table has no index")
+            return LeftToSpark("the table has no index")
         if request.counts is not None:
             return by_counting(table, request, request.counts)
         if request.best is not None:

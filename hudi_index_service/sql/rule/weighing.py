@@ -70,7 +70,7 @@ def serving_indexes(indexes: Iterable[IndexDefinition], plan: QueryPlan) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class KeepSparkScan:
+class LeftToSpark:
     """Spark's own reader reads a relation.
 
     Attributes:
@@ -113,7 +113,7 @@ class Candidates:
         return replace(self, rows=sum(each.most for each in bounds), exact=exact)
 
 
-def candidates(run: Execution, readers: SessionReaders) -> Candidates | KeepSparkScan:
+def candidates(run: Execution, readers: SessionReaders) -> Candidates | LeftToSpark:
     """Estimates the matching rows as precisely as needed to choose the reader, if the index serves
     at least half of the table.
 
@@ -125,7 +125,7 @@ def candidates(run: Execution, readers: SessionReaders) -> Candidates | KeepSpar
     if reason is not None:
         return reason
     if plan.predicate is not None and matches_most(plan.predicate):
-        return KeepSparkScan("a negated pattern matches most of the rows")
+        return LeftToSpark("a negated pattern matches most of the rows")
     estimates = _Estimates(run, readers)
     for _ in estimates.refine():
         decision = estimates.decision()
@@ -175,10 +175,10 @@ class _Estimates:
                 self._update(number, look(self._run, each, self._row_estimates[number]))
                 yield
 
-    def decision(self) -> Candidates | KeepSparkScan | None:
+    def decision(self) -> Candidates | LeftToSpark | None:
         """The decision, if no further look-up can change it; else None."""
         if self._all and self._least.rows == self._total:
-            return KeepSparkScan("the index rules out no row")
+            return LeftToSpark("the index rules out no row")
         likely = self._likely() if self._seen_rows else None
         reader = self._readers.settled(self._least, self._most, likely)
         if reader is not Reader.SPARK:
@@ -187,7 +187,7 @@ class _Estimates:
             return self._decline(f"at least {round(self._least.rows):,}")
         return self._decline(f"about {round(self._guess * self._total / self._seen_rows):,}")
 
-    def at_most(self) -> Candidates | KeepSparkScan:
+    def at_most(self) -> Candidates | LeftToSpark:
         """The decision by upper bounds, when no further look-up is possible."""
         reader = self._readers.reader(self._most)
         if reader is Reader.SPARK:
@@ -221,15 +221,15 @@ class _Estimates:
         unseen = (self._total - self._seen_rows) / self._seen_rows / SLICES_UNLIKE
         return self._low * (1 + unseen)
 
-    def _decline(self, rows: str) -> KeepSparkScan:
+    def _decline(self, rows: str) -> LeftToSpark:
         if all(each.least == each.most for each in self._row_estimates):
             rows = f"{sum(each.most for each in self._row_estimates):,}"
         if not self._least.rows and not self._guess:
-            return KeepSparkScan("Spark scans the table faster than the index finds rows")
+            return LeftToSpark("Spark scans the table faster than the index finds rows")
         summary = f"the index finds {rows} of {counted(self._total, 'row')}"
         if not self._costs.readers.tasks and self._readers.is_too_much(self._least):
-            return KeepSparkScan(f"{summary}, too many to hand to a session without Python")
-        return KeepSparkScan(f"{summary}, and Spark scans them faster")
+            return LeftToSpark(f"{summary}, too many to hand to a session without Python")
+        return LeftToSpark(f"{summary}, and Spark scans them faster")
 
     def _accept(self, reader: Reader) -> Candidates:
         exact = all(each.least == each.most for each in self._row_estimates)
@@ -285,15 +285,15 @@ def scanned_alone(run: Execution, column: str | None) -> bool:
     return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
 
-def _without_use(plan: QueryPlan) -> KeepSparkScan | None:
+def _without_use(plan: QueryPlan) -> LeftToSpark | None:
     """Why the index is of no use for a plan, whatever its cost; None if it may be."""
     if not any(each.access in BY_ENTRY for each in plan.slices):
         reasons = dict.fromkeys(each.reason for each in plan.slices)
-        return KeepSparkScan("; ".join(list(reasons)[:3]) or "the table is empty")
+        return LeftToSpark("; ".join(list(reasons)[:3]) or "the table is empty")
     return too_little_indexed(plan)
 
 
-def too_little_indexed(plan: QueryPlan) -> KeepSparkScan | None:
+def too_little_indexed(plan: QueryPlan) -> LeftToSpark | None:
     """Why the index serves too little of the table; None if it serves enough."""
     indexed = [each.for_counting().access in BY_ENTRY for each in plan.slices]
     other_bytes = base_file_bytes(
@@ -302,13 +302,13 @@ def too_little_indexed(plan: QueryPlan) -> KeepSparkScan | None:
     indexed_bytes = base_file_bytes(plan.slices) - other_bytes
     if not enough_is_indexed(indexed_bytes, other_bytes):
         share = round(100 * other_bytes / (other_bytes + indexed_bytes))
-        return KeepSparkScan(f"no index serves {share} % of the table's bytes")
+        return LeftToSpark(f"no index serves {share} % of the table's bytes")
     return None
 
 
 def candidates_of_keys(
     run: Execution, session: SessionReaders, column: str, keys: int
-) -> Candidates | KeepSparkScan:
+) -> Candidates | LeftToSpark:
     """Who reads the rows that have one of some keys, if the index is worth it.
 
     Args:
@@ -328,7 +328,7 @@ def candidates_of_keys(
     indexed = [each for each in slices if each.access is Access.INDEX]
     others = [each for each in slices if each.access in OTHERS]
     if not indexed:
-        return KeepSparkScan("no entry serves its files")
+        return LeftToSpark("no entry serves its files")
     values = [_values(each, column) for each in indexed]
     share = _likely_share([each for each in values if each is not None], keys)
     work = costs.scanning(others) + costs.merging(filter(is_merged_in_part, slices))
@@ -341,7 +341,7 @@ def candidates_of_keys(
     readers = RelationCosts.of(costs, indexed_bytes, other_bytes, searched=False)
     chosen = readers.reader(work)
     if chosen is Reader.SPARK:
-        return KeepSparkScan(
+        return LeftToSpark(
             f"{counted(keys, 'key')} of a join have about {counted(round(work.rows), 'row')}, "
             "and Spark scans them faster"
         )
