@@ -20,6 +20,7 @@ from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, Se
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 WHERES = [
@@ -36,9 +37,7 @@ WHERES = [
 def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hundred base files with an index."""
     path = golden("hundred_base_files").put(tmp_path_factory.mktemp("built"))
-    with open_table(path) as table:
-        table.create_index("i", ["id", "amount", "msg"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "amount", "msg"]).close()
     return path
 
 
@@ -109,9 +108,7 @@ def test_facts_of_many_base_files_are_written_together(
         return add(self, facts, replaces)
 
     monkeypatch.setattr(SegmentStore, "add", recorded)
-    with open_table(path) as table:
-        table.create_index("i", ["id"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id"]).close()
     assert sorted(written) == [4, 32, 32, 32, 100]
 
 

@@ -25,6 +25,7 @@ from hudi_index_service.storage.store import Storage
 from tests.golden.recipes.services import ACCOUNT
 from tests.golden.recipes.services import PERSON as NAME
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 MARK = "zebediah"  # as every analyzer keeps it, and part of every other spelling
 TRACES = (
@@ -116,8 +117,7 @@ def erased(
     path = people.put(tmp_path_factory.mktemp("erased"), "written")
     table = open_table(path)
     analyzed = {"analyzer": "standard"}
-    table.create_index("people", ["id", Column(name="name", options=analyzed), "msg", "account"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["id", Column(name="name", options=analyzed), "msg", "account"], name="people")
     # The traces are found while they exist, so that not finding them afterwards is significant.
     assert len(traces_in_terms(table)) == 1
     assert traces_in_points(table) == 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from hudi_index_service import IndexedTable
 from tests.clean.conftest import Open
+from tests.indexed import indexed
 
 
 def summaries(table: IndexedTable) -> list[Path]:
@@ -48,8 +49,7 @@ def test_a_superseded_or_damaged_summary_is_removed_at_once(open_copy: Open) -> 
 
 def test_no_summary_contains_purged_columns(open_copy: Open) -> None:
     table = open_copy("fresh", summary=True, grace_seconds=3600)
-    table.create_index("late", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"], name="late")
     assert any('"amount"' in each.read_text().replace("\\", "") for each in summaries(table))
 
     table.drop_index("late", purge=True)

@@ -16,7 +16,6 @@ import typer.main
 from typer.testing import CliRunner
 
 import hudi_index_service
-from hudi_index_service import open_table
 from hudi_index_service.cli import app
 from hudi_index_service.cli.console import complain, say
 from hudi_index_service.cli.output import (
@@ -31,6 +30,7 @@ from hudi_index_service.cli.output import (
 )
 from hudi_index_service.row_formats import python_rows
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 NAMES = ("id", "text", "list")
 ROWS = [(1, "a" * 200, [1, None]), (2, "", {"b": b"\x00"}), (3, None, float("nan"))]
@@ -209,9 +209,7 @@ def test_a_report_is_printed_in_every_format(capsys: Captured) -> None:
 def umlauts(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table in a folder whose name is not ASCII, with such values, and an index."""
     path = golden("awkward_clustered").put(tmp_path_factory.mktemp("umlauts") / "tablü")
-    with open_table(path) as table:
-        table.create_index("by_name", ["name"], using="lucene")
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["name"], using="lucene").close()
     return path
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import open_table
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 CALL_FOR_EVER = """
 import sys
@@ -67,9 +67,7 @@ def test_daemon_threads_do_not_abort_the_process(
     golden: Golden, tmp_path: Path, kind: str, using: str
 ) -> None:
     path = golden("awkward_clustered").put(tmp_path)
-    with open_table(path) as table:
-        table.create_index("by_name", ["name", "id"], using=using)
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["name", "id"], using=using).close()
     command = [sys.executable, "-c", CALL_FOR_EVER, str(path), kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

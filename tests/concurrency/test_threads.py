@@ -17,6 +17,7 @@ from tests.hudi_tables import (
     run_clustering,
     write,
 )
+from tests.indexed import indexed
 
 EXPECTED = {
     "amount = 300": 1,
@@ -65,9 +66,7 @@ def test_queries_see_one_snapshot_while_hudi_rewrites_clusters_and_cleans(
     at_once = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
     options = hudi_options("moving", **at_once, **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 200).coalesce(1), path, options, "bulk_insert")
-    table = open_table(path, settings=Settings(cache_folder=tmp_path / "cache"))
-    table.create_index("by_amount", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, ["amount"], settings=Settings(cache_folder=tmp_path / "cache"))
     seen: Counter[int | str] = Counter()
 
     def query() -> None:

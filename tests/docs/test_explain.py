@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from hudi_index_service import open_table
 from hudi_index_service.read import explained
 from tests.docs.markdown import code_blocks, field_tables
 from tests.docs.test_format import in_words
 from tests.docs.test_readme import run
+from tests.indexed import indexed
 
 PAGE = "docs/explain.md"
 TABLES = {table.label: table.fields for table in field_tables(PAGE)}
@@ -45,9 +45,7 @@ def test_described_version_is_current() -> None:
 
 
 def test_commands_run(messages: Path) -> None:
-    with open_table(messages) as table:
-        table.create_index("by_sender", ["sender"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(messages, ["sender"]).close()
     # The last form of each command, in the order of the page.
     lines = {
         line.split(" /")[0]: line

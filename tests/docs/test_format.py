@@ -37,6 +37,7 @@ from hudi_index_service.index.metadata.segments.segment import Segment
 from hudi_index_service.index.metadata.summary import Summary
 from hudi_index_service.index.packed_file import BLOCK_SIZE
 from tests.docs.markdown import ROOT, code_blocks, field_tables
+from tests.indexed import indexed
 
 pytestmark = pytest.mark.fast
 
@@ -176,8 +177,7 @@ def entry(messages: Path) -> Path:
     """The folder of a real entry."""
     with open_table(messages) as table:
         analyzed = Column(name="msg", options={"analyzer": "simple"})
-        table.create_index("by_text", ["sender", analyzed])
-        table.build(strategy="all").raise_for_failures()
+        indexed(table, ["sender", analyzed])
     (manifest,) = (messages / INDEX_ROOT).glob("lucene/*/*/*/manifest-0001.json")
     return manifest.parent
 

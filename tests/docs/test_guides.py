@@ -9,6 +9,7 @@ from hudi_index_service import open_table
 from tests.docs.markdown import code_blocks, only_block
 from tests.docs.test_readme import run
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,9 +29,9 @@ def test_columns_are_proposed_and_chosen(golden: Golden, tmp_path: Path) -> None
     assert "amount" in proposed
     with open_table(path) as table:
         indexes = table.status()
-    indexed = {column.name for each in indexes for column in each.definition.columns}
-    assert "msg" in indexed
-    assert "amount" not in indexed
+    columns = {column.name for each in indexes for column in each.definition.columns}
+    assert "msg" in columns
+    assert "amount" not in columns
     assert all(each.covered == each.base_files > 0 for each in indexes)
 
 
@@ -49,9 +50,7 @@ def test_builds_are_sized_and_limited(golden: Golden, tmp_path: Path) -> None:
 
 
 def test_operating_a_table(messages: Path) -> None:
-    with open_table(messages) as table:
-        table.create_index("by_sender", ["sender"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(messages, ["sender"]).close()
     blocks = code_blocks("docs/operating.md", "sh")
     printed = [text for block in blocks for text in outputs(block, messages)]
     assert len(printed) == 7
@@ -71,9 +70,7 @@ def test_statements_of_the_command_line(messages: Path) -> None:
 
 @pytest.mark.usefixtures("reads_by_index")
 def test_a_session_is_enabled(spark: "SparkSession", messages: Path) -> None:
-    with open_table(messages) as table:
-        table.create_index("by_sender", ["sender"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(messages, ["sender"]).close()
     names: dict[str, Any] = {"spark": spark}
     exec(only_block("docs/guides/spark.md", "python", "enable(spark)"), names)
     spark.read.format("hudi").load(str(messages)).where("sender = 'UserB'").collect()

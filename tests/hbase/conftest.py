@@ -21,6 +21,7 @@ from hudi_index_service.config import BuildSettings, HBaseSettings, Settings
 from hudi_index_service.optimizer.cost.constants import FILE_NAME, Constants
 from tests.golden.recipes.awkward import awkward_rows
 from tests.hudi_tables import hudi_options, run_clustering, run_compaction, write
+from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
 
 if TYPE_CHECKING:
@@ -174,12 +175,10 @@ def open_copy(written: Path, tmp_path: Path, settings: Settings) -> Iterator[Ope
         table.close()
 
 
-def indexed(
+def in_hbase(
     table: IndexedTable,
-    columns: Sequence[str | Column] = tuple(PLAIN_COLUMNS),
+    columns: Sequence[str | Column] = PLAIN_COLUMNS,
     using: str | Sequence[str] = "hbase",
 ) -> IndexedTable:
-    """Builds an index `all_columns` for every base file and returns the table."""
-    table.create_index("all_columns", columns, using=using)
-    table.build(strategy="all").raise_for_failures()
-    return table
+    """The table with an index `all_columns`."""
+    return indexed(table, columns, name="all_columns", using=using)

@@ -14,7 +14,7 @@ from hudi_index_service.config import HBaseSettings, Settings
 from hudi_index_service.errors import IndexRequired, IndexServerUnavailable
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
-from tests.hbase.conftest import Cells, Open, indexed
+from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hudi_tables import read_rows
 from tests.index.plug_in import uninstalled
 from tests.same_rows import assert_same_rows
@@ -80,7 +80,7 @@ def test_answers_come_from_a_scan_when_hbase_is_broken(
     short_timeouts: HBaseSettings,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     expected = {where: rows(table, where, use_index="never") for where in WHERES}
     assert all(expected.values())
     BROKEN[broken](breakable, cells)
@@ -107,7 +107,7 @@ def test_without_its_distribution_queries_scan_and_nothing_is_lost(
     open_copy: Open, cells: Cells
 ) -> None:
     where = WHERES[0]
-    expected = rows(indexed(open_copy("cow"), COLUMNS), where)
+    expected = rows(in_hbase(open_copy("cow"), COLUMNS), where)
     stored = cells.all()
     with uninstalled("hbase"):
         table = open_copy("cow")
@@ -140,7 +140,7 @@ def test_required_index_raises_when_hbase_is_broken(
     short_timeouts: HBaseSettings,
     unreachable: HBaseSettings,
 ) -> None:
-    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     with pytest.raises(IndexRequired, match="HBase"):
         open_copy("cow", hbase=unreachable).scan("amount = 300", use_index="require").count()
     delete_leaves(hbase, cells)
@@ -151,7 +151,7 @@ def test_required_index_raises_when_hbase_is_broken(
 def test_slow_hbase_is_paused(open_copy: Open, short_timeouts: HBaseSettings) -> None:
     """Every request takes longer than the limit."""
     impatient = short_timeouts.model_copy(update={"slow_seconds": 1e-6, "slow_requests": 2})
-    table = indexed(open_copy("cow", hbase=impatient), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=impatient), COLUMNS)
     expected = {where: rows(table, where, use_index="never") for where in WHERES}
     before = server_of(impatient).requests
     assert {where: rows(table, where) for where in WHERES} == expected
@@ -169,7 +169,7 @@ def test_tag_location_and_sql_work_without_hbase(
     settings: Settings,
     spark: "SparkSession",
 ) -> None:
-    table = indexed(open_copy("cow", hbase=short_timeouts), ["_hoodie_record_key", *COLUMNS])
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), ["_hoodie_record_key", *COLUMNS])
     keys = ["7", "14", "9999"]
     found = table.tag_location(keys)
     assert_same_rows(open_copy("cow", hbase=unreachable).tag_location(keys), found)
@@ -187,7 +187,7 @@ def test_hbase_is_used_again_after_the_pause(
     open_copy: Open, breakable: HBase, short_timeouts: HBaseSettings
 ) -> None:
     short_pause = short_timeouts.model_copy(update={"pause_seconds": 0.001})
-    table = indexed(open_copy("cow", hbase=short_pause), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_pause), COLUMNS)
     breakable.kill_thrift()
     assert rows(table, "amount = 300") == ["100"]
     breakable.mend()
@@ -197,7 +197,7 @@ def test_hbase_is_used_again_after_the_pause(
 def test_restarted_thrift_server_is_used_at_once(
     open_copy: Open, breakable: HBase, short_timeouts: HBaseSettings
 ) -> None:
-    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     assert rows(table, "amount = 300", use_index="require") == ["100"]
     breakable.restart_thrift()  # closes all earlier connections
     assert rows(table, "amount = 300", use_index="require") == ["100"]
@@ -207,7 +207,7 @@ def test_restarted_thrift_server_is_used_at_once(
 def test_verify_finds_and_repairs_lost_cells(
     broken: str, open_copy: Open, hbase: HBase, cells: Cells, short_timeouts: HBaseSettings
 ) -> None:
-    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     BROKEN[broken](hbase, cells)
     found = table.verify()
     assert {problem.index_type for problem in found.problems} == {"hbase"}
@@ -221,7 +221,7 @@ def test_verify_without_hbase_repairs_nothing(
     open_copy: Open, short_timeouts: HBaseSettings, unreachable: HBaseSettings
 ) -> None:
     """Entries that cannot be read are not known to be damaged."""
-    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     with pytest.raises(IndexServerUnavailable):
         open_copy("cow", hbase=unreachable).verify(repair=True)
     assert rows(table, "amount = 300", use_index="require") == ["100"]
@@ -233,7 +233,7 @@ def test_spark_tasks_scan_without_hbase(
     unreachable: HBaseSettings,
     spark: "SparkSession",
 ) -> None:
-    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
+    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     expected = rows(table, WHERES[1], use_index="never")
     frame = open_copy("cow", hbase=unreachable).scan(WHERES[1], columns=["id"]).to_spark(spark)
     assert sorted(row["id"] for row in frame.collect()) == expected

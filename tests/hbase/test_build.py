@@ -17,7 +17,7 @@ from hudi_index_hbase.server import server_of
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed
-from tests.hbase.conftest import Cells, Open, indexed
+from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def test_entries_are_published_like_those_of_other_types(open_copy: Open, cells: Cells) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     (status,) = table.status()
     assert (status.index_type, status.base_files, status.covered) == ("hbase", 3, 3)
     assert len(manifests(table)) == 3
@@ -59,9 +59,9 @@ def test_entries_are_published_like_those_of_other_types(open_copy: Open, cells:
 def test_spark_executors_store_the_same_cells_as_local_workers(
     open_copy: Open, spark: "SparkSession", settings: Settings, hbase: HBase, cells: Cells
 ) -> None:
-    locally = indexed(open_copy("cow"), COLUMNS)
+    locally = in_hbase(open_copy("cow"), COLUMNS)
     changed = settings.hbase.model_copy(update={"table": f"{cells.table}_by_spark"})
-    by_spark = indexed(open_copy("cow", at="other", spark=spark, hbase=changed), COLUMNS)
+    by_spark = in_hbase(open_copy("cow", at="other", spark=spark, hbase=changed), COLUMNS)
 
     stored = leaves(cells)
     assert len(stored) >= 3 * len(COLUMNS)
@@ -76,7 +76,7 @@ def test_concurrent_builders_may_create_the_same_hbase_table(
     """A table that another builder has just created is not a failure to retry."""
     strict = settings.hbase.model_copy(update={"attempts": 1})
     at_once = BuildSettings(parallelism=3)
-    table = indexed(open_copy("cow", hbase=strict, build=at_once), ["amount"])
+    table = in_hbase(open_copy("cow", hbase=strict, build=at_once), ["amount"])
     assert table.scan("amount = 300", use_index="require").count() == 1
 
 
@@ -102,7 +102,7 @@ def test_incremental_and_full_builds(
 
 
 def test_second_build_stores_nothing(open_copy: Open, cells: Cells) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     before = cells.all()
     assert table.build(strategy="all").due == ()
     assert table.refresh("all_columns").due == ()
@@ -160,7 +160,7 @@ def test_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Settin
     assert table.verify().problems == ()
     # Cleaning removes what the killed builds left, and nothing else.
     table.clean(grace_seconds=0)
-    whole = indexed(open_copy("cow", at="whole", hbase=one_by_one), COLUMNS)
+    whole = in_hbase(open_copy("cow", at="whole", hbase=one_by_one), COLUMNS)
     of_table = [key for key, row in cells.all().items() if row.get(b"i:uri") == table.uri.encode()]
     of_whole = [key for key, row in cells.all().items() if row.get(b"i:uri") == whole.uri.encode()]
     assert len(of_table) == len(of_whole) == 3

@@ -10,7 +10,7 @@ import pytest
 from hudi_index_hbase.store import EntryKeys
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from tests.hbase.conftest import Cells, Open, indexed
+from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def without(rows: dict[bytes, dict[bytes, bytes]], *uris: str) -> dict[bytes, di
 
 
 def test_clean_removes_superseded_generations_only(open_copy: Open, cells: Cells) -> None:
-    other = indexed(open_copy("mor"), COLUMNS)
-    table = indexed(open_copy("cow"), COLUMNS)
+    other = in_hbase(open_copy("mor"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     first = entries_in(cells, table)
     assert first == data_files(table)
     assert len(first) == 3
@@ -83,9 +83,9 @@ def test_clean_removes_superseded_generations_only(open_copy: Open, cells: Cells
 
 
 def test_purged_index_leaves_no_cells(open_copy: Open, cells: Cells) -> None:
-    other = indexed(open_copy("mor"), COLUMNS)
+    other = in_hbase(open_copy("mor"), COLUMNS)
     others = cells.all()
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     assert len(cells.all()) > len(others)
     table.drop_index("all_columns", purge=True)
     assert cells.all() == others
@@ -93,7 +93,7 @@ def test_purged_index_leaves_no_cells(open_copy: Open, cells: Cells) -> None:
 
 
 def test_purged_column_leaves_no_cells(open_copy: Open, cells: Cells) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     whole = cells.all()
     table.drop_index(columns=["name"], purge=True)
     assert entries_in(cells, table) == data_files(table)
@@ -105,7 +105,7 @@ def test_purged_column_leaves_no_cells(open_copy: Open, cells: Cells) -> None:
 def test_cleaning_a_copied_table_removes_nothing_of_the_original(
     open_copy: Open, cells: Cells, settings: Settings, tmp_path: Path
 ) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     before = cells.all()
     copy = shutil.copytree(table.uri, tmp_path / "copy")
     with open_table(copy, settings=settings) as copied:
@@ -123,7 +123,7 @@ def test_failed_removal_is_reported_and_retried_by_the_next_clean(
     closed_port: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     stored = data_files(table)
     table.drop_index("all_columns")
     unreachable = settings.hbase.model_copy(
@@ -176,7 +176,7 @@ def test_clean_leaves_no_cell_of_an_erased_person(
     before, after = erasing
     path = shutil.copytree(before, tmp_path / "table")
     with open_table(path, settings=settings) as table:
-        indexed(table, COLUMNS)
+        in_hbase(table, COLUMNS)
         old = data_files(table)
         assert table.scan(f"name = '{NAME}'", use_index="require").count() == 1
     shutil.copytree(path / ".hoodie/.index", tmp_path / "index")
@@ -199,7 +199,7 @@ def test_clean_leaves_no_cell_of_an_erased_person(
 def test_cells_of_a_killed_build_are_removed_after_the_grace_period(
     open_copy: Open, cells: Cells
 ) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     stored = cells.all()
     # As if the builders had died before publishing.
     for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
@@ -212,7 +212,7 @@ def test_cells_of_a_killed_build_are_removed_after_the_grace_period(
 
 
 def test_cells_of_a_killed_build_are_removed_by_a_purge(open_copy: Open, cells: Cells) -> None:
-    table = indexed(open_copy("cow"), COLUMNS)
+    table = in_hbase(open_copy("cow"), COLUMNS)
     for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
         if path.is_file():
             path.unlink()

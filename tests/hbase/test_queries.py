@@ -12,8 +12,9 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
-from tests.hbase.conftest import Cells, Open, indexed
+from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hudi_tables import read_rows
+from tests.indexed import indexed
 from tests.read.test_answers import PREDICATES
 from tests.read.test_btree import RANGES
 from tests.same_rows import assert_same_rows
@@ -38,7 +39,7 @@ def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequenc
 
 @pytest.mark.parametrize("name", ["cow", "mor"])
 def test_predicates_give_sparks_rows(name: str, open_copy: Open, spark: "SparkSession") -> None:
-    agree_with_spark(indexed(open_copy(name)), spark, WHERES)
+    agree_with_spark(in_hbase(open_copy(name)), spark, WHERES)
 
 
 def test_composite_key_and_stored_values_give_sparks_rows(
@@ -46,8 +47,7 @@ def test_composite_key_and_stored_values_give_sparks_rows(
 ) -> None:
     table = open_copy("cow")
     key = [Column(name=name, options={"key": "composite"}) for name in ("flag", "amount")]
-    table.create_index("together", key, include=["id"], using="hbase")
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, key, include=["id"], using="hbase")
     wheres = ["flag AND amount > 30", "NOT flag AND amount IN (3, 300)", "flag IS NULL"]
     agree_with_spark(table, spark, wheres)
     scan = table.scan(wheres[0], columns=["id", "amount"], use_index="require")
@@ -57,7 +57,7 @@ def test_composite_key_and_stored_values_give_sparks_rows(
 
 
 def test_index_is_used_and_verifies(open_copy: Open, cells: Cells) -> None:
-    table = indexed(open_copy("cow"))
+    table = in_hbase(open_copy("cow"))
     scan = table.scan("amount BETWEEN 30 AND 300", use_index="require")
     plan = scan.explain().plan
     assert plan is not None
@@ -73,7 +73,7 @@ def test_index_is_used_and_verifies(open_copy: Open, cells: Cells) -> None:
 
 def test_rows_have_all_columns(open_copy: Open, spark: "SparkSession") -> None:
     # Read pages, not whole files, even though the files are small.
-    table = indexed(open_copy("cow", read=ReadSettings(scan_fraction=1)))
+    table = in_hbase(open_copy("cow", read=ReadSettings(scan_fraction=1)))
     where = "name = 'plain' AND amount > 100"
     expected = pa.Table.from_pandas(
         read_rows(spark, table.uri).where(where).select("id", "msg", "amount").toPandas()
@@ -87,7 +87,7 @@ def test_tag_location(open_copy: Open, spark: "SparkSession") -> None:
     table = open_copy("mor")
     keys = [str(number) for number in (*range(0, 600, 7), 9999)]
     expected = table.tag_location(keys)
-    indexed(table, ["_hoodie_record_key"])
+    in_hbase(table, ["_hoodie_record_key"])
 
     assert_same_rows(table.tag_location(keys), expected)
     assert_same_rows(table.tag_location(keys, spark=spark), expected)
@@ -113,13 +113,13 @@ def test_index_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings
 def test_index_in_a_namespace(hbase: HBase, open_copy: Open, settings: Settings) -> None:
     hbase.create_namespaces("of_tests")
     inside = settings.hbase.model_copy(update={"namespace": "of_tests"})
-    table = indexed(open_copy("cow", hbase=inside), ["amount"])
+    table = in_hbase(open_copy("cow", hbase=inside), ["amount"])
     assert table.scan("amount = 300", use_index="require").count() == 1
     assert Cells(hbase, f"of_tests:{inside.table}").all() != {}
     assert Cells(hbase, inside.table).all() == {}
 
 
 def test_index_is_read_with_the_settings_alone(open_copy: Open, settings: Settings) -> None:
-    table = indexed(open_copy("cow"), ["amount"])
+    table = in_hbase(open_copy("cow"), ["amount"])
     with open_table(table.uri, settings=settings) as again:
         assert again.scan("amount = 300", use_index="require").count() == 1

@@ -13,7 +13,7 @@ from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.slice_entries import SliceEntries
-from tests.hbase.conftest import Cells, Open, indexed
+from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hbase.test_queries import WHERES, agree_with_spark
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def types_used(table: IndexedTable, where: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["cow", "mor"])
 def test_predicates_give_sparks_rows(name: str, open_copy: Open, spark: "SparkSession") -> None:
-    agree_with_spark(indexed(open_copy(name), using=THREE), spark, WHERES)
+    agree_with_spark(in_hbase(open_copy(name), using=THREE), spark, WHERES)
 
 
 def test_each_condition_is_looked_up_in_the_fastest_index_type(
@@ -59,7 +59,7 @@ def test_each_condition_is_looked_up_in_the_fastest_index_type(
 def test_other_types_or_a_scan_replace_a_lost_index(
     lost: str, open_copy: Open, cells: Cells, spark: "SparkSession"
 ) -> None:
-    table = indexed(open_copy("cow"), ["msg", "amount", "name"], THREE)
+    table = in_hbase(open_copy("cow"), ["msg", "amount", "name"], THREE)
     wheres = [
         "msg LIKE '%car%' AND amount BETWEEN 30 AND 300",
         "amount BETWEEN 30 AND 300 AND name = 'plain'",

@@ -12,9 +12,9 @@ import pytest
 
 from dev import jars
 from dev.paths import ROOT
-from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.storage.store import Storage
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 
@@ -49,9 +49,7 @@ def test_answers_are_sparks_while_a_log_file_grows(
     write_next: Callable[[], pa.Table], storage: Storage, settings: Settings
 ) -> None:
     write_next()
-    table = open_table(storage.uri, settings=settings)
-    table.create_index("by_amount", ["amount", "ts"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(storage.uri, ["amount", "ts"], settings=settings)
     sizes = []
     for commit in (1, 2, 3):
         rows = write_next()

@@ -25,6 +25,7 @@ from tests.golden.predicates import PREDICATES
 from tests.golden.recipes import versions
 from tests.golden.table import Golden
 from tests.hdfs.conftest import SERVICE, mirror, name_service
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 
@@ -63,9 +64,11 @@ def test_answers_are_sparks_while_the_table_changes(
 def test_index_on_awkward_values_with_log_files(
     put: Callable[..., str], golden: Golden, settings: Settings
 ) -> None:
-    table = open_table(put("awkward_with_logs_partitioned"), settings=settings)
-    table.create_index("by_all", ["name", "msg", "price", "amount", "small", "flag", "born"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(
+        put("awkward_with_logs_partitioned"),
+        ["name", "msg", "price", "amount", "small", "flag", "born"],
+        settings=settings,
+    )
     by_index = 0
     for where in PREDICATES:
         found = table.scan(where)
@@ -129,8 +132,7 @@ def test_local_table_and_its_copy_in_hdfs_give_the_same(
     uri = put("three_pages_with_logs")
     here, there = (open_table(each, settings=settings) for each in (tmp_path / "local", uri))
     for table in (here, there):
-        table.create_index("by_msg", ["msg", "amount", "_hoodie_record_key"])
-        table.build(strategy="all").raise_for_failures()
+        indexed(table, ["msg", "amount", "_hoodie_record_key"])
     for where in ("amount = 900", "msg = 'Buying car 3' AND amount > 299000", "amount IS NULL"):
         assert there.scan(where).row_ids() == here.scan(where).row_ids()
         assert there.scan(where).exists() == here.scan(where).exists()
@@ -168,9 +170,7 @@ def test_one_of_two_builders_at_once_builds(put: Callable[..., str], settings: S
 def test_clean_and_purge_leave_no_file_and_no_folder(
     put: Callable[..., str], storage: Storage, golden: Golden, settings: Settings
 ) -> None:
-    table = open_table(put("version_9", "logged"), settings=settings)
-    table.create_index("by_msg", ["msg"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(put("version_9", "logged"), ["msg"], name="by_msg", settings=settings)
     manifests = (each.path for each in storage.files(".hoodie/.index/lucene"))
     left = f"{next(each for each in manifests if each.endswith('.json'))}#17"
     storage.upload(left, b"half of it, by a killed builder")
@@ -190,9 +190,9 @@ def test_name_service_of_several_name_nodes(
 ) -> None:
     path = put("version_8").removeprefix(hdfs.uri)
     options = name_service(f"127.0.0.1:{hdfs.standby}", f"127.0.0.1:{hdfs.port}")
-    table = open_table(f"hdfs://{SERVICE}{path}", storage_options=options, settings=settings)
-    table.create_index("by_amount", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(
+        f"hdfs://{SERVICE}{path}", ["amount"], storage_options=options, settings=settings
+    )
     assert_same_rows(
         table.scan("amount = 12").to_arrow(), golden("version_8").answer("amount = 12")
     )

@@ -12,6 +12,7 @@ from hudi_index_service.errors import PermissionDenied, StorageFailed
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 from tests.hdfs.conftest import mirror
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 pytestmark = pytest.mark.slow
@@ -39,9 +40,9 @@ def test_table_is_read_and_indexed_with_a_keytab(
     options = secure.credentials(ADMIN)
     storage = Storage(f"{secure.uri}/tables/t", options)
     mirror(golden("version_9").put(tmp_path / "local"), storage)
-    table = open_table(storage.uri, storage_options=options, settings=settings)
-    table.create_index("by_amount", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(
+        storage.uri, ["amount"], name="by_amount", storage_options=options, settings=settings
+    )
     expected = golden("version_9").answer("amount = 12")
     assert_same_rows(table.scan("amount = 12").to_arrow(), expected)
 

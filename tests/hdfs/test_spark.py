@@ -19,6 +19,7 @@ from tests.hudi_tables import (
     run_compaction,
     write,
 )
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ def test_log_files_of_several_delta_commits(
     versioned = {"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"}
     options = hudi_options("logged", "MERGE_ON_READ", partition_column="dt", **versioned)
     write(numbered_rows(spark, 0, 40).coalesce(1), storage.uri, options, "bulk_insert")
-    table = open_table(storage.uri, spark=spark, settings=settings)
-    table.create_index("by_all", ["msg", "amount", "ts"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(storage.uri, ["msg", "amount", "ts"], spark=spark, settings=settings)
     assert_sparks_answers(spark, table)
     for later in (1, 2):
         write(numbered_rows(spark, 0, 10, later), storage.uri, options)

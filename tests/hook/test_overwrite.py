@@ -12,6 +12,7 @@ from hudi_index_service.hook.table_keys import INDEX_NAME
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
 from tests.hudi_tables import write
+from tests.indexed import indexed
 
 pytestmark = pytest.mark.fast
 
@@ -109,9 +110,7 @@ def test_open_table_reports_the_overwrite_and_scans(message_table, caplog):
 def test_truncating_the_table_is_reported_as_an_overwrite(spark, message_table, caplog):
     table = message_table()
     table.write()
-    opened = open_table(table.path)
-    opened.create_index("by_hand", ["sender"])
-    opened.build(strategy="all").raise_for_failures()
+    opened = indexed(table.path, ["sender"], name="by_hand")
     spark.sql(f"CREATE TABLE truncated USING hudi LOCATION '{table.path}'")
     try:
         with (

@@ -13,6 +13,7 @@ from hudi_index_service.hudi.gate import (
 )
 from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 pytestmark = pytest.mark.fast
@@ -124,8 +125,7 @@ def test_several_ordering_columns_matter_only_for_log_files(golden, tmp_path, ke
     on_write = order_by(written.put(tmp_path / "cow"), key, "ts,id")
     table = open_table(on_write)
     assert_same_rows(table.scan().to_arrow(), written.rows())
-    table.create_index("by_id", ["id"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["id"])
     (some,) = written.rows().slice(7, 1).to_pylist()
     found = table.scan(f"id = '{some['id']}'", use_index="require").to_arrow().to_pylist()
     assert found == [some]

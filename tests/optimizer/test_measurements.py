@@ -5,14 +5,12 @@ from pathlib import Path
 from benchmarks.optimizer.guards import GUARDS, times
 from benchmarks.optimizer.measure import measured
 from benchmarks.optimizer.queries import Query
-from hudi_index_service import open_table
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 
 def test_a_query_is_measured_in_all_ways(golden: Golden, tmp_path: Path) -> None:
-    with open_table(golden("hundred_base_files").put(tmp_path / "table")) as table:
-        table.create_index("by_amount", ["amount"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(golden("hundred_base_files").put(tmp_path / "table"), ["amount"]) as table:
         query = Query(1, "range", "amount BETWEEN 20 AND 60", ("id",), counts=False)
         row = measured(table, query, 1)
         assert set(row["ms"]) == {"auto", "index", "scan"}

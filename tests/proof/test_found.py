@@ -9,6 +9,7 @@ from hudi_index_service import open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 TIMES = (
@@ -36,9 +37,7 @@ def test_arrays_of_timestamps_in_log_files_need_spark(
         "t", "MERGE_ON_READ", **NO_METADATA_TABLE, **{"hoodie.write.table.version": version}
     )
     write(with_times(spark, 0, 40, 0), tmp_path, options, "bulk_insert")
-    table = open_table(tmp_path)
-    table.create_index("by_times", ["times"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(tmp_path, ["times"])
     reader = SparkHudiReader(spark, tmp_path)
     names = table.schema().names
     wheres = (

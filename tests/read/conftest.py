@@ -11,6 +11,7 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
 from tests.golden.table import Golden, GoldenTable
+from tests.indexed import indexed
 
 COLUMNS = [
     "name",
@@ -56,11 +57,11 @@ class Indexed:
 
 def _indexed(table: GoldenTable, path: Path, *, defined: str, built: str) -> Indexed:
     """The table at its last step, with an index defined and built at earlier steps."""
-    indexed = open_table(table.put(path, defined))
-    indexed.create_index("all_columns", COLUMNS)
+    opened = open_table(table.put(path, defined))
+    opened.create_index("all_columns", COLUMNS)
     table.put(path, built)
-    indexed.build().raise_for_failures()
-    return Indexed(table.put(path), indexed, table)
+    opened.build().raise_for_failures()
+    return Indexed(table.put(path), opened, table)
 
 
 def unindexed_copy(path: Path, target: Path) -> IndexedTable:
@@ -113,7 +114,5 @@ def with_logs(
 def many(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hundred base files, indexed by key."""
     path = golden("hundred_base_files").put(tmp_path_factory.mktemp("many"))
-    with open_table(path) as table:
-        table.create_index("by_key", ["_hoodie_record_key"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["_hoodie_record_key"], name="by_key").close()
     return path

@@ -16,6 +16,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from tests.golden.table import Golden
 from tests.hudi_tables import as_if_changed_on_read
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 pytestmark = pytest.mark.fast
@@ -27,9 +28,7 @@ ROWS = 12_000
 def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two partitions with a base file each; ``colour`` and ``size`` are indexed."""
     path = golden("colours_in_two_partitions").put(tmp_path_factory.mktemp("batches"))
-    table = open_table(path)
-    table.create_index("by_colour", ["colour", "size"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(path, ["colour", "size"])
     return path
 
 

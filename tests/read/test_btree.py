@@ -17,6 +17,7 @@ from hudi_index_service.read.query import Binding
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES, RANGES
+from tests.indexed import indexed
 from tests.read.conftest import COLUMNS, Indexed, unindexed_copy
 
 PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
@@ -25,9 +26,7 @@ PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column i
 def reindexed_copy(path: Path, target: Path, using: str | list[str]) -> IndexedTable:
     """A copy of the table, its index replaced by one of these types."""
     table = unindexed_copy(path, target)
-    table.create_index("in_order", PLAIN_COLUMNS, using=using)
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(table, PLAIN_COLUMNS, using=using)
 
 
 @pytest.fixture(scope="module", params=["btree", "lucene,btree"])

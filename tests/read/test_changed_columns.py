@@ -18,15 +18,14 @@ from tests.golden.recipes.shapes import (
 )
 from tests.golden.table import Golden
 from tests.hudi_tables import hudi_options, write
-from tests.read.test_shapes import assert_sparks_answers, indexed
+from tests.indexed import indexed
+from tests.read.test_shapes import assert_sparks_answers
 
 
 def test_fields_added_and_widened_inside_structs_and_arrays(golden: Golden, tmp_path: Path) -> None:
     shape = golden("fields_changed")
     path = shape.put(tmp_path, "written")
-    old = open_table(path)
-    old.create_index("before", ["p.x", "p.y", "many", "cost"])
-    old.build(strategy="all").raise_for_failures()
+    old = indexed(path, ["p.x", "p.y", "many", "cost"], name="before")
     shape.put(path)
     assert_sparks_answers(old, shape, FIELDS)
     plan = old.scan("p.x > 15").explain().plan
@@ -39,9 +38,7 @@ def test_fields_added_and_widened_inside_structs_and_arrays(golden: Golden, tmp_
 def test_the_name_of_a_dropped_column_can_be_reused(golden: Golden, tmp_path: Path) -> None:
     shape = golden("column_dropped")
     path = shape.put(tmp_path, "written")
-    table = open_table(path)
-    table.create_index("both", ["s", "n"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, ["s", "n"])
     shape.put(path, "dropped")
     with pytest.raises(ColumnNotFound):
         table.scan("s = 'a1'").count()
@@ -56,9 +53,7 @@ def test_a_column_renamed_on_read_needs_spark(spark: SparkSession, tmp_path: Pat
     path = tmp_path / "table"
     options = hudi_options("renamed", **NEW_FILES)
     write(keyed_rows(spark, 0, 10, "concat('a', id) AS s"), path, options, "bulk_insert")
-    before = open_table(path)
-    before.create_index("by_s", ["s"])
-    before.build(strategy="all").raise_for_failures()
+    before = indexed(path, ["s"], name="by_s")
     spark.sql(f"CREATE TABLE renamed USING hudi LOCATION '{path}'")
     settings = {
         "hoodie.schema.on.read.enable": "true",

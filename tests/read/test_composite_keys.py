@@ -10,6 +10,7 @@ import pytest
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from tests.golden.predicates import PREDICATES, RANGES
+from tests.indexed import indexed
 from tests.read.conftest import Indexed, unindexed_copy
 from tests.same_rows import assert_same_rows
 
@@ -105,8 +106,7 @@ def test_equality_and_a_range_on_the_next_column_are_counted_by_index(
     clustered: Callable[[bool], Indexed], tmp_path: Path
 ) -> None:
     with unindexed_copy(clustered(False).path, tmp_path / "table") as table:
-        table.create_index("i", composite(("flag", "amount", "cost")), using="btree")
-        table.build(strategy="all").raise_for_failures()
+        indexed(table, composite(("flag", "amount", "cost")), using="btree")
         where = "flag AND amount >= 0 AND amount < 900"
         scan = table.scan(where, use_index="require")
         assert scan.count() == table.scan(where, use_index="never").count() > 0

@@ -17,6 +17,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.slices import early_lookups
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
+from tests.indexed import indexed
 
 Opened = Callable[[str, list[str]], IndexedTable]
 
@@ -30,8 +31,7 @@ def opened(
     def opened(name: str, columns: list[str]) -> IndexedTable:
         table = open_table(golden(name).put(tmp_path / name))
         request.addfinalizer(table.close)
-        table.create_index("idx", columns)
-        table.build(strategy="all").raise_for_failures()
+        indexed(table, columns)
         for column in columns:
             table.scan(f"{column} IS NOT NULL", use_index="require").row_ids()
         return table

@@ -12,6 +12,7 @@ from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.read.test_reader_pool import overwrite
 from tests.same_rows import assert_same_rows
 
@@ -35,11 +36,7 @@ WHERES = [
 @pytest.fixture(scope="module")
 def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = golden("hundred_base_files").put(tmp_path_factory.mktemp("hundred"))
-    with open_table(path) as table:
-        table.create_index(
-            "i", ["id", "amount", Column(name="msg", options={"analyzer": "standard"})]
-        )
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "amount", Column(name="msg", options={"analyzer": "standard"})]).close()
     return path
 
 

@@ -23,6 +23,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.base_file.row_reader import row_positions
 from tests.golden.recipes.layouts import BY_HUDI, FEW, PREDICATES
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
@@ -62,10 +63,7 @@ def shaped(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def table(shaped: Path) -> IndexedTable:
-    table = open_table(shaped, settings=BY_PAGES)
-    table.create_index("by_name", ["name", "at", "id"])
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(shaped, ["name", "at", "id"], name="by_name", settings=BY_PAGES)
 
 
 def test_the_files_have_the_intended_layouts(shaped: Path) -> None:
@@ -151,9 +149,7 @@ def test_whole_chunks_are_read_without_an_offset_index(table: IndexedTable) -> N
 
 def test_a_table_without_meta_columns(golden: Golden, tmp_path: Path) -> None:
     bare = golden("without_hudis_columns")
-    table = open_table(bare.put(tmp_path), settings=BY_PAGES)
-    table.create_index("by_name", ["name"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(bare.put(tmp_path), ["name"], settings=BY_PAGES)
     expected = bare.answer(FEW).select(COLUMNS)
     for use_index in ("require", "never"):
         found = table.scan(FEW, columns=COLUMNS, use_index=use_index).to_arrow()  # type: ignore[arg-type]
@@ -270,9 +266,7 @@ def test_pages_the_row_reader_cannot_read_are_scanned(golden: Golden, tmp_path: 
 
 
 def test_large_rows_come_in_small_batches(golden: Golden, tmp_path: Path) -> None:
-    table = open_table(golden("rows_of_many_bytes").put(tmp_path), settings=BY_PAGES)
-    table.create_index("by_name", ["name"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(golden("rows_of_many_bytes").put(tmp_path), ["name"], settings=BY_PAGES)
     scan = table.scan("name = '1'", columns=["text"], use_index="require")
     batches = list(scan.to_batches())
     assert sum(batch.num_rows for batch in batches) == 600

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import hudi_index_service
-from hudi_index_service import open_table
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
 
 NOT_NEEDED = (
@@ -48,17 +48,11 @@ PREDICATES = (
 )
 
 
-def indexed(golden: Golden, name: str, folder: Path) -> Path:
-    path = golden(name).put(folder)
-    table = open_table(path)
-    table.create_index("most", COLUMNS)
-    table.build(strategy="all").raise_for_failures()
-    return path
-
-
 @pytest.fixture(scope="module")
 def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return indexed(golden, "awkward_clustered", tmp_path_factory.mktemp("first"))
+    path = golden("awkward_clustered").put(tmp_path_factory.mktemp("first"))
+    indexed(path, COLUMNS)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -74,8 +68,8 @@ def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_imports_nothing_else(
     golden: Golden, tmp_path: Path, name: str, needed: set[str]
 ) -> None:
-    path = indexed(golden, name, tmp_path)
-    command = [sys.executable, "-c", QUERY, str(path), *PREDICATES]
+    indexed(golden(name).put(tmp_path), COLUMNS)
+    command = [sys.executable, "-c", QUERY, str(tmp_path), *PREDICATES]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     modules = json.loads(done.stdout.splitlines()[-1])
     assert set(NOT_NEEDED) & set(modules) == needed

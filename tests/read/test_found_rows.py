@@ -15,6 +15,7 @@ from hudi_index_service.read.slices import found_rows
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
+from tests.indexed import indexed
 
 Opened = Callable[[str, list[str]], IndexedTable]
 
@@ -28,9 +29,7 @@ def opened(
     def opened(name: str, columns: list[str]) -> IndexedTable:
         table = open_table(golden(name).put(tmp_path / name))
         request.addfinalizer(table.close)
-        table.create_index("idx", columns)
-        table.build(strategy="all").raise_for_failures()
-        return table
+        return indexed(table, columns)
 
     return opened
 

@@ -14,6 +14,7 @@ from hudi_index_service.optimizer.plan import Access
 from tests.golden.recipes.texts import ROWS, text_of
 from tests.golden.table import Golden
 from tests.hudi_tables import as_if_changed_on_read
+from tests.indexed import indexed
 
 WORDS_ONLY = Column(name="msg", options={"analyzer": "standard", "keyword": "false"})
 
@@ -23,9 +24,7 @@ def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTa
     """Two indexed base files, one of them with a later log file, and one that is not indexed."""
     texts = golden("searched_texts")
     path = texts.put(tmp_path_factory.mktemp("full_text"), "two base files")
-    table = open_table(path)
-    table.create_index("by_words", [WORDS_ONLY, "amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, [WORDS_ONLY, "amount"])
     texts.put(path)
     plan = table.scan("match(msg, 'car')").explain().plan
     assert plan is not None
@@ -141,8 +140,7 @@ def test_the_definitions_analyzer_applies_even_before_a_build(
     own = open_table(golden("searched_texts").put(tmp_path, "one base file"))
     with pytest.raises(PredicateUnsupported, match="No index holds the words"):
         own.scan("match(msg, 'buy')")
-    own.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
-    own.build(strategy="all").raise_for_failures()
+    indexed(own, [Column(name="msg", options={"analyzer": "standard"})], name="words")
     assert own.scan("match(msg, 'buy')").count() == 0
     own.alter_index("words", options={"msg": {"analyzer": "english"}})
     scan = own.scan("match(msg, 'buy')")

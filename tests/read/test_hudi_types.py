@@ -2,15 +2,14 @@
 indexed, and values are Spark's, or left to Spark."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import open_table
 from hudi_index_service.errors import (
     ColumnNotIndexable,
     NeedsSpark,
@@ -19,6 +18,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.spark import collected
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, read_rows, write
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 REFERENCE = T.StructType(
@@ -89,12 +89,7 @@ def rows(spark: SparkSession, start: int, stop: int, version: int = 0) -> DataFr
     )
 
 
-@contextmanager
-def indexed(path: Path, **options: object) -> Iterator[IndexedTable]:
-    with open_table(path, **options) as table:
-        table.create_index("by_name", ["id", "name"], using="btree", if_not_exists=True)
-        table.build(strategy="all").raise_for_failures()
-        yield table
+by_name = partial(indexed, columns=["id", "name"], using="btree", if_not_exists=True)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +132,7 @@ def test_values_are_sparks(
     path = request.getfixturevalue(kind)
     plain = read_rows(spark, path)
     expected = collected(plain if where is None else plain.where(where))
-    with indexed(path) as table:
+    with by_name(path) as table:
         scan = table.scan(where)
         found = scan.to_arrow()
         assert_same_rows(found, expected)
@@ -148,13 +143,13 @@ def test_values_are_sparks(
 def test_blobs_in_log_files_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     write_merged(tmp_path, rows(spark, 0, 50), rows(spark, 10, 20, 1))
     where, names = "name = 'name3'", ["id", "ts"]
-    with indexed(tmp_path) as table:
+    with by_name(tmp_path) as table:
         with pytest.raises(NeedsSpark, match=r"has log files\. .* column picture holds a BLOB"):
             table.scan(where, columns=names).to_arrow()
         base_files = table.scan(where, query_type="read_optimized").to_arrow()
     plain = read_rows(spark, tmp_path, **{"hoodie.datasource.query.type": "read_optimized"})
     assert_same_rows(base_files, collected(plain.where(where)))
-    with indexed(tmp_path, spark=spark) as table:
+    with by_name(tmp_path, spark=spark) as table:
         found = table.scan(where).to_arrow()
     assert_same_rows(found, collected(read_rows(spark, tmp_path).where(where)))
 
@@ -197,7 +192,7 @@ def test_several_columns_of_a_type(spark: SparkSession, tmp_path: Path) -> None:
     ]
     options = hudi_options("several", **NO_METADATA_TABLE)
     write(spark.createDataFrame(data, T.StructType(fields)), tmp_path, options, "insert")
-    with indexed(tmp_path) as table:
+    with by_name(tmp_path) as table:
         found = table.scan("name IN ('name1', 'name2', 'name3')").to_arrow()
         for column in ("second", "another", "within.blob", "within.blob.data"):
             with pytest.raises(ColumnNotIndexable, match=r"VECTOR\(2\)|BLOB"):
@@ -212,7 +207,7 @@ def test_a_variant_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None
     data = [(str(n), f"name{n % 3}", 0, (bytearray(b"\x01"), bytearray([n]))) for n in range(30)]
     frame = spark.createDataFrame(data, T.StructType(fields))
     write_merged(tmp_path, frame, frame.where("id < '2'"))
-    with indexed(tmp_path) as table:
+    with by_name(tmp_path) as table:
         found = table.scan("name = 'name2'", columns=["id", "name", "ts"]).to_arrow()
         assert_same_rows(found, collected(frame.where("name = 'name2'").drop("v")))
         assert table.scan("name = 'name2'").count() == 10
@@ -228,5 +223,5 @@ def test_a_variant_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None
             with pytest.raises(ColumnNotIndexable, match="VARIANT"):
                 table.create_index("by_variant", [column])
     by_spark = pytest.raises(StorageFailed, match="Spark cannot read")
-    with indexed(tmp_path, spark=spark) as table, by_spark:
+    with by_name(tmp_path, spark=spark) as table, by_spark:
         table.scan("name = 'name2'").to_arrow()

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
 from hudi_index_service.read.statistics import SliceStatistics
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 
 pytestmark = pytest.mark.fast
 
@@ -33,10 +34,12 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Inde
     options = hudi_options("t", **NO_METADATA_TABLE)
     write(rows, path, options | {"hoodie.parquet.page.size": "4096"}, "bulk_insert")
     # Sequentially, so that the order of the slices is known.
-    table = open_table(path, settings=Settings(read=ReadSettings(parallelism=1)))
-    table.create_index("all", ["kind", "number", "text"])
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(
+        path,
+        ["kind", "number", "text"],
+        name="all",
+        settings=Settings(read=ReadSettings(parallelism=1)),
+    )
 
 
 def slices(scan: Scan) -> list[SliceStatistics]:

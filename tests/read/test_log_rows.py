@@ -21,6 +21,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.read.conftest import Indexed
 from tests.same_rows import assert_same_rows
 
@@ -32,9 +33,7 @@ UPDATED = "id = '51'"
 def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two base files of 10,000 rows, one of them below a log file."""
     path = golden("three_pages_with_logs").put(tmp_path_factory.mktemp("log_rows") / "t")
-    with open_table(path) as table:
-        table.create_index("i", ["id", "amount", "msg"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "amount", "msg"]).close()
     return path
 
 
@@ -104,9 +103,7 @@ def test_log_rows_are_left_where_open_entries_find_no_row(golden, tmp_path, monk
     monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 1)
     monkeypatch.setattr(exclusion, "_MOST_PAIRS", 0)  # segments exclude no file by a range
     where = "amount = 155 OR id = '50' AND amount BETWEEN 13 AND 14"
-    with open_table(path) as table:
-        table.create_index("i", ["id", "amount"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(path, ["id", "amount"]) as table:
         for _ in range(2):  # now the entries are open
             assert rows(table, where) == [("51", 155)]
             assert table.scan(where).count() == 1
@@ -214,9 +211,7 @@ def test_full_disk_means_a_whole_merge(built, merges, monkeypatch):
 def test_compaction_ends_it(golden: Golden, tmp_path: Path, merges: list[str]) -> None:
     shape = golden("compacted_twice")
     path = shape.put(tmp_path, "updated")
-    with open_table(path) as table:
-        table.create_index("i", ["name"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(path, ["name"]) as table:
         table.scan("name = 'x1'").to_arrow()
         before = len(merges)
         shape.put(path, "compacted again")

@@ -22,6 +22,7 @@ from hudi_index_service.read.slices import open_slices
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.read.test_reader_pool import CHANGES, overwrite, truncate
 
 ONE_ROW = "id = '77'"
@@ -32,9 +33,7 @@ def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of a hundred base files of two rows, indexed, without segments, so that nothing
     excludes a base file."""
     path = golden("hundred_base_files").put(tmp_path_factory.mktemp("open") / "t")
-    with open_table(path) as table:
-        table.create_index("idx", ["id", "amount", "msg"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "amount", "msg"], name="idx").close()
     shutil.rmtree(path / ".hoodie/.index/_service/segments")
     return path
 

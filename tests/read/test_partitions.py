@@ -21,6 +21,7 @@ from tests.golden.recipes.shapes import (
     URL_ENCODED,
 )
 from tests.golden.table import Golden, GoldenTable
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 
@@ -48,9 +49,7 @@ def pruned(table: IndexedTable, where: str) -> set[str]:
 def test_a_record_kept_in_its_partition_has_the_value_of_the_path(
     name: str, golden: Golden, tmp_path: Path
 ) -> None:
-    table = open_table(golden(name).put(tmp_path))
-    table.create_index("by_dt", ["dt", "amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(golden(name).put(tmp_path), ["dt", "amount"])
     assert_sparks_answers(table, golden(name), STAYED)
     assert pruned(table, "dt = '2026-01-02' AND amount = 1") == {"2026-01-01"}
 

@@ -21,6 +21,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.index.lucene import jvm
 from tests.golden.recipes.texts import ROWS, TEXTS, text_of
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 RANKED = {"analyzer": "standard", "ranked": "true"}
 
@@ -30,9 +31,7 @@ def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTa
     """An indexed base file, one with a log file on top of it, and one that is not indexed."""
     texts = golden("searched_texts")
     path = texts.put(tmp_path_factory.mktemp("ranked"), "two base files")
-    table = open_table(path)
-    table.create_index("by_words", [Column(name="msg", options=RANKED), "amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, [Column(name="msg", options=RANKED), "amount"], name="by_words")
     texts.put(path)
     return table
 
@@ -184,9 +183,11 @@ def test_rows_of_equal_score_have_a_stable_order(table: IndexedTable) -> None:
 
 
 def test_a_search_needs_a_ranked_column(golden: Golden, tmp_path: Path) -> None:
-    table = open_table(golden("searched_texts").put(tmp_path, "one base file"))
-    table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(
+        golden("searched_texts").put(tmp_path, "one base file"),
+        [Column(name="msg", options={"analyzer": "standard"})],
+        name="words",
+    )
     with pytest.raises(
         PredicateUnsupported, match=r'(?s)cannot|No index can rank.*"ranked": "true"'
     ):
@@ -227,9 +228,7 @@ def test_ranking_needs_an_analyzer(table: IndexedTable) -> None:
 
 def test_partition_columns_have_the_values_of_the_path(golden: Golden, tmp_path: Path) -> None:
     stays = golden("stays_in_its_partition")
-    table = open_table(stays.put(tmp_path))
-    table.create_index("by_words", [Column(name="msg", options=RANKED)])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(stays.put(tmp_path), [Column(name="msg", options=RANKED)])
 
     by_spark = {row["id"]: row["dt"] for row in stays.rows().to_pylist()}
     found = table.search("msg", "buying", k=30, columns=["id", "dt"]).to_pylist()

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import RowPlan
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
@@ -16,6 +16,7 @@ from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.row_ids import RowSet
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 MB = 2**20
 ROWS, RUN = 30_000, 300
@@ -69,10 +70,10 @@ def test_few_rows_are_read_by_page_even_from_every_page(rows: int | None, readin
 @pytest.fixture(scope="module")
 def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
     """One base file with several row groups of several pages; `kind` is in runs."""
-    table = open_table(golden("runs_in_row_groups").put(tmp_path_factory.mktemp("choice")))
-    table.create_index("by_name", ["name", "kind", "number"])
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(
+        golden("runs_in_row_groups").put(tmp_path_factory.mktemp("choice")),
+        ["name", "kind", "number"],
+    )
 
 
 def first_row_group_predicate(table: IndexedTable) -> tuple[str, int]:

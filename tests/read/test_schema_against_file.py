@@ -14,6 +14,7 @@ from hudi_index_service.errors import IndexServiceError, NeedsSpark, RowIdsUnava
 from hudi_index_service.optimizer.plan import Access
 from tests.edited_tables import ROWS, commit_again, put_with_columns
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 MS = 1_720_569_600_123  # 2024-07-10
 EPOCH = datetime(1970, 1, 1)
@@ -152,9 +153,7 @@ def test_an_entry_from_before_the_schema_counted_milliseconds_answers_nothing(
     golden: Golden, tmp_path: Path, index_type: str
 ) -> None:
     put(golden, tmp_path, MICROS, "micros")
-    table = open_table(tmp_path)
-    table.create_index("by_time", [*IN_RANGE, "id"], using=index_type)
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(tmp_path, [*IN_RANGE, "id"], using=index_type)
     assert all(table.scan(where).count() == 0 for where in IN_RANGE.values())
     commit_again(tmp_path, types("millis"))
     for again in (table, open_table(tmp_path)):
@@ -176,8 +175,7 @@ def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: P
     put(golden, tmp_path, MILLIS, "millis")
     table = open_table(tmp_path)
     stored = [Column(name=name, options={"stored": "true"}) for name in ("at", "many", "id")]
-    table.create_index("by_time", [*stored, "nested.at"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, [*stored, "nested.at"])
     again = open_table(tmp_path)
     for where, rows in zip(IN_RANGE.values(), (ROWS, ROWS, 1), strict=True):
         for scan in (again.scan(where), again.scan(where, use_index="never")):

@@ -30,15 +30,8 @@ from tests.golden.recipes.shapes import (
 )
 from tests.golden.table import Golden, GoldenTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, read_rows, write
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
-
-
-def indexed(path: Path, columns: Sequence[str]) -> IndexedTable:
-    """The table, all its base files indexed by `columns`."""
-    table = open_table(path)
-    table.create_index("shape", list(columns))
-    table.build(strategy="all").raise_for_failures()
-    return table
 
 
 def assert_sparks_answers(
@@ -57,9 +50,7 @@ def assert_sparks_answers(
 def test_columns_added_widened_and_in_another_order(golden: Golden, tmp_path: Path) -> None:
     shape = golden("columns_added_and_widened")
     path = shape.put(tmp_path, "written")
-    old = open_table(path)
-    old.create_index("before", ["i", "d", "s"])
-    old.build(strategy="all").raise_for_failures()
+    old = indexed(path, ["i", "d", "s"], name="before")
     shape.put(path)
     assert_sparks_answers(old, shape, CHANGED)  # entries from before the change
     assert_sparks_answers(indexed(path, ["i", "d", "s", "n"]), shape, CHANGED)

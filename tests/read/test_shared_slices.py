@@ -22,6 +22,7 @@ from tests.hudi_tables import (
     timeline_folder,
     write,
 )
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 ROWS = 24_000
@@ -51,9 +52,7 @@ class Written:
 
 
 def build(path: Path) -> None:
-    with open_table(path) as table:
-        table.create_index("by_amount", ["amount"], using="btree")
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["amount"], name="by_amount", using="btree").close()
 
 
 def row_groups(path: Path) -> dict[str, int]:
@@ -229,8 +228,7 @@ def test_values_stored_beside_the_index_are_read_in_parts(
     where = "amount BETWEEN 6000 AND 36000"
     with open_table(copy) as table:
         table.drop_index("by_amount", purge=True)
-        table.create_index("stored", ["amount"], include=["id", "msg", "dt"], using="btree")
-        table.build(strategy="all").raise_for_failures()
+        indexed(table, ["amount"], include=["id", "msg", "dt"], using="btree")
         columns = ["id", "msg", "amount", "dt"]
         frame = table.scan(where, columns=columns).to_spark(spark)
         assert frame.rdd.getNumPartitions() > 2, "for two base files"

@@ -30,6 +30,7 @@ from tests.hudi_tables import (
     run_compaction,
     write,
 )
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 PREDICATES = (None, "amount = 12", "amount > 40 AND msg = 'Buying car 3'", "NOT (amount < 90)")
@@ -80,9 +81,7 @@ def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     first = rows(spark, 0, 40, narrow=True).coalesce(1)
     write(first, path, options, "bulk_insert")
-    table = open_table(path)
-    table.create_index("by_amount", ["amount", "msg"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, ["amount", "msg"], name="by_amount")
     run_clustering(spark, path)
     table.build(strategy="all").raise_for_failures()
     write(rows(spark, 0, 10, version=1), path, options)
@@ -112,9 +111,7 @@ def merge_on_read(
                 **{"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"},
             )
             write(rows(spark, 0, 40).coalesce(1), path, options, "bulk_insert")
-            table = open_table(path)
-            table.create_index("by_amount", ["amount", "msg"])
-            table.build(strategy="all").raise_for_failures()
+            table = indexed(path, ["amount", "msg"], name="by_amount")
             write(rows(spark, 4, 8).where("id % 2 = 0"), path, options)
             write(rows(spark, 8, 12).where("id % 2 = 0"), path, options, "delete")
             run_compaction(spark, path)

@@ -22,6 +22,7 @@ from hudi_index_service.index.files.stored_values import VALUES
 from hudi_index_service.index.metadata import manifest
 from tests.golden.predicates import PREDICATES
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.read.conftest import COLUMNS, Indexed, unindexed_copy
 from tests.same_rows import assert_same_rows
 
@@ -36,15 +37,13 @@ def stored_copy(path: Path, target: Path, using: str = "lucene") -> IndexedTable
     """A copy of the table, whose only index stores the values of every column."""
     table = unindexed_copy(path, target)
     columns = columns_for(using)
-    indexed = {each if isinstance(each, str) else each.name for each in columns}
+    columns_there = {each if isinstance(each, str) else each.name for each in columns}
     others = [
         each.name
         for each in table.schema()
-        if each.name not in indexed and not pa.types.is_struct(each.type)
+        if each.name not in columns_there and not pa.types.is_struct(each.type)
     ]
-    table.create_index("all_stored", columns, include=others, using=using)
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(table, columns, include=others, using=using)
 
 
 def erase_pages(path: Path) -> int:
@@ -104,20 +103,18 @@ def test_every_predicate_gives_sparks_answer(
         "half covered": lambda: half_covered,
         "with logs": lambda: with_logs(True),
     }
-    indexed = tables[kind]()
-    with stored_copy(indexed.path, tmp_path / "table", using) as table:
+    table_of = tables[kind]()
+    with stored_copy(table_of.path, tmp_path / "table", using) as table:
         columns = [each.name for each in table.schema() if not pa.types.is_struct(each.type)]
         for where in PREDICATES:
             found = table.scan(where, columns=columns).to_arrow()
-            assert_same_rows(found, indexed.answer(where).select(columns))
+            assert_same_rows(found, table_of.answer(where).select(columns))
 
 
 def small(clustered: Callable[[bool], Indexed], target: Path, include: list[str]) -> IndexedTable:
     """A copy of the table with an index on one column."""
     table = unindexed_copy(clustered(False).path, target)
-    table.create_index("by_name", ["name"], include=include)
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(table, ["name"], name="by_name", include=include)
 
 
 WHERE = "name = 'plain'"
@@ -226,9 +223,7 @@ def test_values_that_cannot_be_stored(
 def test_values_from_before_a_change_of_type_are_not_used(golden: Golden, tmp_path: Path) -> None:
     shape = golden("fields_changed")
     path = shape.put(tmp_path, "written")
-    with open_table(path) as table:
-        table.create_index("i", ["id"], include=["cost", "many"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(path, ["id"], include=["cost", "many"]) as table:
         shape.put(path)
         scan = table.scan("id < 'zzz'", columns=["id", "cost", "many"])
         assert_same_rows(scan.to_arrow(), shape.rows().select(["id", "cost", "many"]))

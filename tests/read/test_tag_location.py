@@ -30,6 +30,7 @@ from tests.hudi_tables import (
     run_compaction,
     write,
 )
+from tests.indexed import indexed
 from tests.read.key_locations import Location, by_spark, key_search, locations
 from tests.read.spark_jobs import jobs_so_far, last_stage, rows_shuffled_since
 from tests.same_rows import assert_same_rows
@@ -44,9 +45,7 @@ def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     3009 are in both partitions."""
     keys = golden("keys_in_four_base_files")
     path = keys.put(tmp_path_factory.mktemp("keys"), "written")
-    table = open_table(path)
-    table.create_index("by_key", ["_hoodie_record_key"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(path, ["_hoodie_record_key"], name="by_key")
     return keys.put(path)
 
 
@@ -272,9 +271,7 @@ def test_keys_with_log_files_are_located_as_by_hudi(spark: SparkSession, tmp_pat
     write(numbered_rows(spark, 0, 40), path, options)
     run_compaction(spark, path)
     before = by_spark(collected(read_rows(spark, path)))
-    table = open_table(path)
-    table.create_index("by_id", ["id"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, ["id"])
     # In log files: 30 to 39 change, 40 to 49 are new, 0 to 9 are deleted, 1 moves to the other day.
     write(numbered_rows(spark, 30, 50, version=1), path, options)
     write(numbered_rows(spark, 0, 10, version=2), path, options, "delete")
@@ -335,9 +332,7 @@ def hudi_locations(
 @pytest.mark.parametrize("name", ["keys_of_two_columns", "keys_of_two_columns_not_stored"])
 def test_keys_of_several_columns(name: str, golden: Golden, tmp_path: Path) -> None:
     path = golden(name).put(tmp_path)
-    table = open_table(path, settings=BY_PAGES)
-    table.create_index("by_key", ["id", "number"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(path, ["id", "number"], settings=BY_PAGES)
 
     keys = ["id:k7,number:7", "id:__empty__,number:20", "id:k7,number:8", "k7", "id:k7,number:07"]
     answer, read = search(table, RequestedKeys.of(keys[:3]))
@@ -364,8 +359,7 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     scanned, read = search(table, requested)
     assert scanned.column("row_id").is_valid().to_pylist() == [True, True, False, False, False]
     assert {each.note for each in read.slices} == {""}  # Hudi wrote no Bloom filter
-    table.create_index("by_id", ["id"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["id"])
     answer, read = search(table, requested)
     assert read.count(Access.SCAN) == 0
     # The segments know which base file holds 7 and which 399; none of p0 holds either.
@@ -424,8 +418,7 @@ def test_keys_are_looked_for_in_the_base_files_that_hold_them(
     if column != "_hoodie_record_key":  # the table's key column
         with open_table(path) as table:
             table.drop_index("by_key", purge=True)
-            table.create_index("by_id", [column])
-            table.build(strategy="all").raise_for_failures()
+            indexed(table, [column])
     truth = by_spark(golden("hundred_base_files").rows())
     places = {key: place for (_, key), place in truth.items()}
     requested = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]

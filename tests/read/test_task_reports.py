@@ -15,6 +15,7 @@ from hudi_index_service.read.spark import task_reports as module
 from hudi_index_service.read.spark.task_reports import TaskReports
 from hudi_index_service.read.statistics import SliceStatistics
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.read.spark_jobs import jobs_so_far
 
 ROWS = 20_000
@@ -35,9 +36,7 @@ def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     options = hudi_options("t", partition_column="part", **NO_METADATA_TABLE)
     write(rows, path, options, "bulk_insert")
-    table = open_table(path)
-    table.create_index("by_zip", ["zip", "city"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(path, ["zip", "city"])
     return path
 
 

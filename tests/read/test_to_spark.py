@@ -21,6 +21,7 @@ from tests.hudi_tables import (
     numbered_rows,
     write,
 )
+from tests.indexed import indexed
 from tests.read.conftest import Indexed
 from tests.read.spark_jobs import jobs_so_far
 from tests.same_rows import assert_same_rows
@@ -34,9 +35,7 @@ def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("to_spark") / "table"
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, ROWS).coalesce(1), path, options, "bulk_insert")
-    table = open_table(path)
-    table.create_index("by_amount", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(path, ["amount"])
     return path
 
 
@@ -231,9 +230,7 @@ def test_timestamps_without_zone_ignore_the_session_time_zone(
         "cast(id AS string) AS id", "timestamp_ntz'2024-03-10 02:30:00' AS wall", "0L AS ts"
     )
     write(rows, tmp_path, hudi_options("t", **NO_METADATA_TABLE), "insert")
-    with open_table(tmp_path) as table:
-        table.create_index("i", ["id", "wall"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(tmp_path, ["id", "wall"]) as table:
         zone = spark.conf.get("spark.sql.session.timeZone")
         spark.conf.set(
             "spark.sql.session.timeZone", "America/New_York"

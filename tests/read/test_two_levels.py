@@ -7,23 +7,16 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import Footer, read_columns, read_rows, stripped_footer
 
-from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.recipes.lists import IN_TWO_LEVELS, NESTINGS
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 
 @pytest.fixture
 def path(golden: Golden, tmp_path: Path) -> Path:
     return golden("nested_in_two_levels").put(tmp_path)
-
-
-def indexed(path: Path, index_type: str = "btree") -> IndexedTable:
-    table = open_table(path)
-    table.create_index("by_name", ["id", "name"], using=index_type)
-    table.build(strategy="all").raise_for_failures()
-    return table
 
 
 def base_file(path: Path) -> Path:
@@ -50,7 +43,7 @@ def test_every_nesting_is_read_by_row(path: Path, column: str) -> None:
 
 
 def test_an_index_serves_beside_lists_of_maps(golden: Golden, path: Path) -> None:
-    table = indexed(path)
+    table = indexed(path, ["id", "name"], using="btree")
     shape = golden("nested_in_two_levels")
     for where in IN_TWO_LEVELS:
         for use_index in ("auto", "never"):

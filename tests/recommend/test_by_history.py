@@ -24,6 +24,7 @@ from hudi_index_service.optimizer.history.record import HistoryShape, Observatio
 from hudi_index_service.storage.store import Storage
 from tests.cost_constants import set_constants
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 ROWS = 10_000
 
@@ -32,9 +33,7 @@ ROWS = 10_000
 def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One base file; `name` is indexed and built."""
     path = golden("names_of_cities").put(tmp_path_factory.mktemp("advise"))
-    table = open_table(path)
-    table.create_index("by_name", ["name", "amount"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(path, ["name", "amount"], name="by_name")
     return path
 
 

@@ -1,14 +1,12 @@
 """An S3 server, and real Hudi tables in its buckets."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 from tests.remote.s3_server import S3Server, serving
@@ -49,15 +47,3 @@ def copies(written: Path, s3: S3Server, tmp_path: Path) -> Copies:
         if file.is_file():
             storage.upload(str(file.relative_to(local)), file)
     return Copies(bucket, storage.uri, local)
-
-
-@pytest.fixture
-def indexed(copies: Copies) -> Callable[..., None]:
-    """Defines and builds the same index on either copy of the table."""
-
-    def build(uri: str | Path, **options: Any) -> None:
-        table = open_table(uri, **options)
-        table.create_index("by_msg", ["msg", "amount"])
-        table.build(strategy="all").raise_for_failures()
-
-    return build

@@ -16,6 +16,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.remote.s3_server import S3Server
 
 COLUMNS = ["id", "name", "text", "amount"]
@@ -40,9 +41,7 @@ class Paged:
 @pytest.fixture(scope="module")
 def paged(golden: Golden, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Paged:
     path = golden("names_in_small_pages").put(tmp_path_factory.mktemp("paged"))
-    with open_table(path) as table:
-        table.create_index("by_name", ["name"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["name"]).close()
     storage = Storage(f"s3://{s3.make_bucket()}/t", s3.options)
     for file in sorted(path.rglob("*")):
         if file.is_file() and not file.name.endswith(".crc"):

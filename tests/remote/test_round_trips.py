@@ -20,6 +20,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.remote.s3_server import S3Server
 
 FILES = 100
@@ -33,9 +34,7 @@ def hundred(golden: Golden, s3: S3Server, tmp_path_factory: pytest.TempPathFacto
     """An indexed table in a bucket, with a hundred partitions of one base file each. The amounts
     differ in each file; the messages are the same in all."""
     path = golden("hundred_base_files").put(tmp_path_factory.mktemp("hundred"))
-    with open_table(path) as local:
-        local.create_index("by_amount", ["amount", "msg"])
-        local.build(strategy="all").raise_for_failures()
+    indexed(path, ["amount", "msg"], name="by_amount").close()
     storage = Storage(f"s3://{s3.make_bucket()}/t", s3.options)
     for file in sorted(path.rglob("*")):
         if file.is_file() and not file.name.endswith(".crc"):
@@ -164,8 +163,7 @@ def test_entry_built_anew_is_found_by_an_open_table(
     before = set(entries(hundred, s3))
     with open_table(hundred, storage_options=s3.options) as other:
         other.drop_index("by_amount", purge=True)
-        other.create_index("by_amount", ["amount", "msg"])
-        other.build(strategy="all").raise_for_failures()
+        indexed(other, ["amount", "msg"], name="by_amount")
     assert before.isdisjoint(path for path in entries(hundred, s3) if path.endswith(".pack"))
     assert scan.to_arrow().num_rows == 1
     assert scan.statistics is not None

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.index.metadata.retention import expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from hudi_index_service.storage.store import Storage
+from tests.indexed import indexed
 from tests.remote.conftest import Copies
 from tests.remote.s3_server import S3Server
 
@@ -20,10 +21,9 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def table(copies: Copies, s3: S3Server, settings: Settings) -> IndexedTable:
-    table = open_table(copies.uri, storage_options=s3.options, settings=settings)
-    table.create_index("by_msg", ["msg", "amount"])
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(
+        copies.uri, ["msg", "amount"], name="by_msg", storage_options=s3.options, settings=settings
+    )
 
 
 def index_files(copies: Copies, s3: S3Server) -> list[str]:

@@ -1,6 +1,6 @@
 """A Hudi table in a bucket, from definition to cleaning: the same answers as on a local disk."""
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
+from tests.indexed import indexed
 from tests.remote.conftest import Copies
 from tests.remote.s3_server import S3Server
 from tests.same_rows import assert_same_rows
@@ -34,18 +35,18 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
 
 
+by_msg = partial(indexed, columns=["msg", "amount"], name="by_msg")
+
+
 @pytest.fixture
-def remote(copies: Copies, s3: S3Server, settings: Settings, indexed: Callable[..., None]):
+def remote(copies: Copies, s3: S3Server, settings: Settings):
     """The indexed table in the bucket."""
-    indexed(copies.uri, storage_options=s3.options, settings=settings)
+    by_msg(copies.uri, storage_options=s3.options, settings=settings)
     return open_table(copies.uri, storage_options=s3.options, settings=settings)
 
 
-def test_answers_equal_those_of_the_local_table(
-    copies: Copies, remote, indexed: Callable[..., None], settings: Settings
-) -> None:
-    indexed(copies.local, settings=settings)
-    local = open_table(copies.local, settings=settings)
+def test_answers_equal_those_of_the_local_table(copies: Copies, remote, settings: Settings) -> None:
+    local = by_msg(copies.local, settings=settings)
 
     assert [status.covered for status in remote.status()] == [2]
     for where in QUERIES:

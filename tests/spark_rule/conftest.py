@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule.uses import RelationUse
 from tests.cost_constants import given_costs
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
+from tests.indexed import indexed
 from tests.spark_session import PATIENT
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ def write_indexed(
 
 def build(path: Path) -> None:
     """Defines the index if need be, and builds it."""
-    with open_table(path) as table:
-        table.create_index("i", [*INDEXED, "tags", "dt"], if_not_exists=True)
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, [*INDEXED, "tags", "dt"], if_not_exists=True).close()
 
 
 @dataclass(frozen=True)

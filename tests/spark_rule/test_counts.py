@@ -8,13 +8,13 @@ from functools import wraps
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices import value_counts
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import weighing
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.indexed import indexed
 from tests.spark_rule.conftest import rows, rows_of
 
 COUNTED = "the index counts its rows"
@@ -345,9 +345,7 @@ def test_frame_planned_before_a_write(spark, enabled, tmp_path):
     path = tmp_path / "written"
     options = hudi_options("written", **NO_METADATA_TABLE)
     write(rows(spark, 0, 20), path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["id", "msg"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "msg"]).close()
     frames = []
     for session in (enabled, spark):
         frame = session.read.format("hudi").load(str(path)).where("id < '3'")
@@ -380,9 +378,7 @@ def write_half_indexed(worded, path) -> None:
     """Two partitions of rows with a word; the second has no entry."""
     options = hudi_options(path.name, partition_column="dt", **NO_METADATA_TABLE)
     write(worded.where("dt = '2026-01-01'"), path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["word", "id"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["word", "id"]).close()
     write(worded.where("dt = '2026-01-02'"), path, options, "insert")
 
 
@@ -398,9 +394,7 @@ def sparse(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
     empty = path.with_name("emptied")
     options = hudi_options("emptied", **NO_METADATA_TABLE)
     write(worded, empty, options, "insert")
-    with open_table(empty) as table:
-        table.create_index("i", ["word", "id"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(empty, ["word", "id"]).close()
     write(worded.where("false"), empty, options, "insert_overwrite_table")
     for each in (path, empty):
         spark.sql(f"CREATE TABLE {each.name} USING hudi LOCATION '{each}'")
@@ -433,9 +427,7 @@ def test_null_partition_values(spark, agreed, tmp_path):
     parted = rows(spark, 0, 20).withColumn("dt", F.when(F.col("amount") % 2 == 0, F.col("dt")))
     options = hudi_options("parted", partition_column="dt", **NO_METADATA_TABLE)
     write(parted, path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["id", "dt"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "dt"]).close()
     for column in ("dt", "id"):
         agreed(
             lambda session, column=column: (
@@ -512,9 +504,7 @@ def test_group_by_a_column_of_many_values_reads_rows(agreed, enabled, monkeypatc
 def test_damaged_entry_is_not_counted(spark, agreed, tmp_path):
     path = tmp_path / "damaged"
     write(numbered_rows(spark, 0, 40), path, hudi_options("d", **NO_METADATA_TABLE), "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["id", "msg"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "msg"]).close()
     for data in (path / ".hoodie" / ".index" / "lucene").rglob("*.pack"):
         data.write_bytes(bytes(data.stat().st_size))
     spark.sql(f"CREATE TABLE damaged USING hudi LOCATION '{path}'")

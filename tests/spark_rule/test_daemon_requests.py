@@ -18,6 +18,7 @@ from hudi_index_service.sql.daemon.answer import AllowedFolders
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.request import VERSION
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.spark_rule.daemons import TOKEN, code, daemon, post
 
 
@@ -25,9 +26,7 @@ from tests.spark_rule.daemons import TOKEN, code, daemon, post
 def orders(golden: Golden, tmp_path: Path) -> Path:
     """Orders of seven years, with an index."""
     path = golden("tpch_orders").put(tmp_path)
-    with open_table(path) as table:
-        table.create_index("i", ["o_orderkey"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["o_orderkey"]).close()
     return path
 
 

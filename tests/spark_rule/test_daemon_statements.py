@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, ParseException
 
 from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession, enable
+from tests.indexed import indexed
 from tests.spark_rule.daemons import answering, asks, code, daemon, post
 from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
 
@@ -96,9 +97,7 @@ CHANGES = [
 
 @pytest.mark.fast
 def test_a_daemon_changes_nothing_unless_it_may(reading, folder):
-    with open_table(folder / "messages") as table:
-        table.create_index("i", ["id"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(folder / "messages", ["id"]):
         before = sorted((folder / "messages" / ".hoodie" / ".index").rglob("*"))
         for statement in CHANGES:
             with pytest.raises(AnalysisException, match="with --allow-changes, or use") as raised:

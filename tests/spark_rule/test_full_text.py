@@ -26,6 +26,7 @@ from hudi_index_service.sql.rule.reader import RelationReader
 from tests.golden.recipes.texts import ROWS, text_of
 from tests.golden.table import Golden
 from tests.hudi_tables import hudi_options, write
+from tests.indexed import indexed
 from tests.read.test_full_text import SEARCHES
 from tests.spark_rule.conftest import by_index
 from tests.spark_rule.programs import run_program
@@ -46,8 +47,7 @@ def texts(
     folder = tmp_path_factory.mktemp("full_text")
     table = open_table(golden("searched_texts").put(folder / "texts", "two base files"))
     words = Column(name="msg", options={"analyzer": "standard", "ranked": "true"})
-    table.create_index("by_words", [words, "amount"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, [words, "amount"], name="by_words")
     golden("searched_texts").put(folder / "texts")
     shutil.copytree(folder / "texts", folder / "stemmed")
     with open_table(folder / "stemmed") as other:
@@ -473,14 +473,14 @@ def nested(spark, tmp_path_factory) -> Iterator[str]:
     write(rows, path, hudi_options("nested", partition_column="area"), "insert")
     with open_table(path) as table:
         words = {"analyzer": "standard", "ranked": "true"}
-        table.create_index(
-            "words",
+        indexed(
+            table,
             [
                 Column(name="place.name", options=words),
                 Column(name="area", options={"analyzer": "standard"}),
             ],
+            name="words",
         )
-        table.build(strategy="all").raise_for_failures()
     spark.sql(f"CREATE TABLE nested USING hudi LOCATION '{path}'")
     yield "nested"
     spark.sql("DROP TABLE nested")

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from hudi_index_service import Column, open_table
 from hudi_index_service.sql import enable, last_queries
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.spark_rule.conftest import rows_of
 from tests.spark_rule.daemons import TOKEN, answering, asks, daemon
 from tests.spark_session import PATIENT
@@ -101,9 +102,7 @@ def texts(spark, session, golden: Golden, tmp_path) -> "Iterator[SparkSession]":
     """The session with a table ``searched``, whose index knows all rows."""
     path = golden("searched_texts").put(tmp_path / "texts", "two base files")
     words = Column(name="msg", options={"analyzer": "standard", "ranked": "true"})
-    with open_table(path) as table:
-        table.create_index("by_words", [words, "amount"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, [words, "amount"]).close()
     spark.sql(f"CREATE TABLE searched USING hudi LOCATION '{path}'")
     with daemon(tmp_path) as listener:
         yield asks(session, listener.url)

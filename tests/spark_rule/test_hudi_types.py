@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_index_service import open_table
 from hudi_index_service.sql.rule.uses import RelationUse
+from tests.indexed import indexed
 from tests.spark_rule.conftest import Query, by_index
 
 
@@ -37,9 +37,7 @@ def table(
 
 
 def build(path: Path) -> None:
-    with open_table(path) as table:
-        table.create_index("by_name", ["id", "name"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "name"]).close()
 
 
 @pytest.mark.parametrize("columns", ["*", "id, floats, doubles[0]", "count(floats), max(ts)"])

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.spark_rule.conftest import by_index
 
 # Around the ends of years, and in New York around its changes of the clock.
@@ -49,9 +49,7 @@ def edges(spark, tmp_path_factory) -> Iterator[None]:
     rows = rows.withColumns({name: F.col(name).cast(kind) for name, kind in types.items()})
     rows = rows.withColumn("ts", F.lit(0))
     write(rows.coalesce(1), path, hudi_options("edges", **NO_METADATA_TABLE), "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["id", "d", "at", "price", "a", "b", "flag"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "d", "at", "price", "a", "b", "flag"]).close()
     spark.sql(f"CREATE TABLE edges USING hudi LOCATION '{path}'")
     yield
     spark.sql("DROP TABLE edges")

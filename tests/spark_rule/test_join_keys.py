@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.spark_rule.conftest import by_index, rows_of
 
 if TYPE_CHECKING:
@@ -201,9 +201,7 @@ def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> It
     )
     options = hudi_options("rule_typed", ordering_column=None, **NO_METADATA_TABLE)
     write(values, path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["id", "n", "d", "price", "day", "at", "wall", "raw", "name"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id", "n", "d", "price", "day", "at", "wall", "raw", "name"]).close()
     spark.sql(f"CREATE TABLE rule_typed USING hudi LOCATION '{path}'")
     yield path
     spark.sql("DROP TABLE rule_typed")

@@ -8,6 +8,7 @@ from hudi_index_service import open_table
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.rule.weighing import Candidates, LeftToSpark, candidates_of_keys
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 pytestmark = pytest.mark.fast
 
@@ -15,9 +16,9 @@ pytestmark = pytest.mark.fast
 @pytest.fixture
 def orders(golden: Golden, tmp_path: Path):
     """Orders of seven years, with a base file for each."""
-    with open_table(golden("tpch_orders").put(tmp_path)) as table:
-        table.create_index("i", ["o_orderkey", "o_custkey", "o_orderstatus"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(
+        golden("tpch_orders").put(tmp_path), ["o_orderkey", "o_custkey", "o_orderstatus"]
+    ) as table:
         yield table
 
 

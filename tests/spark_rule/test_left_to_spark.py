@@ -9,9 +9,9 @@ from operator import or_
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.spark_rule.conftest import by_index, rows, rows_of
 
 
@@ -96,9 +96,7 @@ def test_change_data_capture(spark, enabled, tmp_path):
     options |= {"hoodie.table.cdc.enabled": "true"}
     write(rows(spark, 0, 9), path, options, "insert")
     write(rows(spark, 2, 4, 1), path, options)
-    with open_table(path) as table:
-        table.create_index("i", ["id"])
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["id"]).close()
     frame = enabled.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
     frame = frame.option("hoodie.datasource.query.incremental.format", "cdc")
     frame = frame.option("hoodie.datasource.read.begin.instanttime", "000").load(str(path))
@@ -132,9 +130,7 @@ def test_a_disabled_table_is_left_to_spark_from_the_next_decision_on(
     def where(condition):
         return agreed(lambda session: session.read.format("hudi").load(str(path)).where(condition))
 
-    with open_table(path) as table:
-        table.create_index("i", ["id"])
-        table.build(strategy="all").raise_for_failures()
+    with indexed(path, ["id"]) as table:
         costs(spark_scan_ms=1e12)
         assert by_index(where("id = '2'")) == [True]
         table.disable()

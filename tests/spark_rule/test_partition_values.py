@@ -18,6 +18,7 @@ from hudi_index_service.sql import last_queries
 from hudi_index_service.sql.rule.uses import RelationUse
 from tests.golden.recipes.shapes import HIVE_STYLE, STAYS, URL_ENCODED
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.partition_kinds import KINDS, REFUSED, Kind
 from tests.spark_rule.conftest import rows_of
 
@@ -77,10 +78,7 @@ def written(
     else:
         write(rows(spark, kinds, 6, 0), path, options, writer)
     write(rows(spark, kinds, 1, 1), path, options, "upsert")
-    table = open_table(path)
-    table.create_index("by_n", ["n"])
-    table.build(strategy="all").raise_for_failures()
-    return table
+    return indexed(path, ["n"], name="by_n")
 
 
 def assert_same_everywhere(
@@ -214,9 +212,7 @@ def test_equality_on_odd_texts_gives_sparks_rows_or_is_left_to_spark(
     )
     options = hudi_options("t", partition_column="p", **NO_METADATA_TABLE, **layout)
     write(frame, tmp_path, options, "bulk_insert")
-    table = open_table(tmp_path)
-    table.create_index("by_n", ["n"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(tmp_path, ["n"])
 
     def is_answered(where: str) -> bool:
         plain = spark.read.format("hudi").load(str(tmp_path)).where(where).select("n", "p")

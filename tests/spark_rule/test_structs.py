@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_index_service import open_table
 from hudi_index_service.sql.rule.uses import RelationUse
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.indexed import indexed
 from tests.spark_rule.conftest import by_index
 
 Agreed = Callable[[str], tuple[RelationUse, ...]]
@@ -36,9 +36,7 @@ def _written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
         if kind == "MERGE_ON_READ":
             changed = spark.sql(ROWS.format(first=40, last=60)).where("part = 'p0'")
             write(changed, folder / name, options)
-        with open_table(folder / name) as table:
-            table.create_index("i", ["id", "st.x", "st.deep.p"])
-            table.build(strategy="all").raise_for_failures()
+        indexed(folder / name, ["id", "st.x", "st.deep.p"]).close()
         spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{folder / name}'")
     yield
     for name in KINDS:

@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
+from tests.indexed import indexed
 from tests.spark_rule.conftest import KINDS, build, by_index, rows, rows_of, write_indexed
 
 _numbers = count(1)
@@ -126,9 +126,7 @@ def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
     shutil.copytree(tmp_path / mine, tmp_path / other)
     spark.sql(f"CREATE TABLE {other} USING hudi LOCATION '{tmp_path / other}'")
     for statement, used in _STATEMENTS_WITHOUT_KEYS.items():
-        with open_table(tmp_path / mine) as table:
-            table.create_index("i", ["id", "msg", "amount"], if_not_exists=True)
-            table.build(strategy="all").raise_for_failures()
+        indexed(tmp_path / mine, ["id", "msg", "amount"], if_not_exists=True).close()
         found = _run(enabled, statement.format(t=mine), mine)
         spark.sql(statement.format(t=other))
         both = [_stored(spark, tmp_path / each) for each in (mine, other)]

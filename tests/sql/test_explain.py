@@ -9,6 +9,7 @@ from hudi_index_service import open_table
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.explain import ExplainIndex
 from hudi_index_service.sql.statements import parse_statement
+from tests.indexed import indexed
 from tests.read.spark_jobs import last_stage, tasks_since
 
 EXPLAINED = [
@@ -133,9 +134,7 @@ def test_analyze_sums_what_tasks_read(session):
 @pytest.mark.usefixtures("read_by_tasks")
 def test_analyze_counts_once_what_several_tasks_read_of_a_slice(session, spark, golden, tmp_path):
     path = golden("runs_in_row_groups").put(tmp_path)
-    with open_table(path) as table:
-        table.create_index("by_number", ["number"], using="btree")
-        table.build(strategy="all").raise_for_failures()
+    indexed(path, ["number"], using="btree").close()
     spark.sql(f"CREATE TABLE shared USING hudi LOCATION '{path}'")
     query = "EXPLAIN ANALYZE INDEX SELECT max(text) FROM shared WHERE number < 20000"
     found, tasks = [], []

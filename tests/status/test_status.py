@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.cli.reports import status_lines, verify_lines
 from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecords
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, coverage_hints
 from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.indexed import indexed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -213,9 +214,7 @@ def test_a_base_file_without_rows_needs_no_entry(spark: "SparkSession", tmp_path
     options = hudi_options("emptied", partition_column="dt", **NO_METADATA_TABLE)
     rows = numbered_rows(spark, 0, 20)
     write(rows, tmp_path, options)
-    table = open_table(tmp_path)
-    table.create_index("by_amount", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    table = indexed(tmp_path, ["amount"])
     write(rows.where(f"dt = '{FIRST}'"), tmp_path, options, "delete")
 
     found = table.status()

@@ -5,9 +5,10 @@ from functools import cache
 
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.table import Golden
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 from tests.tpch.conftest import Decisions
 from tests.tpch.predicates import OF_TABLE
@@ -16,26 +17,25 @@ from tests.tpch.test_queries import SELECTIVE, TPCH
 
 
 @pytest.fixture(scope="module")
-def indexed(
+def tables(
     golden: Golden, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], IndexedTable]:
     """The tables by name, indexed like those of the queries."""
 
     @cache
     def table(name: str) -> IndexedTable:
-        opened = open_table(golden(f"tpch_{name}").put(tmp_path_factory.mktemp(name)))
-        opened.create_index("by_conditions", INDEXED[name].split(", "))
-        opened.build(strategy="all").raise_for_failures()
-        return opened
+        return indexed(
+            golden(f"tpch_{name}").put(tmp_path_factory.mktemp(name)), INDEXED[name].split(", ")
+        )
 
     return table
 
 
 @pytest.mark.parametrize("name", OF_TABLE)
 def test_index_and_scan_find_sparks_rows(
-    name: str, indexed: Callable[[str], IndexedTable], golden: Golden
+    name: str, tables: Callable[[str], IndexedTable], golden: Golden
 ) -> None:
-    table = indexed(name)
+    table = tables(name)
     for query, where in OF_TABLE[name].items():
         expected = golden(f"tpch_{name}").answer(where)
         assert expected.num_rows, f"{query}: a predicate without an answer proves little"
@@ -46,11 +46,11 @@ def test_index_and_scan_find_sparks_rows(
 
 
 def test_slices_of_years_that_cannot_match_are_skipped(
-    indexed: Callable[[str], IndexedTable],
+    tables: Callable[[str], IndexedTable],
 ) -> None:
     """Each table has one base file per year."""
     for name, query, years in (("orders", "q4", 1), ("lineitem", "q15", 1), ("lineitem", "q7", 2)):
-        plan = indexed(name).scan(OF_TABLE[name][query]).explain().plan
+        plan = tables(name).scan(OF_TABLE[name][query]).explain().plan
         assert plan is not None
         assert len(plan.slices) == 7
         assert plan.count(Access.SKIP) == 7 - years, query

@@ -11,6 +11,7 @@ from hudi_index_service.hudi.snapshot import ServiceKind
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.recipes.versions import PREDICATES
 from tests.golden.table import Golden, GoldenTable
+from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
 VERSIONS = ["version_6", "version_8", "version_9"]
@@ -60,8 +61,7 @@ def test_earlier_steps_are_read_as_of_their_instant(
     for step in hudi.steps:
         table = open_table(hudi.put(path, step))
         latest[step] = table.hudi_table.completed_instants()[-1].requested
-    table.create_index("all", ["amount", "msg"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount", "msg"], name="all")
     assert len(set(latest.values())) == len(hudi.steps)
     for step, instant in latest.items():
         assert_same_rows(table.scan(as_of=instant).to_arrow(), hudi.rows(step))
