@@ -24,7 +24,7 @@ _IMPORT = re.compile(
 
 def digests() -> dict[str, str]:
     """Table → the digest of its present inputs."""
-    return {name: _digest(function.__module__) for name, function in recipe.recipes().items()}
+    return {name: _digest(each.module) for name, each in recipe.recipes().items()}
 
 
 def checked() -> Mapping[str, str]:

@@ -20,7 +20,7 @@ MOST_KIB = 15 * 1024
 def rewritten() -> list[str]:
     """The names of the tables to be rewritten."""
     checked = inputs.checked()
-    of_modules = {function.__module__: name for name, function in recipe.recipes().items()}
+    of_modules = {each.module: name for name, each in recipe.recipes().items()}
     changed = [name for name, digest in inputs.digests().items() if checked.get(name) != digest]
     return sorted({*changed, *of_modules.values()})
 

@@ -1,9 +1,9 @@
 """Tables whose first instants Hudi archives as soon as it can."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from tests.golden.recipe import Writing, recipe
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
+from tests.golden.recipe import Recipe, Step, Writing, upsert
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder
 
 ARCHIVE_SOON = {
     "hoodie.keep.min.commits": "2",
@@ -18,63 +18,54 @@ ANOTHER = "20200101000000000"
 """A text that a writer stores, which looks like an instant but is none of the table's."""
 
 
-@recipe
-def archived(table: Writing) -> None:
-    """The first commit stores texts that look like an instant; some commits later it is
-    archived."""
-    _archived(table, "9")
+_PREFIX = "hoodie.datasource.write.commitmeta.key.prefix"
+_OPTIONS = hudi_options("t", **NO_METADATA_TABLE, **ARCHIVE_SOON)
 
 
-@recipe
-def archived_in_version_6(table: Writing) -> None:
-    """The same, in table version 6."""
-    _archived(table, "6")
+def _archived(version: str) -> Recipe:
+    """The first commit stores texts that look like an instant, one of them with the action, too;
+    some commits later it is archived."""
+    stored = {"note_of": ANOTHER, "note_and": f"{ANOTHER} commit", _PREFIX: "note_"}
+    versioned = {"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"}
+    return Recipe(
+        {**_OPTIONS, **versioned},
+        upsert(numbered_rows, 0, 2, options=stored, keep="one commit"),
+        upsert(numbered_rows, 0, 2, keep="two commits"),
+        _until_archived(min, "archived"),
+    )
 
 
-@recipe
-def archived_keys(table: Writing) -> None:
-    """A commit with keys of a write config, archived by a writer without them; then a commit that
-    switches the index off, archived likewise."""
-    spark, path = table.spark, table.path
-    options = hudi_options("t", **NO_METADATA_TABLE, **ARCHIVE_SOON)
-    keys = {
-        "hoodie.index.columns": "msg",
-        "hoodie.index.strategy": "all",
-        "hoodie.datasource.write.commitmeta.key.prefix": "hoodie.index.",
-    }
-    rows = numbered_rows(spark, 0, 2)
-    write(rows, path, options | keys)
-    table.keep("keys")
-    _write_until_archived(table, lambda: write(rows, path, options))
-    table.keep("keys archived")
-    write(rows, path, options | keys | {"hoodie.index.enabled": "false"})
-    table.keep("switched off")
-    _write_until_archived(table, lambda: write(rows, path, options))
-    table.keep("switched off, archived")
+def _until_archived(which: Callable[[Iterable[str]], str], keep: str) -> Step:
+    """Writes until the currently first or latest commit has left the active timeline."""
+
+    def step(table: Writing) -> None:
+        folder = timeline_folder(table.path)
+        instant = which(file.name[:17] for file in folder.glob("*commit"))
+        while list(folder.glob(f"{instant}*commit")):
+            upsert(numbered_rows, 0, 2)(table)
+        table.keep(keep)
+
+    return step
 
 
-def _archived(table: Writing, version: str) -> None:
-    spark, path = table.spark, table.path
-    options = hudi_options("t", **NO_METADATA_TABLE, **ARCHIVE_SOON) | {
-        "hoodie.write.table.version": version,
-        "hoodie.write.auto.upgrade": "false",
-    }
-    # A writer stores a text with the digits of an instant, and one that also has its action.
-    stored = {"note_of": ANOTHER, "note_and": f"{ANOTHER} commit"}
-    prefix = {"hoodie.datasource.write.commitmeta.key.prefix": "note_"}
-    write(numbered_rows(spark, 0, 2), path, options | stored | prefix)
-    table.keep("one commit")
-    write(numbered_rows(spark, 0, 2), path, options)
-    table.keep("two commits")
-    first = min(file.name[:17] for file in timeline_folder(path).glob("*commit"))
-    while list(timeline_folder(path).glob(f"{first}*commit")):
-        write(numbered_rows(spark, 0, 2), path, options)
-    table.keep("archived")
+archived = _archived("9")
+archived_in_version_6 = _archived("6")
 
-
-def _write_until_archived(table: Writing, write_once: Callable[[], None]) -> None:
-    """Writes until the currently latest commit has left the active timeline."""
-    folder = timeline_folder(table.path)
-    last = max(file.name[:17] for file in folder.glob("*commit"))
-    while list(folder.glob(f"{last}*commit")):
-        write_once()
+# A commit with keys of a write config, archived by a writer without them; then a commit that
+# switches the index off, archived likewise.
+_KEYS = {
+    "hoodie.index.columns": "msg",
+    "hoodie.index.strategy": "all",
+    _PREFIX: "hoodie.index.",
+}
+archived_keys = Recipe(
+    _OPTIONS,
+    upsert(numbered_rows, 0, 2, options=_KEYS, keep="keys"),
+    _until_archived(max, "keys archived"),
+    upsert(
+        *(numbered_rows, 0, 2),
+        options={**_KEYS, "hoodie.index.enabled": "false"},
+        keep="switched off",
+    ),
+    _until_archived(max, "switched off, archived"),
+)

@@ -1,10 +1,12 @@
 """Tables of awkward values in the states that queries encounter, with Spark's answers."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.golden.predicates import CELL_BY_CELL, PREDICATES, RANGES
-from tests.golden.recipe import Writing, recipe
-from tests.hudi_tables import hudi_options, run_clustering, run_compaction, write
+from tests.golden.recipe import Recipe, Step, cluster, compact, delete, put, upsert
+from tests.hudi_tables import hudi_options
 
 ROWS = 600
 
@@ -50,63 +52,38 @@ def awkward_rows(spark: SparkSession, start: int, end: int, version: int = 0) ->
     )
 
 
-@recipe
-def awkward_clustered(table: Writing) -> None:
-    """Copy on write, not partitioned; clustered."""
-    _clustered(table, None)
-
-
-@recipe
-def awkward_clustered_partitioned(table: Writing) -> None:
-    """Copy on write, three partitions; clustered."""
-    _clustered(table, "part")
-
-
-@recipe
-def awkward_half_clustered(table: Writing) -> None:
-    """Copy on write, three partitions, clustered; then one of them rewritten by an upsert."""
-    options = _clustered(table, "part", predicates=())
-    changed = awkward_rows(table.spark, 0, 60, version=1).where("part = 'p1'")
-    write(changed, table.path, options, "upsert")
-    table.keep("upserted", _ALL_PREDICATES)
-
-
-@recipe
-def awkward_with_logs(table: Writing) -> None:
-    """Merge on read, not partitioned, compacted; later updates and deletes in log files."""
-    _with_logs(table, None)
-
-
-@recipe
-def awkward_with_logs_partitioned(table: Writing) -> None:
-    """Merge on read, three partitions, compacted; later updates and deletes of one in log files."""
-    _with_logs(table, "part")
-
-
 def _clustered(
-    table: Writing,
-    partition_column: str | None,
-    predicates: list[str] | tuple[str, ...] = _ALL_PREDICATES,
-) -> dict[str, str]:
-    spark, path = table.spark, table.path
-    options = hudi_options("clustered", partition_column=partition_column)
-    write(awkward_rows(spark, 0, ROWS), path, options, "bulk_insert")
-    table.keep("written")
-    run_clustering(spark, path)
-    table.keep("clustered", predicates)
-    return options
+    partition_column: str | None, *later: Step, answers: Sequence[str] = _ALL_PREDICATES
+) -> Recipe:
+    """Copy on write, not partitioned or in three partitions; clustered."""
+    return Recipe(
+        hudi_options("clustered", partition_column=partition_column),
+        put(awkward_rows, 0, ROWS, keep="written"),
+        cluster(keep="clustered", answers=answers),
+        *later,
+    )
 
 
-def _with_logs(table: Writing, partition_column: str | None) -> None:
-    spark, path = table.spark, table.path
-    options = hudi_options("with_logs", "MERGE_ON_READ", partition_column=partition_column)
-    write(awkward_rows(spark, 0, ROWS), path, options, "bulk_insert")
-    write(awkward_rows(spark, 0, 90, version=1), path, options, "upsert")
-    table.keep("updated")
-    run_compaction(spark, path)
-    table.keep("compacted")
-    changed = awkward_rows(spark, 30, 60, version=2).where("part = 'p2'")
-    write(changed, path, options, "upsert")
-    deleted = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
-    write(deleted, path, options, "delete")
-    table.keep("deleted", _ALL_PREDICATES)
+def _with_logs(partition_column: str | None) -> Recipe:
+    """Merge on read, not partitioned or in three partitions, compacted; later updates and deletes
+    of one of them in log files."""
+    last = {"keep": "deleted", "answers": _ALL_PREDICATES}
+    return Recipe(
+        hudi_options("with_logs", "MERGE_ON_READ", partition_column=partition_column),
+        put(awkward_rows, 0, ROWS),
+        upsert(awkward_rows, 0, 90, version=1, keep="updated"),
+        compact(keep="compacted"),
+        upsert(awkward_rows, 30, 60, version=2, where="part = 'p2'"),
+        delete(awkward_rows, 60, 75, version=3, where="part = 'p2'", **last),
+    )
+
+
+awkward_clustered = _clustered(None)
+awkward_clustered_partitioned = _clustered("part")
+# One of the partitions is rewritten by an upsert.
+_REWRITTEN = {"where": "part = 'p1'", "keep": "upserted", "answers": _ALL_PREDICATES}
+awkward_half_clustered = _clustered(
+    "part", upsert(awkward_rows, 0, 60, version=1, **_REWRITTEN), answers=()
+)
+awkward_with_logs = _with_logs(None)
+awkward_with_logs_partitioned = _with_logs("part")

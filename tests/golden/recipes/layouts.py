@@ -2,8 +2,8 @@
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.golden.recipe import Writing, recipe
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.golden.recipe import Recipe, numbers, put
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
 ROWS = 3_000  # per layout
 SMALL_PAGES = {"hoodie.parquet.page.size": "2048", "hoodie.parquet.small.file.limit": "0"}
@@ -36,51 +36,6 @@ PREDICATES = [
 FEW = "name = 'name7' AND number < 2000"
 
 
-@recipe
-def base_file_layouts(table: Writing) -> None:
-    """The same rows in a base file of each layout; the layout's name is its partition."""
-    options = hudi_options("t", partition_column="layout", **NO_METADATA_TABLE, **SMALL_PAGES)
-    write(_rows(table.spark, "gzip", *BY_OTHERS), table.path, options, "bulk_insert")
-    for layout, own in BY_HUDI.items():
-        write(_rows(table.spark, layout), table.path, options | own, "bulk_insert")
-    table.keep("written", PREDICATES)
-
-
-@recipe
-def without_hudis_columns(table: Writing) -> None:
-    """Rows without Hudi's own columns."""
-    extra = {**NO_METADATA_TABLE, **SMALL_PAGES, "hoodie.populate.meta.fields": "false"}
-    write(_rows(table.spark, "bare"), table.path, hudi_options("t", **extra), "bulk_insert")
-    table.keep("written", [FEW])
-
-
-@recipe
-def large_pages_of_lz4(table: Writing) -> None:
-    """Pages of more than 256 KB, compressed as LZ4 in Hadoop's framing."""
-    rows = table.spark.range(0, 4_000, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('name', id) AS name",
-        "repeat(substr(md5(cast(id AS string)), 1, 8), 17) AS text",
-        "cast(0 AS bigint) AS ts",
-    )
-    options = hudi_options("t", **NO_METADATA_TABLE, **{CODEC: "lz4"})
-    write(rows, table.path, options, "bulk_insert")
-    table.keep()
-
-
-@recipe
-def rows_of_many_bytes(table: Writing) -> None:
-    """1,200 rows of 100 KB each."""
-    rows = table.spark.range(0, 1_200, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "cast(id % 2 AS string) AS name",
-        "concat(id, repeat(sha2(cast(id AS string), 512), 800)) AS text",
-        "cast(0 AS bigint) AS ts",
-    )
-    write(rows, table.path, hudi_options("t", **NO_METADATA_TABLE), "bulk_insert")
-    table.keep()
-
-
 def _rows(spark: SparkSession, *layouts: str) -> DataFrame:
     """The same rows for each layout."""
     listed = ", ".join(f"'{layout}'" for layout in layouts)
@@ -97,3 +52,31 @@ def _rows(spark: SparkSession, *layouts: str) -> DataFrame:
         "cast(id * 1.25 AS decimal(30, 2)) AS cost",
         "cast(0 AS bigint) AS ts",
     )
+
+
+# The same rows in a base file of each layout; the layout's name is its partition.
+base_file_layouts = Recipe(
+    hudi_options("t", partition_column="layout", **NO_METADATA_TABLE, **SMALL_PAGES),
+    put(_rows, "gzip", *BY_OTHERS),
+    *(put(_rows, layout, options=own) for layout, own in BY_HUDI.items()),
+    lambda table: table.keep("written", PREDICATES),
+)
+
+# Rows without Hudi's own columns.
+_BARE = {**NO_METADATA_TABLE, **SMALL_PAGES, "hoodie.populate.meta.fields": "false"}
+without_hudis_columns = Recipe(hudi_options("t", **_BARE), put(_rows, "bare", answers=[FEW]))
+
+ID, TS = "cast(id AS string) AS id", "cast(0 AS bigint) AS ts"
+# Pages of more than 256 KB, compressed as LZ4 in Hadoop's framing.
+_TEXT = "repeat(substr(md5(cast(id AS string)), 1, 8), 17) AS text"
+large_pages_of_lz4 = Recipe(
+    hudi_options("t", **NO_METADATA_TABLE, **{CODEC: "lz4"}),
+    put(numbers, 4_000, ID, "concat('name', id) AS name", _TEXT, TS),
+)
+
+# 1,200 rows of 100 KB each.
+_LONG = "concat(id, repeat(sha2(cast(id AS string), 512), 800)) AS text"
+rows_of_many_bytes = Recipe(
+    hudi_options("t", **NO_METADATA_TABLE),
+    put(numbers, 1_200, ID, "cast(id % 2 AS string) AS name", _LONG, TS),
+)

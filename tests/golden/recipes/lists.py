@@ -1,8 +1,8 @@
 """Lists as Hudi's Avro writer stores them."""
 
-from tests.golden.recipe import Writing, recipe
-from tests.golden.recipes.shapes import keyed_rows
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.golden.recipe import Recipe
+from tests.golden.recipes.shapes import keyed_rows, put_in_two_levels
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
 NESTINGS = {
     "maps": "array(map('k', id), map('k', null, 'l', id + 1), map())",
@@ -22,20 +22,13 @@ NESTINGS = {
 IN_TWO_LEVELS = ["id = '7'", "id > '3' AND name = 'name1'", "name = 'name4'", "maps IS NULL"]
 
 
-@recipe
-def nested_in_two_levels(table: Writing) -> None:
-    """Every nesting of arrays, maps and structs, with arrays in the older of Parquet's two
-    layouts."""
-    layout = "parquet.avro.write-old-list-structure"
-    hadoop = table.spark._jsc.hadoopConfiguration()
-    columns = [
-        f"if(id % 3 = {number % 3}, null, {value}) AS {name}"
-        for number, (name, value) in enumerate(NESTINGS.items())
-    ]
-    rows = keyed_rows(table.spark, 0, 20, "concat('name', id % 5) AS name", *columns)
-    hadoop.set(layout, "true")
-    try:
-        write(rows, table.path, hudi_options("t", **NO_METADATA_TABLE), "upsert")
-    finally:
-        hadoop.set(layout, "false")
-    table.keep("written", IN_TWO_LEVELS)
+_COLUMNS = [
+    f"if(id % 3 = {number % 3}, null, {value}) AS {name}"
+    for number, (name, value) in enumerate(NESTINGS.items())
+]
+# Every nesting of arrays, maps and structs, with arrays in the older of Parquet's two layouts.
+nested_in_two_levels = Recipe(
+    hudi_options("t", **NO_METADATA_TABLE),
+    put_in_two_levels(keyed_rows, 0, 20, "concat('name', id % 5) AS name", *_COLUMNS),
+    lambda table: table.keep("written", IN_TWO_LEVELS),
+)

@@ -1,18 +1,28 @@
 """Tables after Hudi's table services, step by step."""
 
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.golden.recipe import Writing, recipe
+from tests.golden.recipe import (
+    Recipe,
+    Step,
+    Writing,
+    cluster,
+    compact,
+    delete,
+    insert,
+    numbers,
+    put,
+    upsert,
+)
 from tests.hudi_tables import (
     IN_PROCESS_LOCK,
     NO_METADATA_TABLE,
     hudi_options,
     numbered_rows,
-    run_clustering,
-    run_compaction,
     timeline_folder,
-    write,
 )
 
 PERSON = "Zebediah Quuxley"
@@ -29,122 +39,10 @@ HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 
 
-@recipe
-def messages_of_users(table: Writing) -> None:
-    """300 rows of ten senders; then clustered."""
-    rows = table.spark.range(300).selectExpr(
-        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
-    )
-    write(rows, table.path, hudi_options("messages", **NO_METADATA_TABLE))
-    table.keep("written")
-    run_clustering(table.spark, table.path)
-    table.keep("clustered")
-
-
-@recipe
-def seven_partitions(table: Writing) -> None:
-    """Partitions ``0`` to ``6`` by id modulo 7; 5 and 6 are written later."""
-    options = hudi_options("days", partition_column="digit", **NO_METADATA_TABLE)
-    rows = numbered_rows(table.spark, 0, 110).selectExpr(
-        "*", "cast(cast(id as int) % 7 as string) digit"
-    )
-    rows = rows.coalesce(1).cache()
-    write(rows.where("digit < '5'"), table.path, options, "bulk_insert")
-    write(rows.where("digit >= '5'"), table.path, options, "bulk_insert")
-    table.keep()
-
-
-@recipe
-def regions_clustered(table: Writing) -> None:
-    """Not partitioned: 60 rows; then clustered."""
-    _regions_clustered(table, None, {})
-
-
-@recipe
-def regions_clustered_hive_style(table: Writing) -> None:
-    """Partitioned by region and day, hive style and encoded: 60 rows; then clustered."""
-    _regions_clustered(table, "region,dt", {**ENCODED, **HIVE_STYLE})
-
-
-@recipe
-def regions_compacted(table: Writing) -> None:
-    """Merge on read, partitioned by region, encoded: 60 rows; then ids below 6 updated, and
-    compacted."""
-    extra = {**ENCODED, **NO_METADATA_TABLE}
-    options = hudi_options("regions", "MERGE_ON_READ", partition_column="region", **extra)
-    write(_regions(table.spark, 60).coalesce(1), table.path, options, "bulk_insert")
-    table.keep("written")
-    write(_regions(table.spark, 6, version=1), table.path, options)
-    run_compaction(table.spark, table.path)
-    table.keep("compacted", OF_REGIONS)
-
-
-@recipe
-def undone(table: Writing) -> None:
-    """Copy on write: updated, clustered, overwritten, clustered again; then the last two undone."""
-    spark, path = table.spark, table.path
-    options = hudi_options("cow", **IN_PROCESS_LOCK)
-    write(numbered_rows(spark, 0, 20).coalesce(1), path, options, "bulk_insert")
-    table.keep("written")
-    write(numbered_rows(spark, 5, 6, version=1), path, options)
-    table.keep("updated")
-    run_clustering(spark, path, "schedule")
-    table.keep("clustering planned")
-    run_clustering(spark, path, "execute")
-    table.keep("clustered")
-    clustered = max(file.name[:17] for file in timeline_folder(path).glob("*.replacecommit"))
-    spark.sql(f"call create_savepoint(path => '{path}', commit_time => '{clustered}')").collect()
-    write(numbered_rows(spark, 0, 30).coalesce(1), path, options, "insert_overwrite_table")
-    table.keep("overwritten")
-    run_clustering(spark, path)
-    table.keep("clustered again")
-    spark.sql(
-        f"call rollback_to_savepoint(path => '{path}', instant_time => '{clustered}')"
-    ).collect()
-    table.keep("undone")
-
-
-@recipe
-def inserted_and_compacted(table: Writing) -> None:
-    """Merge on read: a base file, a log file, a second base file by a delta commit; compacted."""
-    spark, path = table.spark, table.path
-    options = hudi_options("mor", "MERGE_ON_READ", **NO_METADATA_TABLE)
-    write(numbered_rows(spark, 0, 20).coalesce(1), path, options, "bulk_insert")
-    table.keep("written")
-    write(numbered_rows(spark, 0, 2, version=1), path, options)
-    table.keep("updated")
-    write(numbered_rows(spark, 20, 25).coalesce(1), path, options, "insert")
-    table.keep("inserted")
-    run_compaction(spark, path, "schedule")
-    table.keep("compaction planned")
-    run_compaction(spark, path, "run")
-    table.keep("compacted")
-
-
-@recipe
-def person_erased(table: Writing) -> None:
-    """Copy on write: 300 people, one of them deleted; clustered; then cleaned by Hudi."""
-    _person_erased(table, "COPY_ON_WRITE")
-
-
-@recipe
-def person_erased_with_logs(table: Writing) -> None:
-    """The same as merge on read: compacted instead of clustered."""
-    _person_erased(table, "MERGE_ON_READ")
-
-
 def _regions(spark: SparkSession, stop: int, version: int = 0) -> DataFrame:
     names = F.array(*map(F.lit, REGIONS))
     region = names[F.col("id").cast("int") % len(REGIONS)]
     return numbered_rows(spark, 0, stop, version).withColumn("region", region)
-
-
-def _regions_clustered(table: Writing, columns: str | None, extra: dict[str, str]) -> None:
-    options = hudi_options("regions", partition_column=columns, **extra, **NO_METADATA_TABLE)
-    write(_regions(table.spark, 60).coalesce(1), table.path, options, "bulk_insert")
-    table.keep("written")
-    run_clustering(table.spark, table.path)
-    table.keep("clustered", OF_REGIONS)
 
 
 def _people(spark: SparkSession, start: int, stop: int) -> DataFrame:
@@ -158,22 +56,109 @@ def _people(spark: SparkSession, start: int, stop: int) -> DataFrame:
     )
 
 
-def _person_erased(table: Writing, table_type: str) -> None:
-    spark, path = table.spark, table.path
-    by_hand = {**NO_METADATA_TABLE, "hoodie.clean.automatic": "false"}
-    options = hudi_options("people", table_type, **by_hand)
-    write(_people(spark, 0, 300).coalesce(1), path, options, "bulk_insert")
-    table.keep("written")
-    write(_people(spark, 7, 8), path, options, "delete")
-    if table_type == "MERGE_ON_READ":
-        run_compaction(spark, path)
-    else:
-        run_clustering(spark, path)
-    table.keep("deleted")
-    spark.sql(f"create table people using hudi location '{path}'")
-    spark.sql(
+# 300 rows of ten senders; then clustered.
+_SENT = ("cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender")
+messages_of_users = Recipe(
+    hudi_options("messages", **NO_METADATA_TABLE),
+    upsert(numbers, 300, *_SENT, slices=None, keep="written"),
+    cluster(keep="clustered"),
+)
+
+
+def _digits(spark: SparkSession) -> DataFrame:
+    rows = numbered_rows(spark, 0, 110)
+    return rows.selectExpr("*", "cast(cast(id as int) % 7 as string) digit").coalesce(1).cache()
+
+
+# Partitions ``0`` to ``6`` by id modulo 7; 5 and 6 are written later.
+seven_partitions = Recipe(
+    hudi_options("days", partition_column="digit", **NO_METADATA_TABLE),
+    put(_digits, where="digit < '5'"),
+    put(_digits, where="digit >= '5'"),
+)
+
+
+def _regions_clustered(columns: str | None, **extra: str) -> Recipe:
+    """60 rows; then clustered."""
+    return Recipe(
+        hudi_options("regions", partition_column=columns, **extra, **NO_METADATA_TABLE),
+        put(_regions, 60, files=1, keep="written"),
+        cluster(keep="clustered", answers=OF_REGIONS),
+    )
+
+
+regions_clustered = _regions_clustered(None)
+regions_clustered_hive_style = _regions_clustered("region,dt", **ENCODED, **HIVE_STYLE)
+
+# Merge on read, partitioned by region, encoded: 60 rows; then ids below 6 updated, and compacted.
+_BY_REGION = {"partition_column": "region", **ENCODED, **NO_METADATA_TABLE}
+regions_compacted = Recipe(
+    hudi_options("regions", "MERGE_ON_READ", **_BY_REGION),
+    put(_regions, 60, files=1, keep="written"),
+    upsert(_regions, 6, version=1),
+    compact(keep="compacted", answers=OF_REGIONS),
+)
+
+
+def _call(procedure: str) -> Step:
+    """One of Hudi's procedures, of the table or its first clustering."""
+
+    def step(table: Writing) -> None:
+        completed = timeline_folder(table.path).glob("*.replacecommit")
+        clustered = min(file.name[:17] for file in completed)
+        called = procedure.format(path=table.path, clustered=clustered)
+        table.spark.sql(f"call {called}").collect()
+
+    return step
+
+
+OVERWRITE = "insert_overwrite_table"
+# Copy on write: updated, clustered, overwritten, clustered again; then the last two undone.
+undone = Recipe(
+    hudi_options("cow", **IN_PROCESS_LOCK),
+    put(numbered_rows, 0, 20, files=1, keep="written"),
+    upsert(numbered_rows, 5, 6, version=1, keep="updated"),
+    cluster("schedule", keep="clustering planned"),
+    cluster("execute", keep="clustered"),
+    _call("create_savepoint(path => '{path}', commit_time => '{clustered}')"),
+    put(numbered_rows, 0, 30, operation=OVERWRITE, files=1, keep="overwritten"),
+    cluster(keep="clustered again"),
+    _call("rollback_to_savepoint(path => '{path}', instant_time => '{clustered}')"),
+    lambda table: table.keep("undone"),
+)
+
+# Merge on read: a base file, a log file, a second base file by a delta commit; compacted.
+inserted_and_compacted = Recipe(
+    hudi_options("mor", "MERGE_ON_READ", **NO_METADATA_TABLE),
+    put(numbered_rows, 0, 20, files=1, keep="written"),
+    upsert(numbered_rows, 0, 2, version=1, keep="updated"),
+    insert(numbered_rows, 20, 25, files=1, keep="inserted"),
+    compact("schedule", keep="compaction planned"),
+    compact("run", keep="compacted"),
+)
+
+
+def _cleaned(table: Writing) -> None:
+    table.spark.sql(f"create table people using hudi location '{table.path}'")
+    table.spark.sql(
         "call run_clean(table => 'people', clean_policy => 'KEEP_LATEST_FILE_VERSIONS', "
         "file_versions_retained => 1)"
     ).collect()
-    spark.sql("drop table people")
+    table.spark.sql("drop table people")
     table.keep("cleaned")
+
+
+def _person_erased(table_type: str, service: Callable[..., Step]) -> Recipe:
+    """300 people, one of them deleted; clustered or compacted; then cleaned by Hudi."""
+    by_hand = {**NO_METADATA_TABLE, "hoodie.clean.automatic": "false"}
+    return Recipe(
+        hudi_options("people", table_type, **by_hand),
+        put(_people, 0, 300, files=1, keep="written"),
+        delete(_people, 7, 8),
+        service(keep="deleted"),
+        _cleaned,
+    )
+
+
+person_erased = _person_erased("COPY_ON_WRITE", cluster)
+person_erased_with_logs = _person_erased("MERGE_ON_READ", compact)

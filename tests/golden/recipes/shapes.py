@@ -1,15 +1,11 @@
 """Tables of unusual shape: changed columns, types that no index supports, odd partitions."""
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.golden.recipe import Writing, recipe
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    hudi_options,
-    numbered_rows,
-    run_compaction,
-    write,
-)
+from tests.golden.recipe import Recipe, Step, Writing, compact, delete, put, upsert
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows
 
 # Each write creates its own base files.
 NEW_FILES = {**NO_METADATA_TABLE, "hoodie.parquet.small.file.limit": "0"}
@@ -98,42 +94,24 @@ def keyed_rows(
     return spark.range(start, end, 1, 1).selectExpr(*key, *columns)
 
 
-@recipe
-def columns_added_and_widened(table: Writing) -> None:
-    """Copy on write: a base file; then another with an added column, a wider column, and all
-    columns in another order."""
-    options = hudi_options("t", **NEW_FILES)
-    before = ("cast(id * 3 AS int) AS i", "cast(id AS int) AS d", "'old' AS s")
-    write(keyed_rows(table.spark, 0, 20, *before), table.path, options, "bulk_insert")
-    table.keep("written")
-    after = (
-        "if(id < 0, null, concat('new', id)) AS n",
-        "'new' AS s",
-        "cast(id + 0.5 AS double) AS d",
-        "if(id % 2 = 0, 3000000000, id) AS i",
-    )
-    write(keyed_rows(table.spark, 20, 40, *after), table.path, options, "bulk_insert")
-    table.keep("changed", CHANGED)
+# Copy on write: a base file; then another with an added column, a wider column, and all columns in
+# another order.
+columns_added_and_widened = Recipe(
+    hudi_options("t", **NEW_FILES),
+    put(
+        *(keyed_rows, 0, 20, "cast(id * 3 AS int) AS i", "cast(id AS int) AS d", "'old' AS s"),
+        keep="written",
+    ),
+    put(
+        *(keyed_rows, 20, 40, "if(id < 0, null, concat('new', id)) AS n", "'new' AS s"),
+        *("cast(id + 0.5 AS double) AS d", "if(id % 2 = 0, 3000000000, id) AS i"),
+        keep="changed",
+        answers=CHANGED,
+    ),
+)
 
 
-@recipe
-def fields_changed(table: Writing) -> None:
-    """Copy on write: a base file; then another with wider struct fields, array elements and
-    decimals, and with an added struct field."""
-    options = hudi_options("t", **NEW_FILES)
-    before = (
-        "if(id % 5 = 0, null, named_struct('x', cast(id AS int), 'y', 'old')) AS p",
-        "if(id % 4 = 0, null, array(cast(id AS int), null)) AS many",
-        "cast(id * 1.25 AS decimal(10, 2)) AS cost",
-    )
-    write(keyed_rows(table.spark, 0, 20, *before), table.path, options, "bulk_insert")
-    table.keep("written")
-    after = (
-        "if(id % 5 = 0, null, named_struct('x', id + 3000000000, 'z', id % 3, 'y', 'new')) AS p",
-        "if(id % 4 = 0, null, array(id, id + 3000000000)) AS many",
-        "cast(id * 1.25 AS decimal(22, 4)) AS cost",
-    )
-    write(keyed_rows(table.spark, 20, 40, *after), table.path, options, "bulk_insert")
+def _keep_fields(table: Writing) -> None:
     # Hudi's vectorized reader refuses types that changed inside structs and arrays.
     table.spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
     try:
@@ -142,201 +120,178 @@ def fields_changed(table: Writing) -> None:
         table.spark.conf.set("spark.sql.parquet.enableVectorizedReader", "true")
 
 
-@recipe
-def column_dropped(table: Writing) -> None:
-    """Copy on write: a base file; one without its text; one with a new column of the same name."""
-    drops = {"hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true"}
-    options = hudi_options("t", **NEW_FILES, **drops)
-    with_texts = keyed_rows(table.spark, 0, 10, "concat('a', id) AS s", "id AS n")
-    write(with_texts, table.path, options, "bulk_insert")
-    table.keep("written")
-    write(keyed_rows(table.spark, 10, 20, "id AS n"), table.path, options, "bulk_insert")
-    table.keep("dropped", WITHOUT_TEXT)
-    again = ("if(id < 0, null, concat('b', id)) AS s", "id AS n")
-    write(keyed_rows(table.spark, 20, 30, *again), table.path, options, "bulk_insert")
-    table.keep("there again", WITH_ANOTHER_TEXT)
+# Copy on write: a base file; then another with wider struct fields, array elements and decimals,
+# and with an added struct field.
+_WIDER = "named_struct('x', id + 3000000000, 'z', id % 3, 'y', 'new')"
+fields_changed = Recipe(
+    hudi_options("t", **NEW_FILES),
+    put(
+        *(keyed_rows, 0, 20),
+        "if(id % 5 = 0, null, named_struct('x', cast(id AS int), 'y', 'old')) AS p",
+        "if(id % 4 = 0, null, array(cast(id AS int), null)) AS many",
+        "cast(id * 1.25 AS decimal(10, 2)) AS cost",
+        keep="written",
+    ),
+    put(
+        *(keyed_rows, 20, 40, f"if(id % 5 = 0, null, {_WIDER}) AS p"),
+        "if(id % 4 = 0, null, array(id, id + 3000000000)) AS many",
+        "cast(id * 1.25 AS decimal(22, 4)) AS cost",
+    ),
+    _keep_fields,
+)
+
+# Copy on write: a base file; one without its text; one with a new column of the same name.
+_DROPS = {"hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true"}
+_AGAIN = "if(id < 0, null, concat('b', id)) AS s"
+column_dropped = Recipe(
+    hudi_options("t", **NEW_FILES, **_DROPS),
+    put(keyed_rows, 0, 10, "concat('a', id) AS s", "id AS n", keep="written"),
+    put(keyed_rows, 10, 20, "id AS n", keep="dropped", answers=WITHOUT_TEXT),
+    put(keyed_rows, 20, 30, _AGAIN, "id AS n", keep="there again", answers=WITH_ANOTHER_TEXT),
+)
+
+# Copy on write: a column whose name is not a plain identifier.
+column_with_umlaut = Recipe(
+    hudi_options("cow", **NO_METADATA_TABLE),
+    put(keyed_rows, 0, 10, "id AS `größe`", answers=UMLAUT),
+)
 
 
-@recipe
-def column_with_umlaut(table: Writing) -> None:
-    """Copy on write: a column whose name is not a plain identifier."""
-    rows = keyed_rows(table.spark, 0, 10, "id AS `größe`")
-    write(rows, table.path, hudi_options("cow", **NO_METADATA_TABLE), "bulk_insert")
-    table.keep("written", UMLAUT)
-
-
-@recipe
-def null_partitions(table: Writing) -> None:
+def _null_partitions(**extra: str) -> Recipe:
     """Two partition columns, with NULLs in both."""
-    _null_partitions(table, {})
-
-
-@recipe
-def null_partitions_hive_style(table: Writing) -> None:
-    """Two partition columns in hive style, with NULLs in both."""
-    _null_partitions(table, HIVE_STYLE)
-
-
-@recipe
-def nested_types(table: Writing) -> None:
-    """Merge on read: arrays of arrays, structs in structs, maps; then updates of one of the two
-    partitions in a log file."""
-    columns = (
-        "array(array(id), array(id + 1)) AS numbers",
-        "named_struct('x', id, 'deep', named_struct('y', cast(id AS double))) AS nested",
-        "map(concat('k', id), id) AS pairs",
-        "array(named_struct('days', array(date'2020-01-01'))) AS days",
-        "concat('name', id % 10) AS name",
-        "concat('p', id % 2) AS part",
-    )
-    options = hudi_options("t", "MERGE_ON_READ", partition_column="part", **NO_METADATA_TABLE)
-    write(keyed_rows(table.spark, 0, 60, *columns), table.path, options, "bulk_insert")
-    table.keep("written", NESTED)
-    changed = keyed_rows(table.spark, 2, 8, *columns, version=1).where("part = 'p0'")
-    write(changed, table.path, options, "upsert")
-    table.keep("updated", NESTED)
-
-
-@recipe
-def arrays_of_two_levels(table: Writing) -> None:
-    """Arrays in the older of Parquet's two layouts."""
-    layout = "parquet.avro.write-old-list-structure"
-    hadoop = table.spark._jsc.hadoopConfiguration()
-    rows = keyed_rows(
-        table.spark, 0, 20, "if(id % 3 = 0, null, array(concat('t', id % 5))) AS tags"
-    )
-    hadoop.set(layout, "true")
-    try:
-        write(rows, table.path, hudi_options("t", **NO_METADATA_TABLE), "upsert")
-    finally:
-        hadoop.set(layout, "false")
-    table.keep("written", TAGS)
-
-
-@recipe
-def texts_that_are_no_utf8(table: Writing) -> None:
-    """Column `s` contains bytes that are not UTF-8."""
-    broken = "element_at(array(X'61FF', X'EDA080', X'6162', X'', null, X'FF61'), {})"
-    rows = keyed_rows(
-        table.spark, 0, 60, f"cast({broken.format('cast(id % 6 AS int) + 1')} AS string) AS s"
-    )
-    write(rows, table.path, hudi_options("t", **NO_METADATA_TABLE), "bulk_insert")
-    table.keep("written", NO_UTF8)
-
-
-@recipe
-def wall_clock_times(table: Writing) -> None:
-    """Timestamps without time zone."""
-    _wall_clock_times(table, "9")
-
-
-@recipe
-def wall_clock_times_in_version_6(table: Writing) -> None:
-    """Timestamps without time zone, table version 6."""
-    _wall_clock_times(table, "6")
-
-
-@recipe
-def compacted_twice(table: Writing) -> None:
-    """Merge on read, table version 6, two partitions: compacted, updated, with deletes, compacted
-    again, and one partition updated again."""
-    spark, path = table.spark, table.path
-    options = hudi_options(
-        "t",
-        "MERGE_ON_READ",
-        partition_column="part",
-        **NO_METADATA_TABLE,
-        **{"hoodie.write.table.version": "6"},
-    )
-
-    def some(start: int, end: int, of: int) -> DataFrame:
-        part = "concat('p', id % 2) AS part"
-        name = f"if(id % 7 = 0, null, concat('x', id % {of})) AS name"
-        return keyed_rows(spark, start, end, part, name, version=10 - of)
-
-    write(some(0, 60, 7), path, options, "upsert")
-    write(some(10, 20, 5), path, options, "upsert")
-    run_compaction(spark, path)
-    table.keep("compacted")
-    write(some(15, 70, 4), path, options, "upsert")
-    write(some(0, 5, 3).where("part = 'p0'"), path, options, "delete")
-    table.keep("updated", NAMES)
-    run_compaction(spark, path)
-    table.keep("compacted again")
-    write(some(30, 40, 2).where("part = 'p0'"), path, options, "upsert")
-    table.keep("updated again", NAMES)
-
-
-@recipe
-def stays_in_its_partition(table: Writing) -> None:
-    """Copy on write: a later version of a row in 2026-01-01 has the partition value 2026-01-02."""
-    _stays_in_its_partition(table, "COPY_ON_WRITE")
-
-
-@recipe
-def stays_in_its_partition_with_logs(table: Writing) -> None:
-    """The same as merge on read."""
-    _stays_in_its_partition(table, "MERGE_ON_READ")
-
-
-@recipe
-def three_partition_columns(table: Writing) -> None:
-    """Partitioned by a text, a number and a day, hive style and encoded."""
-    columns = "name,number,day"
-    extra = {**NO_METADATA_TABLE, **HIVE_STYLE, **URL_ENCODED}
-    rows = numbered_rows(table.spark, 0, 24).selectExpr(
-        "id",
-        "amount",
-        "ts",
-        "element_at(array('a b/c=d%2F', 'Zürich #?&', 'plain', '007'), "
-        "cast(id % 4 AS int) + 1) AS name",
-        "cast(id % 3 - 1 AS int) AS number",
-        "date_add(date'2026-01-01', cast(id % 2 AS int)) AS day",
-    )
-    options = hudi_options("t", partition_column=columns, **extra)
-    write(rows, table.path, options, "bulk_insert")
-    table.keep("written", THREE_PARTITION_COLUMNS)
-
-
-@recipe
-def odd_partition_values(table: Writing) -> None:
-    """Partitioned by NULL, an empty string, and texts that look encoded."""
-    options = hudi_options("t", partition_column="part", **NO_METADATA_TABLE)
-    rows = numbered_rows(table.spark, 0, 20).selectExpr(
-        "id",
-        "ts",
-        "amount",
-        "element_at(array('a', '', null, '%41b', '%+1'), cast(id % 5 AS int) + 1) AS part",
-    )
-    write(rows, table.path, options, "bulk_insert")
-    table.keep("written", ODD_PARTITIONS)
-
-
-def _null_partitions(table: Writing, extra: dict[str, str]) -> None:
-    rows = keyed_rows(
-        table.spark,
-        0,
-        24,
-        "if(id % 3 = 0, null, concat('d', id % 3)) AS day",
-        "if(id % 4 = 0, null, concat('c ', id % 2)) AS city",
-    )
+    day = "if(id % 3 = 0, null, concat('d', id % 3)) AS day"
+    city = "if(id % 4 = 0, null, concat('c ', id % 2)) AS city"
     options = hudi_options("t", partition_column="day,city", **NO_METADATA_TABLE, **extra)
-    write(rows, table.path, options, "bulk_insert")
-    table.keep("written", NULL_PARTITIONS)
+    return Recipe(options, put(keyed_rows, 0, 24, day, city, answers=NULL_PARTITIONS))
 
 
-def _wall_clock_times(table: Writing, version: str) -> None:
-    rows = keyed_rows(table.spark, 0, 30, f"{WALL} AS wall", f"named_struct('at', {WALL}) AS s")
-    options = hudi_options("t", **NO_METADATA_TABLE, **{"hoodie.write.table.version": version})
-    write(rows, table.path, options, "bulk_insert")
-    table.keep("written", WALL_CLOCK)
+null_partitions = _null_partitions()
+null_partitions_hive_style = _null_partitions(**HIVE_STYLE)
+
+# Merge on read: arrays of arrays, structs in structs, maps; then updates of one of the two
+# partitions in a log file.
+_NESTED_COLUMNS = (
+    "array(array(id), array(id + 1)) AS numbers",
+    "named_struct('x', id, 'deep', named_struct('y', cast(id AS double))) AS nested",
+    "map(concat('k', id), id) AS pairs",
+    "array(named_struct('days', array(date'2020-01-01'))) AS days",
+    "concat('name', id % 10) AS name",
+    "concat('p', id % 2) AS part",
+)
+_UPDATED = {"where": "part = 'p0'", "keep": "updated", "answers": NESTED}
+nested_types = Recipe(
+    hudi_options("t", "MERGE_ON_READ", partition_column="part", **NO_METADATA_TABLE),
+    put(keyed_rows, 0, 60, *_NESTED_COLUMNS, answers=NESTED),
+    upsert(keyed_rows, 2, 8, *_NESTED_COLUMNS, version=1, **_UPDATED),
+)
 
 
-def _stays_in_its_partition(table: Writing, table_type: str) -> None:
-    options = hudi_options("t", table_type, partition_column="dt", **STAYS)
-    write(numbered_rows(table.spark, 0, 20), table.path, options, "bulk_insert")
-    moved = numbered_rows(table.spark, 0, 1, version=1).selectExpr(
-        "id", "msg", "amount", "ts", "'2026-01-02' AS dt"
+def put_in_two_levels(*arguments: Any) -> Step:
+    """`upsert` with arrays in the older of Parquet's two layouts."""
+
+    def step(table: Writing) -> None:
+        layout = "parquet.avro.write-old-list-structure"
+        hadoop = table.spark._jsc.hadoopConfiguration()
+        hadoop.set(layout, "true")
+        try:
+            upsert(*arguments)(table)
+        finally:
+            hadoop.set(layout, "false")
+
+    return step
+
+
+arrays_of_two_levels = Recipe(
+    hudi_options("t", **NO_METADATA_TABLE),
+    put_in_two_levels(
+        keyed_rows, 0, 20, "if(id % 3 = 0, null, array(concat('t', id % 5))) AS tags"
+    ),
+    lambda table: table.keep("written", TAGS),
+)
+
+# Column `s` contains bytes that are not UTF-8.
+_BROKEN = (
+    "cast(element_at(array(X'61FF', X'EDA080', X'6162', X'', null, X'FF61'), "
+    "cast(id % 6 AS int) + 1) AS string) AS s"
+)
+texts_that_are_no_utf8 = Recipe(
+    hudi_options("t", **NO_METADATA_TABLE), put(keyed_rows, 0, 60, _BROKEN, answers=NO_UTF8)
+)
+
+
+def _wall_clock_times(version: str) -> Recipe:
+    """Timestamps without time zone."""
+    columns = (f"{WALL} AS wall", f"named_struct('at', {WALL}) AS s")
+    return Recipe(
+        hudi_options("t", **NO_METADATA_TABLE, **{"hoodie.write.table.version": version}),
+        put(keyed_rows, 0, 30, *columns, answers=WALL_CLOCK),
     )
-    write(moved, table.path, options)
-    table.keep("moved", STAYED)
+
+
+wall_clock_times = _wall_clock_times("9")
+wall_clock_times_in_version_6 = _wall_clock_times("6")
+
+
+def _names(spark: SparkSession, start: int, end: int, of: int) -> DataFrame:
+    part = "concat('p', id % 2) AS part"
+    name = f"if(id % 7 = 0, null, concat('x', id % {of})) AS name"
+    return keyed_rows(spark, start, end, part, name, version=10 - of)
+
+
+# Merge on read, table version 6, two partitions: compacted, updated, with deletes, compacted again,
+# and one partition updated again.
+_VERSION_6 = {**NO_METADATA_TABLE, "hoodie.write.table.version": "6"}
+compacted_twice = Recipe(
+    hudi_options("t", "MERGE_ON_READ", partition_column="part", **_VERSION_6),
+    upsert(_names, 0, 60, 7),
+    upsert(_names, 10, 20, 5),
+    compact(keep="compacted"),
+    upsert(_names, 15, 70, 4),
+    delete(_names, 0, 5, 3, where="part = 'p0'", keep="updated", answers=NAMES),
+    compact(keep="compacted again"),
+    upsert(_names, 30, 40, 2, where="part = 'p0'", keep="updated again", answers=NAMES),
+)
+
+
+def _moved(spark: SparkSession) -> DataFrame:
+    rows = numbered_rows(spark, 0, 1, version=1)
+    return rows.selectExpr("id", "msg", "amount", "ts", "'2026-01-02' AS dt")
+
+
+def _stays_in_its_partition(table_type: str) -> Recipe:
+    """A later version of a row in 2026-01-01 has the partition value 2026-01-02."""
+    return Recipe(
+        hudi_options("t", table_type, partition_column="dt", **STAYS),
+        put(numbered_rows, 0, 20),
+        upsert(_moved, keep="moved", answers=STAYED),
+    )
+
+
+stays_in_its_partition = _stays_in_its_partition("COPY_ON_WRITE")
+stays_in_its_partition_with_logs = _stays_in_its_partition("MERGE_ON_READ")
+
+
+def _partitioned(spark: SparkSession, stop: int, *columns: str) -> DataFrame:
+    return numbered_rows(spark, 0, stop).selectExpr("id", *columns)
+
+
+# Partitioned by a text, a number and a day, hive style and encoded.
+_NAME = (
+    "element_at(array('a b/c=d%2F', 'Zürich #?&', 'plain', '007'), cast(id % 4 AS int) + 1) AS name"
+)
+_DAY = "date_add(date'2026-01-01', cast(id % 2 AS int)) AS day"
+_ENCODED = {**NO_METADATA_TABLE, **HIVE_STYLE, **URL_ENCODED}
+three_partition_columns = Recipe(
+    hudi_options("t", partition_column="name,number,day", **_ENCODED),
+    put(
+        *(_partitioned, 24, "amount", "ts", _NAME, "cast(id % 3 - 1 AS int) AS number", _DAY),
+        answers=THREE_PARTITION_COLUMNS,
+    ),
+)
+
+# Partitioned by NULL, an empty string, and texts that look encoded.
+_PART = "element_at(array('a', '', null, '%41b', '%+1'), cast(id % 5 AS int) + 1) AS part"
+odd_partition_values = Recipe(
+    hudi_options("t", partition_column="part", **NO_METADATA_TABLE),
+    put(_partitioned, 20, "ts", "amount", _PART, answers=ODD_PARTITIONS),
+)

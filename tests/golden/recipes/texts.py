@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.golden.recipe import Writing, recipe
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.golden.recipe import Recipe, insert, put, upsert
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
 ROWS = 240
 TEXTS = [
@@ -18,35 +18,6 @@ def text_of(key: int) -> str | None:
     return TEXTS[(key + (100 <= key < 120)) % len(TEXTS)]
 
 
-@recipe
-def searched_texts(table: Writing) -> None:
-    """Merge on read, not partitioned: a base file; a second one; then a log file for the second
-    one, and a third base file."""
-    spark, path = table.spark, table.path
-    extra = {"hoodie.parquet.small.file.limit": "0", **NO_METADATA_TABLE}
-    options = hudi_options("texts", "MERGE_ON_READ", **extra)
-    write(_texts(spark, 0, 80), path, options, "bulk_insert")
-    table.keep("one base file")
-    write(_texts(spark, 80, 160), path, options, "bulk_insert")
-    table.keep("two base files")
-    write(_texts(spark, 100, 120, version=1), path, options)
-    write(_texts(spark, 160, ROWS), path, options, "bulk_insert")
-    table.keep("updated and added to")
-
-
-@recipe
-def rfc_messages(table: Writing) -> None:
-    """RFC-51's three messages."""
-    rows = [
-        ("1", "Summer is coming", "UserA"),
-        ("2", "Buying a new car", "UserA"),
-        ("3", "Buying a new home", "UserB"),
-    ]
-    frame = table.spark.createDataFrame(rows, "id string, msg string, sender string")
-    write(frame, table.path, hudi_options("messages", ordering_column=None), "insert")
-    table.keep()
-
-
 def _texts(spark: SparkSession, start: int, end: int, version: int = 0) -> DataFrame:
     """Keys [start, end) with texts determined by key and version."""
     texts = F.array(*(F.lit(text) for text in TEXTS))
@@ -57,3 +28,26 @@ def _texts(spark: SparkSession, start: int, end: int, version: int = 0) -> DataF
         (F.col("id") % 10).cast("int").alias("amount"),
         F.lit(version).cast("long").alias("ts"),
     )
+
+
+# Merge on read, not partitioned: a base file; a second one; then a log file for the second one, and
+# a third base file.
+_OWN_FILES = {"hoodie.parquet.small.file.limit": "0", **NO_METADATA_TABLE}
+searched_texts = Recipe(
+    hudi_options("texts", "MERGE_ON_READ", **_OWN_FILES),
+    put(_texts, 0, 80, keep="one base file"),
+    put(_texts, 80, 160, keep="two base files"),
+    upsert(_texts, 100, 120, version=1),
+    put(_texts, 160, ROWS, keep="updated and added to"),
+)
+
+# RFC-51's three messages.
+_MESSAGES = [
+    ("1", "Summer is coming", "UserA"),
+    ("2", "Buying a new car", "UserA"),
+    ("3", "Buying a new home", "UserB"),
+]
+rfc_messages = Recipe(
+    hudi_options("messages", ordering_column=None),
+    insert(SparkSession.createDataFrame, _MESSAGES, "id string, msg string, sender string"),
+)

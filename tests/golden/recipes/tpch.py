@@ -4,36 +4,34 @@ from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.golden.recipe import Writing, recipe
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.golden.recipe import Recipe, Writing, put
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 from tests.tpch import tables
 from tests.tpch.predicates import OF_TABLE
 
 _SCALE = "0.001"
 
 
-@recipe
-def tpch_orders(table: Writing) -> None:
-    """1,500 orders."""
-    _write(table, "orders")
-
-
-@recipe
-def tpch_lineitem(table: Writing) -> None:
-    """Their 6,005 lines."""
-    _write(table, "lineitem")
-
-
-def _write(table: Writing, name: str) -> None:
+def _table(name: str) -> Recipe:
     date, key = tables.CLUSTERED_BY[name], tables.KEYS[name]
     columns = list(dict.fromkeys([*key.split(","), *tables.INDEXED[name].split(", ")]))
-    options = hudi_options(name, record_key=key, ordering_column=None, **NO_METADATA_TABLE)
-    with TemporaryDirectory() as generated:
-        tables.generate(Path(generated), _SCALE)
-        rows = table.spark.read.parquet(str(Path(generated, f"{name}.parquet"))).select(columns)
+
+    def by_year(spark: SparkSession, folder: str) -> DataFrame:
+        rows = spark.read.parquet(str(Path(folder, f"{name}.parquet"))).select(columns)
         years = [rows.where(F.year(date) == year).coalesce(1) for year in tables.YEARS]
-        write(reduce(DataFrame.union, years), table.path, options, "bulk_insert")
-    table.keep("written", list(OF_TABLE[name].values()))
+        return reduce(DataFrame.union, years)
+
+    def step(table: Writing) -> None:
+        with TemporaryDirectory() as generated:
+            tables.generate(Path(generated), _SCALE)
+            put(by_year, generated, answers=list(OF_TABLE[name].values()))(table)
+
+    options = hudi_options(name, record_key=key, ordering_column=None, **NO_METADATA_TABLE)
+    return Recipe(options, step)
+
+
+tpch_orders = _table("orders")  # 1,500
+tpch_lineitem = _table("lineitem")  # their 6,005 lines
