@@ -21,6 +21,7 @@ from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.maintain.clean import clean
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.clean.conftest import Open
+from tests.indexed import indexed
 
 INDEX = ".hoodie/.index/lucene"
 NO_GRACE = Settings(clean=CleanSettings(grace_seconds=0))
@@ -144,8 +145,7 @@ def test_retention_by_instant_builds_no_entry_that_would_be_removed(open_copy: O
 def test_superseded_generations_are_removed_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     age(table, 3600)
-    table.create_index("keys", ["id"])
-    table.build(strategy="all")
+    indexed(table, ["id"])
     assert len(entry_files(table)) == 8
 
     # The first generation is old, but it was superseded just now: readers may still use it.
@@ -289,8 +289,7 @@ def test_purging_removes_entries_at_once_except_those_being_built(open_copy: Ope
 
 def test_purging_removes_every_generation(open_copy: Open) -> None:
     table = open_copy("fresh")
-    table.create_index("keys", ["id"])
-    table.build(strategy="all")
+    indexed(table, ["id"], name="keys")
     for name in ("data-000001-abc.pack", "data-000001-abc.pack#1", "manifest-0003.json#1"):
         (folders(table)[0] / name).write_bytes(b"a killed build's")
     (folders(table)[0] / "manifest-0003.json").write_bytes(b"{")
@@ -303,8 +302,7 @@ def test_purging_removes_every_generation(open_copy: Open) -> None:
 
 def test_purging_one_index_keeps_the_entries_of_another(open_copy: Open) -> None:
     table = open_copy("fresh")
-    table.create_index("keys", ["id"])
-    table.build(strategy="all")
+    indexed(table, ["id"], name="keys")
     table.drop_index("keys", purge=True)
 
     assert [(s.definition.name, s.covered) for s in table.status()] == [("early", 2)]
@@ -340,8 +338,7 @@ def test_entries_of_a_newer_index_type_version_are_kept(open_copy: Open) -> None
 def test_damaged_manifests_and_their_data_are_removed_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     before = entry_files(table)
-    table.create_index("keys", ["id"])
-    table.build(strategy="all")
+    indexed(table, ["id"])
     for manifest in Path(table.uri, INDEX).rglob("manifest-0002.json"):
         manifest.write_bytes(b"{")
 
@@ -416,8 +413,7 @@ def test_an_entry_of_a_base_file_with_another_write_token_is_removed(open_copy: 
 
 def test_old_build_records_are_removed_except_the_newest(open_copy: Open) -> None:
     table = open_copy("fresh")
-    table.create_index("keys", ["id"])
-    table.build(strategy="all")
+    indexed(table, ["id"])
     assert [record.number for record in table.builds()] == [2, 1]
 
     assert table.clean().removals == ()

@@ -23,6 +23,7 @@ from hudi_index_service.index.metadata.definitions import (
 )
 from hudi_index_service.storage.store import Storage
 from tests.definitions.entries import index_files
+from tests.indexed import indexed
 
 ANALYZED = {"analyzer": "standard"}
 
@@ -45,8 +46,7 @@ def test_columns_and_options_can_be_changed(table: IndexedTable) -> None:
 
 
 def test_unchanged_columns_use_existing_entries(table: IndexedTable) -> None:
-    table.create_index("i", ["amount", "msg"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount", "msg"])
     built = index_files(table)
 
     table.alter_index("i", add=["ts"], drop=["amount"])
@@ -61,8 +61,7 @@ def test_unchanged_columns_use_existing_entries(table: IndexedTable) -> None:
 def test_an_option_that_adds_a_field_needs_a_refresh(table: IndexedTable) -> None:
     """An entry of an analyzed column needs both words and keyword: until it is refreshed, that
     column is scanned, and the others use the index."""
-    table.create_index("i", ["amount", "msg"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount", "msg"])
 
     table.alter_index("i", options={"msg": ANALYZED})
 
@@ -74,8 +73,7 @@ def test_an_option_that_adds_a_field_needs_a_refresh(table: IndexedTable) -> Non
 
 
 def test_removing_a_field_by_option_keeps_entries_usable(table: IndexedTable) -> None:
-    table.create_index("i", [Column(name="msg", options=ANALYZED)])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, [Column(name="msg", options=ANALYZED)])
 
     table.alter_index("i", options={"msg": {}})
 
@@ -281,8 +279,7 @@ def test_an_interrupted_rename_is_completed_by_repeating_it(
 def test_both_names_of_an_interrupted_rename_use_the_entries(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table.create_index("i", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"])
     built = index_files(table)
     create = Storage.create
 

@@ -12,6 +12,7 @@ from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, current_manifests, generations, index_files
+from tests.indexed import indexed
 
 
 @pytest.fixture
@@ -174,8 +175,7 @@ def test_purge_names_an_entry_that_cannot_be_rebuilt(three: IndexedTable) -> Non
 def test_purge_removes_entries_of_base_files_outside_the_snapshot(open_copy: OpenCopy) -> None:
     """Base files that clustering replaced and Hudi has not yet cleaned; no query reads them."""
     table = open_copy("clustered")
-    table.create_index("j", ["msg"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["msg"], name="j")
     entries = Path(table.uri, ".hoodie/.index/lucene")
     (newest,) = entries.glob(f"{max(path.name for path in entries.iterdir())}/*/*")
     old = sorted(Path(table.uri).glob("*/*.parquet"))[0]

@@ -19,6 +19,7 @@ from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, index_files
+from tests.indexed import indexed
 
 
 def index_types_used(table: IndexedTable, where: str) -> set[str]:
@@ -59,8 +60,7 @@ def test_an_index_of_two_types_has_entries_of_both(table: IndexedTable, sorted_v
 def test_an_index_type_of_another_package_answers_correctly(
     table: IndexedTable, sorted_values: str, where: str, rows: int
 ) -> None:
-    table.create_index("numbers", ["amount", "ts"], using=sorted_values)
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount", "ts"], using=sorted_values)
 
     assert table.scan(where).count() == rows
     assert table.scan(where).to_arrow().num_rows == rows
@@ -86,8 +86,7 @@ def test_a_predicate_is_answered_by_a_type_that_supports_it(
 def test_one_type_answers_while_the_other_is_damaged(
     table: IndexedTable, sorted_values: str
 ) -> None:
-    table.create_index("numbers", ["amount"], using=["lucene", sorted_values])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"], using=["lucene", sorted_values])
     for data in Path(table.uri, ".hoodie/.index/lucene").rglob("*.pack"):
         data.write_bytes(bytes(data.stat().st_size))
 
@@ -171,8 +170,7 @@ def pretend_version(table: IndexedTable, version: int) -> None:
 def test_entries_of_known_versions_are_used_beside_newer_ones(
     table: IndexedTable, others: list[str]
 ) -> None:
-    table.create_index("numbers", ["amount"], using=["btree", *others])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"], using=["btree", *others])
     pretend_version(table, 3)
 
     with open_table(table.uri) as again:
@@ -185,8 +183,7 @@ def test_entries_of_known_versions_are_used_beside_newer_ones(
 
 
 def test_entries_of_versions_that_are_no_longer_read_are_built_anew(table: IndexedTable) -> None:
-    table.create_index("numbers", ["amount"], using="btree")
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"], name="numbers", using="btree")
     pretend_version(table, 1)
 
     with open_table(table.uri) as again:
@@ -218,8 +215,7 @@ def test_invalid_lists_of_types_are_refused(
 def test_a_type_that_is_not_installed_is_ignored(
     table: IndexedTable, sorted_values: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table.create_index("both", ["amount"], using=[sorted_values, "lucene"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"], name="both", using=[sorted_values, "lucene"])
     built = index_files(table)
     monkeypatch.undo()
     index_type.cache_clear()

@@ -10,6 +10,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexNotFound
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, fields_by_column, generations, index_files
+from tests.indexed import indexed
 
 FIRST = "2026-01-01"
 
@@ -56,8 +57,7 @@ def test_up_to_date_entries_are_not_rebuilt(table: IndexedTable) -> None:
 
 
 def test_only_incomplete_entries_are_built(table: IndexedTable) -> None:
-    table.create_index("i", ["amount"])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount"])
     table.alter_index("i", add=["ts"])
     table.build(strategy="all", partitions=[FIRST]).raise_for_failures()
 
@@ -67,8 +67,7 @@ def test_only_incomplete_entries_are_built(table: IndexedTable) -> None:
 
 
 def test_dropped_columns_and_fields_are_removed_from_entries(table: IndexedTable) -> None:
-    table.create_index("i", ["amount", "ts", Column(name="msg", options={"analyzer": "simple"})])
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["amount", "ts", Column(name="msg", options={"analyzer": "simple"})])
     table.alter_index("i", drop=["ts"], options={"msg": {}})
     number = ("number",)
     both = {"amount": number, "msg": ("keyword", "text:simple"), "ts": number}
@@ -89,9 +88,7 @@ def test_columns_of_a_dropped_index_are_left_out_of_the_next_generation(
     table.create_index("gone", ["msg", "amount"])
     table.build(strategy="all").raise_for_failures()
     table.drop_index("gone")
-    table.create_index("late", ["ts"])
-
-    table.build(strategy="all").raise_for_failures()
+    indexed(table, ["ts"], name="late")
 
     assert columns(table) == [["amount", "ts"]] * 2
 

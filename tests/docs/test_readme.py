@@ -14,6 +14,7 @@ from hudi_index_service import open_table
 from hudi_index_service.hudi.properties import parse_properties
 from tests.docs.markdown import ROOT, only_block
 from tests.hudi_tables import hudi_options, read_rows
+from tests.indexed import indexed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,9 +126,7 @@ def test_indexes_can_be_switched_off(
 
     if scope == "every query":
         monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
-    with open_table(messages, settings=load_settings()) as table:
-        table.create_index("by_sender", ["sender"])
-        table.build(strategy="all")
+    with indexed(messages, ["sender"], settings=load_settings()) as table:
         scan = table.scan("sender = 'UserA'", use_index="never" if scope == "one query" else "auto")
 
         assert not scan.explain().uses_index
@@ -136,9 +135,7 @@ def test_indexes_can_be_switched_off(
 
 def test_all_changes_are_in_the_index_folder(messages: Path) -> None:
     before = _files(messages)
-    with open_table(messages) as table:
-        table.create_index("by_sender", ["sender"])
-        table.build(strategy="all")
+    indexed(messages, ["sender"]).close()
 
     added = {path: content for path, content in _files(messages).items() if path not in before}
     changed = [path for path, content in before.items() if _files(messages)[path] != content]

@@ -93,9 +93,7 @@ def test_overwrite_without_keys_is_reported_once_and_no_index_is_created(message
 
 def test_open_table_reports_the_overwrite_and_scans(message_table, caplog):
     table = message_table()
-    opened = open_table(table.path)
-    opened.create_index("by_hand", ["sender"])
-    opened.build(strategy="all")
+    opened = indexed(table.path, ["sender"])
     assert opened.scan("sender = 'User3'", use_index="require").count() == 20
 
     overwrite(table)

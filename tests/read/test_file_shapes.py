@@ -257,10 +257,7 @@ def test_missing_permission_has_its_own_error(tmp_path: Path) -> None:
 
 def test_pages_the_row_reader_cannot_read_are_scanned(golden: Golden, tmp_path: Path) -> None:
     """LZ4 pages of more than 256 KB in Hadoop's framing."""
-    path = golden("large_pages_of_lz4").put(tmp_path)
-    with open_table(path, settings=BY_PAGES) as table:
-        table.create_index("by_name", ["name"])
-        table.build(strategy="all")
+    with indexed(golden("large_pages_of_lz4").put(tmp_path), ["name"], settings=BY_PAGES) as table:
         scan = table.scan("name = 'name77'", columns=["id"])
         assert scan.to_arrow().to_pylist() == [{"id": "77"}]
 

@@ -125,8 +125,7 @@ def test_a_dead_build_is_an_alert_but_a_running_one_is_not(table: IndexedTable) 
 
 
 def test_bytes_that_indexes_share_are_counted_once(table: IndexedTable) -> None:
-    table.create_index("by_msg", ["msg"])
-    table.build(strategy="all")
+    indexed(table, ["msg"], name="by_msg")
 
     found = table.status()
 
