@@ -18,6 +18,7 @@ from tests.order import longest_first, record, scope_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from hudi_index_service.config import Settings
     from tests.golden.table import Golden, GoldenTable
 
 
@@ -169,6 +170,14 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     settings.cache_clear()
     yield folder
     settings.cache_clear()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> "Settings":
+    """Settings with a cache of this test's own. Everything can be cleaned at once."""
+    from hudi_index_service.config import Settings
+
+    return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
 
 
 @pytest.fixture(scope="session")

@@ -30,11 +30,6 @@ def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
-
-
-@pytest.fixture
 def open_copy(written: Path, tmp_path: Path, settings: Settings) -> OpenCopy:
     """Copies a table of `written` for one test."""
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dev.hdfs import Hdfs, running_hdfs
-from hudi_index_service.config import Settings
 from hudi_index_service.storage.store import Storage
 
 _numbers = count(1)
@@ -27,12 +26,6 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
 def storage(hdfs: Hdfs) -> Storage:
     """A folder of this test's own, which does not exist yet."""
     return Storage(f"{hdfs.uri}/tests/{next(_numbers)}")
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Settings with a cache of this test's own. Everything can be cleaned at once."""
-    return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
 
 
 def name_service(*name_nodes: str) -> dict[str, str]:

@@ -91,11 +91,6 @@ def entry(remote: Storage) -> Entry:
     return golden_in(remote)
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(cache_folder=tmp_path / "cache")
-
-
 @contextmanager
 def opened(
     storage: Storage, entry: Entry, settings: Settings

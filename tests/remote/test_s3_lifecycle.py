@@ -5,18 +5,13 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.config import CleanSettings, Settings
+from hudi_index_service.config import Settings
 from hudi_index_service.index.metadata.retention import expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from hudi_index_service.storage.store import Storage
 from tests.indexed import indexed
 from tests.remote.conftest import Copies
 from tests.remote.s3_server import S3Server
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(cache_folder=tmp_path / "cache", clean=CleanSettings(grace_seconds=0))
 
 
 @pytest.fixture

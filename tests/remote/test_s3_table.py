@@ -1,7 +1,6 @@
 """A Hudi table in a bucket, from definition to cleaning: the same answers as on a local disk."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -28,11 +27,6 @@ QUERIES = [
     "amount IS NULL",
     "NOT (msg = 'Buying car 3' OR amount > 90)",
 ]
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
 
 
 by_msg = partial(indexed, columns=["msg", "amount"], name="by_msg")
