@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
         config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
         items[:] = filter(runs, items)
-    if config.getoption("numprocesses", None):
+    if hasattr(config, "workerinput"):  # one of several processes
         order = longest_first([item.nodeid for item in items], fast=_only_fast(config))
         items[:] = [items[position] for position in order]
 

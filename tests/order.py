@@ -70,7 +70,7 @@ def seconds_of(scope: str, *, fast: bool) -> float:
     if scope in recorded()["tests"]:
         return recorded()["tests"][scope]
     if "::" in scope:
-        return RECORDED_ALONE / 2
+        return RECORDED_ALONE / 2 if scope.partition("::")[0] in recorded()["slow"] else UNKNOWN
     if scope.endswith(".py"):
         return _of_file(scope, fast=fast)
     # A server, a release, all of Spark's fast tests: long, in whatever order.
