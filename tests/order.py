@@ -13,8 +13,15 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "seconds.json"
 
-ONE_SERVER = ("tests/cluster", "tests/hbase", "tests/hdfs", "tests/tpch")
-"""Folders whose tests share a server, or tables that take long to index."""
+TOGETHER = (
+    "tests/cluster",
+    "tests/hbase",
+    "tests/hdfs",
+    "tests/spark_rule",
+    "tests/sql",
+    "tests/tpch",
+)
+"""Folders whose tests share a server, tables that take long to index, or sessions with the rule."""
 
 RELEASES = "tests/versions"
 """Its tests share the tables of a Hudi release, which are written on first use."""
@@ -28,9 +35,6 @@ SHARED_OUT_BY_TEST = (
     "tests/golden/test_golden_tables.py",
     "tests/proof/test_proof.py",
     "tests/setup/test_way_in.py",
-    "tests/spark_rule/test_enable.py",
-    "tests/spark_rule/test_statements.py",
-    "tests/spark_rule/test_writes.py",
 )
 """Long files whose tests need nothing that is made once a file: they are shared out by test."""
 
@@ -57,7 +61,7 @@ def scope_of(nodeid: str, *, fast: bool) -> str:
     if fast:
         return "spark" if "pytest.mark.fast" in _text(file) else file
     folder = str(PurePosixPath(*PurePosixPath(file).parts[:2]))
-    if folder in ONE_SERVER:
+    if folder in TOGETHER:
         return folder
     if folder == RELEASES:
         releases = _releases()
