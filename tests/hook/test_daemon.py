@@ -1,10 +1,8 @@
 """The listener as a separate process: prints the write options, builds, and stops on a signal."""
 
-import os
 import re
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,11 +17,11 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.hook import serve
 from hudi_index_service.hudi.properties import parse_properties
+from tests.hook.processes import started
 from tests.hudi_tables import hudi_options, run_clustering, write
 
 pytestmark = pytest.mark.fast
 
-ROOT = Path(__file__).resolve().parents[2]
 CALLBACK = "hoodie.write.commit.callback"
 SERVE = "import sys; from hudi_index_service.hook.hook import serve; serve(sys.argv[1:], wait=60)"
 
@@ -34,17 +32,7 @@ def daemon() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     with ExitStack() as stack:
 
         def start(*tables: Path, **environment: str) -> subprocess.Popen[str]:
-            process = stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-u", "-c", SERVE, *map(str, tables)],
-                    env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            stack.callback(process.kill)
-            return process
+            return started(stack, SERVE, *map(str, tables), **environment)
 
         yield start
 

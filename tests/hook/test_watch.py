@@ -1,11 +1,9 @@
 """Polling: no write option is needed, failures back off, and a signal stops it in good order."""
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -25,9 +23,9 @@ from hudi_index_service.hook.worker import Worker
 from hudi_index_service.storage.waiting import Backoff
 from tests.golden.table import Golden
 from tests.hook.manual_clock import ManualClock
+from tests.hook.processes import started
 
-ROOT = Path(__file__).resolve().parents[2]
-PYTHON = [sys.executable, "-u", "-c", "from hudi_index_service.cli import main; main()"]
+PROGRAM = "from hudi_index_service.cli import main; main()"
 
 
 @pytest.fixture
@@ -139,17 +137,8 @@ def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     with ExitStack() as stack:
 
         def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
-            process = stack.enter_context(
-                subprocess.Popen(
-                    [*PYTHON, "--log-level", "info", "watch", *arguments],
-                    env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            stack.callback(process.kill)
-            return process
+            options = ("--log-level", "info", "watch")
+            return started(stack, PROGRAM, *options, *arguments, **environment)
 
         yield start
 
