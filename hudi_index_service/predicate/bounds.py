@@ -115,6 +115,12 @@ def _may_compare(bounds: ValueBounds, operator: Operator, value: pa.Scalar) -> b
             return bool(bounds.greatest >= bound)
 
 
+def above_prefix(start: bytes) -> bytes | None:
+    """The least byte string above all that begin with `start`; None if there is none."""
+    stem = start.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+
+
 def prefix_of(like: Like) -> bytes | None:
     """The bytes that every match starts with, if bounds of values decide it; None otherwise."""
     return (utf8(like.prefix) or None) if _BROKEN not in like.pattern else None

@@ -17,10 +17,10 @@ from hudi_index_service.index.lucene.search import (
     Search,
     TermRange,
     Terms,
-    above_prefix,
     intersection,
 )
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import And, ArrayContains, BoundColumn, Predicate
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 

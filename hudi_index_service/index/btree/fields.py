@@ -20,7 +20,6 @@ from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.index.btree.keys import (
     CUT_BYTES,
     Interval,
-    above_prefix,
     after,
     as_binary,
     number_keys,
@@ -34,6 +33,7 @@ from hudi_index_service.index.stored_column import (
     is_wide_number,
     not_indexable,
 )
+from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.comparison import is_binary, is_string
 
 KEY = "key"

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from hudi_index_service.arrow import as_numbers, integer_scalar
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
 from hudi_index_service.index.stored_column import is_wide_number
+from hudi_index_service.predicate.bounds import above_prefix
 
 CUT_BYTES = 508
 """The length of the longest key. A key of exactly so many bytes may be the beginning of a longer
@@ -216,12 +217,6 @@ def point(key: bytes) -> Interval:
 def after(key: bytes) -> bytes:
     """The least byte string above the key."""
     return key + b"\0"
-
-
-def above_prefix(start: bytes) -> bytes | None:
-    """The least byte string above all that begin with `start`; None if there is none."""
-    stem = start.rstrip(b"\xff")
-    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 def prefixed(start: bytes) -> Interval:

@@ -32,12 +32,12 @@ from hudi_index_service.index.lucene.search import (
     TermRange,
     Terms,
     Words,
-    above_prefix,
     intersection,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
 from hudi_index_service.index.number_encoding import encode_range
 from hudi_index_service.index.stored_column import element_type, is_array
+from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,

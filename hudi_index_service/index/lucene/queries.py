@@ -17,9 +17,9 @@ from hudi_index_service.index.lucene.search import (
     TermRange,
     Terms,
     Words,
-    above_prefix,
 )
 from hudi_index_service.index.number_encoding import WIDE_BYTES, wide_bytes
+from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import MatchMode
 
 _PARTS = {"any": "%", "one": "_"}  # as TermScan spells them

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import LikePart, MatchMode
 
 
@@ -96,12 +97,6 @@ class AllOf:
 
 
 Search = Terms | Prefix | TermRange | Pattern | Points | PointRange | Words | OpenPhrase | AllOf
-
-
-def above_prefix(start: bytes) -> bytes | None:
-    """The least byte string above all that begin with `start`; None if there is none."""
-    stem = start.rstrip(b"\xff")
-    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 def intersection(one: Search, other: Search) -> Search | None:

@@ -26,10 +26,10 @@ from typing import Any
 
 from hudi_index_hbase.server import HBaseServer
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
-from hudi_index_service.index.btree.keys import above_prefix
 from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, checked
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
 from hudi_index_service.index.contract import FileRange
+from hudi_index_service.predicate.bounds import above_prefix
 
 FAMILY = b"i"
 """The one column family."""

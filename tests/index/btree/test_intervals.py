@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from hudi_index_service.index.btree.keys import (
     Interval,
-    above_prefix,
     after,
     intersection,
     point,
     prefixed,
 )
+from hudi_index_service.predicate.bounds import above_prefix
 
 BYTES = [b"", b"\x00", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff"]
 
