@@ -264,9 +264,15 @@ class Execution:
             return self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
 
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
-        exact = self._exact(slice_plan, statistics)
-        if exact is not None:
-            return bool(exact.rows) or any(batch.num_rows for batch in matching_log_rows([exact]))
+        if self.reader.is_index_only(slice_plan):
+            with statistics.timed():
+                exact = self.reader.exact_base_rows(slice_plan, statistics, if_cheaper=True)
+                if exact is not None and self.reader.some_count(exact):
+                    return True
+                exact = None if exact is None else self.reader.with_log_rows(exact)
+            if exact is not None:
+                found = exact.rows or any(each.num_rows for each in matching_log_rows([exact]))
+                return bool(found)
         reader = replace(self.reader, limit=1)
         return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
 

@@ -112,7 +112,18 @@ def test_log_rows_are_left_where_open_entries_find_no_row(golden, tmp_path, monk
     assert plan.slices[0].rule == NO_ROW_FOUND
 
 
-@pytest.mark.parametrize("run", ["count", "exists", "row_ids", "to_arrow"])
+def test_a_row_exists_without_a_merge_if_no_log_file_replaces_it(table, merges):
+    assert table.scan("id IN ('51', '53')").exists()
+    assert table.scan("id = '53'").exists()
+    assert merges == []
+    assert table.scan("id = '51' AND amount = 155").exists()  # the log row alone
+    assert merges == ["part"]
+    assert not table.scan("amount = 153").exists()  # the row that it replaces
+    assert table.scan("id = '53'").exists()
+    assert merges == ["part"]
+
+
+@pytest.mark.parametrize("run", ["count", "row_ids", "to_arrow"])
 def test_log_rows_are_asked_for_once_a_slice(table, monkeypatch, run):
     asked, of = list[str](), LogRowsCache.of
 

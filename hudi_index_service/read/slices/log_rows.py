@@ -7,21 +7,22 @@ them. Design: "log rows".
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from hudi_index_parquet import ParquetReadError
+from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import binary_array, numbers_array
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.files.log_file import RECORD_KEY, LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
+from hudi_index_service.hudi.snapshot import TouchedKeys
 from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import own_footer
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_MOST_REFUSED = 10_000
+T = TypeVar("T")
+U = TypeVar("U")
+
+_MOST_REMEMBERED = 10_000
 _MERGED_AT_ONCE = 64
 
 _Version: TypeAlias = tuple[str, tuple[str, ...], str]
@@ -94,6 +98,7 @@ class LogRowsCache:
         self._kept: OrderedDict[_Version, LogRows] = OrderedDict()  # least recently used first
         self._bytes = 0
         self._refused: dict[_Version, str] = {}
+        self._replaced: dict[_Version, BitMap] = {}  # of slices whose log rows are not kept
         self._lock = Lock()
         self._merging = [Lock() for _ in range(_MERGED_AT_ONCE)]
 
@@ -122,6 +127,26 @@ class LogRowsCache:
         statistics.log_rows = found.count
         return found
 
+    def replaced(
+        self, reader: "SliceReader", plan: SlicePlan, statistics: SliceStatistics
+    ) -> BitMap | None:
+        """The rows of a slice's base file that count no longer, found by the keys in its log files
+        without merging these; None if the slice has to be merged whole. Takes and raises what `of`
+        does."""
+        version = _version(reader, plan)
+        with self._lock:
+            kept = self._kept.get(version)
+            known = self._replaced.get(version) if kept is None else kept.replaced
+        if known is not None:
+            return known
+        with self._merging[hash(version) % len(self._merging)]:
+            found = self._unless_merged_whole(version, plan, lambda: _touched(reader, plan))
+        if isinstance(found, str):
+            statistics.note = found
+            return None
+        self._remember(self._replaced, version, found.replaced)
+        return found.replaced
+
     def _known(self, version: _Version, columns: Sequence[pa.Field]) -> LogRows | str | None:
         """The log rows that are kept, or why they cannot be merged alone; None if not known."""
         with self._lock:
@@ -138,12 +163,25 @@ class LogRowsCache:
         alone."""
         kept = self._kept.get(version)
         names = {each.name for each in columns} | set(kept.schema.names if kept else ())
+        schema = pa.schema([each for each in reader.query.table if each.name in names])
+        found = self._unless_merged_whole(version, plan, lambda: _merged(reader, plan, schema))
+        if isinstance(found, LogRows):
+            self._keep(version, found)
+        return found
+
+    def _unless_merged_whole(
+        self, version: _Version, plan: SlicePlan, work: Callable[[], T]
+    ) -> T | str:
+        """The result of some work on a slice's log rows, or why the slice has to be merged whole.
+        Reasons that will not pass are remembered."""
+        with self._lock:
+            refused = self._refused.get(version)
+        if refused is not None:
+            return refused
         try:
-            found = _merged(
-                reader, plan, pa.schema([each for each in reader.query.table if each.name in names])
-            )
+            return work()
         except _MergedWhole as error:
-            self._refuse(version, str(error))
+            self._remember(self._refused, version, str(error))
             return str(error)
         except FileNotFoundError:
             raise
@@ -151,11 +189,10 @@ class LogRowsCache:
             reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
             log.info("%s: %s", plan.file_slice.name, reason)
             return reason
-        self._keep(version, found)
-        return found
 
     def _keep(self, version: _Version, log_rows: LogRows) -> None:
         with self._lock:
+            self._replaced.pop(version, None)
             before = self._kept.pop(version, None)
             self._bytes += log_rows.size - (0 if before is None else before.size)
             self._kept[version] = log_rows
@@ -163,11 +200,11 @@ class LogRowsCache:
                 _, oldest = self._kept.popitem(last=False)
                 self._bytes -= oldest.size
 
-    def _refuse(self, version: _Version, reason: str) -> None:
+    def _remember(self, facts: dict[_Version, U], version: _Version, fact: U) -> None:
         with self._lock:
-            if len(self._refused) >= _MOST_REFUSED:
-                self._refused.clear()
-            self._refused[version] = reason
+            if len(facts) >= _MOST_REMEMBERED:
+                facts.clear()
+            facts[version] = fact
 
 
 def _version(reader: "SliceReader", plan: SlicePlan) -> _Version:
@@ -180,7 +217,29 @@ def _version(reader: "SliceReader", plan: SlicePlan) -> _Version:
     )
 
 
-def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRows:
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """What a slice's log files touch.
+
+    Attributes:
+        footer: Of the base file.
+        keys: The record keys in the log files.
+        row_ids: The rows of the base file with one of these keys, in order…
+        row_keys: … and the key of each.
+    """
+
+    footer: Footer
+    keys: TouchedKeys
+    row_ids: RowIds
+    row_keys: pa.StringArray
+
+    @property
+    def replaced(self) -> BitMap:
+        """The same rows."""
+        return BitMap(self.row_ids.astype("uint32"))
+
+
+def _touched(reader: "SliceReader", plan: SlicePlan) -> _Touched:
     table, file_slice, base_file = reader.table, plan.file_slice, plan.file_slice.base_file
     assert base_file is not None, "a slice without a base file is merged whole"
     if RECORD_KEY not in reader.query.table.names:
@@ -202,22 +261,29 @@ def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRo
         row_ids, row_keys = _rows_of_keys(reader, plan, keys.unique())
     if pc.count_distinct(row_keys).as_py() < len(row_ids):
         raise _MergedWhole("its base file holds a record key twice")
-    names = table.merged_columns(footer.schema, columns.names)
+    return _Touched(footer, touched, row_ids, row_keys)
+
+
+def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRows:
+    table, base_file = reader.table, plan.file_slice.base_file
+    assert base_file is not None, "a slice without a base file is merged whole"
+    touched = _touched(reader, plan)
+    names = table.merged_columns(touched.footer.schema, columns.names)
     with refusals_named(base_file.path):
-        rows, _ = footer.read(
-            row_source(table.storage, base_file.path), row_ids, names, size=base_file.size
+        rows, _ = touched.footer.read(
+            row_source(table.storage, base_file.path), touched.row_ids, names, size=base_file.size
         )
     merged = table.read_touched(
-        file_slice,
-        touched.log_files,
-        row_keys,
+        plan.file_slice,
+        touched.keys.log_files,
+        touched.row_keys,
         rows,
         columns.names,
         as_of=reader.instant,
         schema=reader.query.table,
     )
     batches = tuple(each for each in merged if each.num_rows)
-    return LogRows(BitMap(row_ids.astype("uint32")), columns, batches)
+    return LogRows(touched.replaced, columns, batches)
 
 
 def _texts(keys: Sequence[bytes]) -> pa.StringArray:

@@ -216,11 +216,36 @@ class SliceReader:
         Args:
             if_cheaper: Whether to return None also if reading rows is cheaper than all look-ups.
         """
+        exact = self.exact_base_rows(plan, statistics, if_cheaper=if_cheaper)
+        return None if exact is None else self.with_log_rows(exact)
+
+    def exact_base_rows(
+        self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
+    ) -> FoundRows | None:
+        """The same before log files are read: the matching rows of the base file, some of which may
+        count no longer."""
         plan = plan.for_counting()
         if plan.access not in BY_ENTRY:
             return None
-        found = self.log_rows_of(plan, statistics)
-        return None if found is None else self._exact(found, if_cheaper=if_cheaper)
+        query = self._in_partition(plan).query
+        found = FoundRows(plan, statistics, query, rows=BitMap())
+        return self._exact(found, if_cheaper=if_cheaper)
+
+    def some_count(self, exact: FoundRows) -> bool:
+        """Whether one of the exact rows of a base file is known to count. The keys in log files
+        are read for it, but nothing is merged."""
+        if not exact.rows or not is_merged_in_part(exact.plan):
+            return bool(exact.rows)
+        reader = replace(self, query=exact.query)
+        replaced = self.log_rows.replaced(reader, exact.plan, exact.statistics)
+        return replaced is not None and bool(exact.rows - replaced)
+
+    def with_log_rows(self, exact: FoundRows) -> FoundRows | None:
+        """The exact rows that count, and the log rows, which are yet to be checked; None if the
+        slice has to be merged whole, for the reason in the statistics."""
+        assert exact.rows is not None, "exact rows are known"
+        found = self.log_rows_of(exact.plan, exact.statistics)
+        return None if found is None else found.without_replaced(exact.rows)
 
     def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
         """The row ids of the base file whose rows match, residual included, and the log rows, which
