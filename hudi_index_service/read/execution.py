@@ -139,6 +139,9 @@ class Execution:
         jobs, exactly = self._jobs(), list[FoundRows]()
 
         def work(job: Job) -> int:
+            known = self._exact_count(*job)
+            if known is not None:
+                return known
             exact = self._exact(*job)
             if exact is None:
                 return sum(batch.num_rows for batch in _batches(self.reader, *job))
@@ -256,6 +259,12 @@ class Execution:
                 in_logs = _counts_of(column, matching_log_rows([exact]))
                 return in_logs + Counter({_utf8(each): number for each, number in counts.items()})
         return _counts_of(column, _batches(self.reader, slice_plan, statistics))
+
+    def _exact_count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int | None:
+        if not self.reader.is_index_only(slice_plan):
+            return None
+        with statistics.timed():
+            return self.reader.exact_count(slice_plan, statistics)
 
     def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
         if not self.reader.is_index_only(slice_plan):

@@ -1,15 +1,23 @@
-"""Counting reads rows where that is faster than walking all terms of a text range."""
+"""Counting: without listing rows where an entry knows their number; by reading rows where that is
+faster than walking all terms of a text range."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
+from hudi_index_service import IndexedTable
+from hudi_index_service.index.btree.reader import BTreeReader
+from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
 from hudi_index_service.read.row_ids import EachLeaf, RowSet
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
+from tests.golden.table import Golden
+from tests.indexed import indexed
 
 SCHEMA = pa.schema([("city", pa.string()), ("ref", pa.string()), ("amount", pa.int64())])
 STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
@@ -44,3 +52,51 @@ def test_count_reads_rows_when_terms_are_many(where: str, reads_rows: bool) -> N
     assert prefer_scan_for_count(predicate, lookups, 2, Constants()) is reads_rows
     small = Counted(lambda leaf: RowSet.everything(), 50_000)
     assert not prefer_scan_for_count(predicate, small, 2, Constants())
+
+
+@pytest.fixture(scope="module")
+def counted_tables(
+    golden: Golden, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, IndexedTable]]:
+    """By index type, a table of two base files of 10,000 rows."""
+    tables = {}
+    for using in ("lucene", "btree"):
+        path = golden("three_pages_with_logs").put(tmp_path_factory.mktemp("counted") / "t")
+        tables[using] = indexed(path, ["amount", "msg"], using=using)
+    yield tables
+    for table in tables.values():
+        table.close()
+
+
+@pytest.mark.parametrize("using", ["lucene", "btree"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "msg = 'Buying car 2'",
+        "msg <> 'Buying car 2'",
+        "msg IN ('Buying car 2', 'Buying car 3', 'none')",
+        "amount BETWEEN 100 AND 2000",
+        "amount < 100",
+        "NOT (amount <=> 153)",
+        "msg IS NOT NULL",
+    ],
+)
+def test_rows_of_one_look_up_are_counted_without_listing_them(
+    counted_tables: dict[str, IndexedTable],
+    monkeypatch: pytest.MonkeyPatch,
+    using: str,
+    where: str,
+) -> None:
+    base_files = partial(counted_tables[using].scan, where, query_type="read_optimized")
+    scan, expected = base_files(), base_files(use_index="never").count()
+
+    def listed(*_: object, **__: object) -> None:
+        raise AssertionError("row ids are listed")
+
+    for reader in (LuceneReader, BTreeReader):
+        monkeypatch.setattr(reader, "row_ids", listed)
+        monkeypatch.setattr(reader, "candidates", listed)
+    assert scan.count() == expected > 0
+    assert scan.statistics is not None
+    assert scan.statistics.rows_returned == expected
+    assert scan.statistics.rows_checked == 0

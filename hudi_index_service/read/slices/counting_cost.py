@@ -42,6 +42,11 @@ def prefer_scan_for_count(
     return rows_pay_for_count(terms, fewest, lookups.total, columns, constants)
 
 
+def has_list_of_terms(predicate: Predicate) -> bool:
+    """Whether a part of the predicate is looked up by reading many terms."""
+    return any(map(_is_list_of_terms, predicate.leaves()))
+
+
 def _is_list_of_terms(predicate: Predicate) -> bool:
     match predicate:
         case Compare(column, operator):

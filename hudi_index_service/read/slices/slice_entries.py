@@ -28,7 +28,7 @@ from hudi_index_service.optimizer.cost.model import opening_cost
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import And, Match, Predicate
+from hudi_index_service.predicate.expression import And, Constant, Match, Not, Or, Predicate
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.row_ids import RowSet
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
@@ -192,6 +192,23 @@ class SliceEntries:
         """
         _, serving = next(self._answering(leaf), (None, None))
         return None if serving is None else self._open(serving).reader.row_bounds(leaf)
+
+    def count(self, predicate: Predicate) -> int | None:
+        """The number of matching rows, if an entry knows it without listing them; else None.
+
+        Args:
+            predicate: In negation normal form.
+
+        Raises:
+            EntryUnusable: the entry failed.
+        """
+        match predicate:
+            case Or() | Constant() | Not(Constant()):
+                return None
+            case And() if not self.answers(predicate):
+                return None
+        least, most = self.row_bounds(predicate) or (0, self.total)
+        return least if least == most else None
 
     def answered(self, leaf: Predicate) -> bool:
         """Whether an entry answers a leaf, or conjuncts at once."""

@@ -45,7 +45,10 @@ from hudi_index_service.read.slices.base_rows import (
     without_replaced,
 )
 from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
-from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
+from hudi_index_service.read.slices.counting_cost import (
+    has_list_of_terms,
+    prefer_scan_for_count,
+)
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
@@ -230,6 +233,26 @@ class SliceReader:
         query = self._in_partition(plan).query
         found = FoundRows(plan, statistics, query, rows=BitMap())
         return self._exact(found, if_cheaper=if_cheaper)
+
+    def exact_count(self, plan: SlicePlan, statistics: SliceStatistics) -> int | None:
+        """The number of matching rows of a slice without log files, if an entry knows it without
+        listing them; else None. A failure is reported by `exact_rows`."""
+        plan = plan.for_counting()
+        if plan.access is not Access.INDEX or plan.file_slice.log_files:
+            return None
+        predicate = self._in_partition(plan).query.normal_form
+        assert predicate is not None, "without predicate there is no index access"
+        if has_list_of_terms(predicate):
+            return None  # these would be walked twice
+        try:
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                number = entries.count(predicate)
+        except EntryUnusable:
+            return None
+        if number is not None:
+            statistics.access, statistics.candidates = plan.access, number
+            statistics.rows_returned = number
+        return number
 
     def some_count(self, exact: FoundRows) -> bool:
         """Whether one of the exact rows of a base file is known to count. The keys in log files
