@@ -316,7 +316,8 @@ class HudiTable:
         if before is not None and before.timeline.by_requested.keys() == listed:
             return before
         for failures in range(_LISTINGS):
-            sleep(_LISTED_AGAIN.seconds(failures))
+            if failures:  # sleeping for no time gives the processor away
+                sleep(_LISTED_AGAIN.seconds(failures))
             state = self._state_now(before)
             if state is not None:
                 self._state = state

@@ -1,4 +1,4 @@
-"""Queries that begin together share the snapshot: its files are listed once."""
+"""Queries that begin together share the snapshot: its files are listed once. None waits."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hudi_index_service.hudi import open_hudi_table
+from hudi_index_service.hudi import table as table_module
 from hudi_index_service.hudi.hudi_rs import opened_table
 from tests.golden.table import Golden
 
@@ -34,3 +35,14 @@ def test_threads_share_one_snapshot(
     assert len(first.slices) == 100
     assert all(each is first for each in others)
     assert listings == ["once"]
+
+
+def test_a_complete_timeline_is_read_without_a_pause(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pause(seconds: float) -> None:
+        raise AssertionError(f"a pause of {seconds} s, which gives the processor away")
+
+    monkeypatch.setattr(table_module, "sleep", pause)
+    table = open_hudi_table(str(golden("two_hundred_rows").put(tmp_path / "table")))
+    assert table.snapshot() is table.snapshot()
