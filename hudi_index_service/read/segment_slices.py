@@ -14,7 +14,12 @@ import pyarrow as pa
 
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.index.metadata.segments.bounds import Mask
-from hudi_index_service.index.metadata.segments.exclusion import Exclusion, located_values
+from hudi_index_service.index.metadata.segments.exclusion import (
+    Exclusion,
+    LocatedValues,
+    located_values,
+)
+from hudi_index_service.index.metadata.segments.run import Routed
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
@@ -102,22 +107,31 @@ class SegmentSlices:
 
     def located(
         self, segments: Sequence[SegmentFile], key: ColumnKey, values: pa.Array
-    ) -> dict[int, npt.NDArray[np.int64]]:
-        """For slices by number, the positions of the values that the base file may hold. Slices are
-        left out if neither a run nor bounds of the column limit their values.
+    ) -> LocatedValues:
+        """For slices by number, which of some values the base file may hold.
 
         Args:
             segments: Of one index type.
             key: A column.
             values: Of the column's type, without NULL.
         """
-        found: dict[int, npt.NDArray[np.int64]] = {}
+        count = self._positions.count
+        starts, ends = np.zeros((2, count), dtype=np.int32)
+        is_known = np.zeros(count, dtype=bool)
+        positions: list[npt.NDArray[np.int32]] = []
         for segment in segments:
+            located = located_values(segment, key, values)
+            if located is None:
+                continue
             numbers = self._positions.of_segment(segment)
-            for file, positions in enumerate(located_values(segment, key, values)):
-                if positions is not None and numbers[file] >= 0:
-                    found[int(numbers[file])] = positions
-        return found
+            files = np.flatnonzero(located.is_known & (numbers >= 0))
+            before, routed = sum(map(len, positions)), located.routed
+            starts[numbers[files]] = routed.starts[files] + before
+            ends[numbers[files]] = routed.ends[files] + before
+            is_known[numbers[files]] = True
+            positions.append(routed.positions)
+        every = np.concatenate([np.zeros(0, dtype=np.int32), *positions])
+        return LocatedValues(Routed(every, starts, ends), is_known)
 
     def _excluded(self, exclusions: Sequence[Exclusion], predicate: Predicate) -> Mask:
         """Which slices are excluded."""

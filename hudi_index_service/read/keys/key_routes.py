@@ -89,10 +89,12 @@ def key_holders(
             if each.column not in base_files.columns[name]:
                 continue
             located = base_files.segment_slices.located(segments, each.column, each.values)
-            for number, found in located.items():
-                if not len(found) and not len(each.anywhere):  # most files, if keys are few
+            may_hold = located.routed.any()
+            for number in np.flatnonzero(located.is_known).tolist():
+                if not may_hold[number] and not len(each.anywhere):  # most files, if keys are few
                     held[number] = nothing
                     continue
+                found = located.routed.of_file(number)
                 positions = np.union1d(each.keys[found], each.anywhere)
                 held[number] = search_keys.take(numbers_array(positions))
     return held

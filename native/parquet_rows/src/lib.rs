@@ -5,6 +5,7 @@
 //! documented functions and their types, and the crate `parquet_rows` all that needs no Python.
 
 mod python;
+mod routing;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -604,6 +605,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     )?;
     module.add_class::<KnownFile>()?;
     module.add_class::<FileStates>()?;
+    module.add_class::<routing::PyRouting>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.index.metadata.segments.exclusion import Exclusion
+from hudi_index_service.index.metadata.segments.exclusion import Exclusion, located_values
 from hudi_index_service.index.metadata.segments.segment import Facts, merged
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.index.metadata.segments.store import SegmentStore
@@ -15,7 +15,7 @@ from hudi_index_service.predicate import evaluate, negation_normal_form, parse_p
 from hudi_index_service.predicate.bounds import may_match
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.storage.store import Storage
-from tests.index.segments.facts import facts, manifest
+from tests.index.segments.facts import facts, manifest, path_of
 
 FILES = 40
 ROWS = 30
@@ -239,3 +239,38 @@ def test_more_values_than_files_are_not_routed(tmp_path: Path) -> None:
 def test_a_column_of_another_type_is_another_column(segments: list[SegmentFile]) -> None:
     predicate = negation_normal_form(parse_predicate("small = 3", pa.schema({"small": pa.int64()})))
     assert Exclusion(segments[0], segments[0].columns.keys()).may_match(predicate).all()
+
+
+def located(segment: SegmentFile, column: str, values: pa.Array) -> list[list[int] | None]:
+    """For each base file, the positions of the values that it may hold; None for any."""
+    key = next(key for key in segment.columns if key[0] == column)
+    found = located_values(segment, key, values)
+    assert found is not None
+    return [
+        sorted(found.routed.of_file(file).tolist()) if is_known else None
+        for file, is_known in enumerate(found.is_known.tolist())
+    ]
+
+
+def test_values_are_located_by_runs_and_by_bounds(tmp_path: Path) -> None:
+    dice = np.random.default_rng(3)
+    texts = [pa.array([f"u{each}" for each in dice.integers(0, 900, 60)]) for _ in range(24)]
+    some = [{"u": each} for each in texts]
+    stated = merged(
+        [facts(number, each, routed=number % 3 != 0) for number, each in enumerate(some)]
+    )
+    segment = opened(tmp_path, stated)
+    paths = segment.files["path"].to_pylist()
+    order = [[path_of(number) for number in range(24)].index(path) for path in paths]
+    wanted = pa.array([f"u{each}" for each in dice.integers(0, 1_200, 300)])
+    for file, positions in zip(order, located(segment, "u", wanted), strict=True):
+        held = set(texts[file].to_pylist())
+        present = [at for at, each in enumerate(wanted.to_pylist()) if each in held]
+        assert positions is not None
+        if file % 3:
+            assert positions == present
+        else:
+            least, greatest = min(held), max(held)
+            between = [least <= each <= greatest for each in wanted.to_pylist()]
+            assert positions == np.flatnonzero(between).tolist()
+            assert set(present) <= set(positions)

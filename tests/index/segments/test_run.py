@@ -1,6 +1,6 @@
 """Routing runs find every pair, and few others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from hudi_index_service.index.metadata.segments.run import Pairs, Run, RunLayout
 HASHES = [248629889170205, 242220607053498, 119009866348380]
 NUMBER_HASHES = [79296918065833, 46625482681859, 10278111015248]
 
+MOST_FILES = 64
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -26,7 +28,15 @@ def opened(pairs: Pairs) -> Run:
     assert len(run.pairs) == run.layout.packed_bytes
     assert len(run.directory) == run.layout.directory_bytes
     content = np.frombuffer(run.pairs, dtype=np.uint8)
-    return Run.of(run.layout, run.directory, lambda first, end: content[first:end])
+    return Run.of(run.layout, run.directory, lambda parts: only(content, parts))
+
+
+def only(content: npt.NDArray[np.uint8], parts: Sequence[tuple[int, int]]) -> npt.NDArray[np.uint8]:
+    """The bytes of these parts; all others are wrong."""
+    some = ~content
+    for first, end in parts:
+        some[first:end] = content[first:end]
+    return some
 
 
 def pairs_of(files: list[pa.Array], *, by_value: bool | None = None) -> Pairs:
@@ -43,14 +53,15 @@ def pairs_of(files: list[pa.Array], *, by_value: bool | None = None) -> Pairs:
 
 def located(run: Run, values: pa.Array) -> list[set[int]]:
     """The files of each value."""
-    exact = exact_keys(values)
-    keys = run.keys_of(exact, hashes(values) if exact is None else None)
-    own = exact if run.layout.by_value and exact is not None else hashes(values)
-    positions, files = run.located(keys)
-    by_key: dict[int, set[int]] = {int(key): set() for key in keys}
-    for position, file in zip(positions, files, strict=True):
-        by_key[int(keys[position])].add(int(file))
-    return [by_key[int(key)] for key in own]
+    routed = run.located(run.keys_of(values), MOST_FILES)
+    files: list[set[int]] = [set() for _ in range(len(values))]
+    for file in range(MOST_FILES):
+        positions = routed.of_file(file).tolist()
+        assert positions == sorted(set(positions))
+        assert bool(positions) is bool(routed.any()[file])
+        for position in positions:
+            files[position].add(file)
+    return files
 
 
 def random_files(make: Callable[[Numbers], pa.Array], files: int, rows: int) -> list[pa.Array]:
@@ -105,14 +116,28 @@ def test_a_full_run_cuts_keys_and_names_few_files_wrongly(
     assert wrong < len(absent) / 16
 
 
-@pytest.mark.parametrize("most", [2**5, 2**20])
-def test_many_values_are_located_in_portions(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "PAIRS_AT_ONCE", most)
-    values = random_files(KINDS["integers"], 20, 300)
+def test_values_may_be_repeated_and_in_any_order() -> None:
+    values = random_files(KINDS["texts"], 20, 300)
     run = opened(pairs_of(values))
-    wanted = pa.concat_arrays(values).unique()
-    one_by_one = [located(run, wanted.slice(n, 1))[0] for n in range(0, len(wanted), 40)]
-    assert located(run, wanted)[::40] == one_by_one
+    wanted = pa.concat_arrays(values)
+    whole = located(run, wanted)
+    alone = {each: located(run, pa.array([each]))[0] for each in wanted[:200].to_pylist()}
+    assert [alone[each] for each in wanted[:200].to_pylist()] == whole[:200]
+    assert located(run, wanted[::-1]) == whole[::-1]
+
+
+def test_only_the_parts_of_a_run_with_the_values_are_read() -> None:
+    run = packed(pairs_of(random_files(KINDS["texts"], 60, 2_000)))
+    assert run is not None
+    content, read = np.frombuffer(run.pairs, dtype=np.uint8), list[tuple[int, int]]()
+
+    def parts_read(parts: Sequence[tuple[int, int]]) -> npt.NDArray[np.uint8]:
+        read.extend(parts)
+        return only(content, parts)
+
+    located(Run.of(run.layout, run.directory, parts_read), pa.array(["u7", "u11"]))
+    assert 1 <= len(read) <= 2
+    assert sum(end - first for first, end in read) < len(content) / 50
 
 
 def test_a_narrow_range_of_numbers_is_answered_by_value() -> None:
@@ -122,21 +147,21 @@ def test_a_narrow_range_of_numbers_is_answered_by_value() -> None:
     for low, high in [(-5, 3), (100, 105), (2390, 10**9), (50, 50), (7, 6)]:
         keys = exact_keys(pa.array([low, high]))
         assert keys is not None
-        found = run.within(int(keys[0]), int(keys[1]), 10_000)
+        found = run.within(int(keys[0]), int(keys[1]), 10_000, 30)
         truth = {
             number
             for number, each in enumerate(values)
             if any(low <= value <= high for value in each.to_pylist())
         }
         assert found is not None
-        assert set(found.tolist()) == truth
+        assert set(np.flatnonzero(found).tolist()) == truth
     first, last = (int(each) for each in exact_keys(pa.array([0, 2000])))  # type: ignore[union-attr]
-    assert run.within(first, last, 100) is None, "too many pairs"
+    assert run.within(first, last, 100, 30) is None, "too many pairs"
 
 
 def test_hashes_answer_no_range() -> None:
     run = opened(pairs_of([KINDS["texts"](np.arange(50))]))
-    assert run.within(0, 2**64 - 1, 10**9) is None
+    assert run.within(0, 2**64 - 1, 10**9, 1) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -211,4 +236,4 @@ def test_a_layout_that_does_not_fit_is_refused(change: dict[str, int]) -> None:
         assert layout.packed_bytes != run.layout.packed_bytes, "its file notices"
         return
     with pytest.raises(EntryInvalid, match="directory"):
-        Run.of(layout, run.directory, lambda first, end: np.zeros(end - first, np.uint8))
+        Run.of(layout, run.directory, lambda parts: np.zeros(layout.packed_bytes, np.uint8))

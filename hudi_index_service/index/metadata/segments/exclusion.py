@@ -6,10 +6,10 @@ are looked up in the column's run.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,10 @@ from hudi_index_service.index.metadata.segments.bounds import (
     Keys,
     Mask,
     NumberBounds,
-    distinct,
     exact_key,
-    exact_keys,
-    hashes,
     is_routed,
 )
-from hudi_index_service.index.metadata.segments.run import Run
+from hudi_index_service.index.metadata.segments.run import Routed, Run, either
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, Statistics
 from hudi_index_service.index.number_encoding import NumberRange, encode_range
@@ -60,8 +57,6 @@ _MOST_PAIRS = 2**17
 
 _EQUALITIES = (Operator.EQ, Operator.EQ_NULL_SAFE)
 _RANGES = (*_EQUALITIES, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
-
-Positions: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,40 +152,35 @@ class Exclusion:
             if number.is_empty:
                 return ~statistics.is_routed
             exact = np.array([exact_key(number.low)], dtype=np.uint64)
-            return self._holding(column, statistics, exact=exact)
+            return self._holding(column, statistics, 1, lambda run: run.keys_of_exact(exact))
         if value.type != column.type:
             return self._all()
         return self._with_any(column, statistics, pa.repeat(value, 1))
 
     def _with_any(self, column: BoundColumn, statistics: Statistics, values: pa.Array) -> Mask:
         """The files that may hold one of some values, by the run."""
-        exact = exact_keys(values)
-        if exact is not None:
-            return self._holding(column, statistics, exact=exact)
         if not is_routed(column.type):
             return self._all()
-        return self._holding(column, statistics, hashed=hashes(values))
+        return self._holding(column, statistics, len(values), lambda run: run.keys_of(values))
 
     def _holding(
         self,
         column: BoundColumn,
         statistics: Statistics,
-        *,
-        exact: Keys | None = None,
-        hashed: Keys | None = None,
+        count: int,
+        keys: Callable[[Run], Keys],
     ) -> Mask:
-        values = exact if hashed is None else hashed
-        assert values is not None, "values have exact keys or hashes"
-        if len(values) > _VALUES_A_FILE * self.segment.document.files:
+        """The files that may hold one of so many values, by their keys in the run."""
+        if count > _VALUES_A_FILE * self.segment.document.files:
             return self._all()
         run = self._run(column)
         if run is None:
             return self._all()
         try:
-            _, files = run.located(run.keys_of(exact, hashed))
+            may = run.located(keys(run), self.segment.document.files).any()
         except UNREADABLE as error:
             return self._without_run(column, error)
-        return _only(files, statistics)
+        return may | ~statistics.is_routed
 
     def _ranges(self, operands: Sequence[Predicate]) -> list[Mask]:
         """For each column of numbers that conjuncts limit to a narrow range, the files that may
@@ -216,10 +206,11 @@ class Exclusion:
         if statistics is None or run is None:
             return self._all()
         try:
-            files = run.within(exact_key(number.low), exact_key(number.high), _MOST_PAIRS)
+            low, high = exact_key(number.low), exact_key(number.high)
+            may = run.within(low, high, _MOST_PAIRS, self.segment.document.files)
         except UNREADABLE as error:
             return self._without_run(column, error)
-        return self._all() if files is None else _only(files, statistics)
+        return self._all() if may is None else may | ~statistics.is_routed
 
     def _run(self, column: BoundColumn) -> Run | None:
         key = self._key(column)
@@ -234,62 +225,57 @@ class Exclusion:
         return self._all()
 
 
-def located_values(
-    segment: SegmentFile, key: ColumnKey, values: pa.Array
-) -> Sequence[Positions | None]:
-    """For each base file of a segment, the positions of the values that it may hold; None if it may
-    hold any. By the column's run, and otherwise by the files' least and greatest values.
+@dataclass(frozen=True, slots=True)
+class LocatedValues:
+    """Which of some values base files may hold.
+
+    Attributes:
+        routed: The values of each base file.
+        is_known: Whether that is known of a base file, by its column's run or its least and
+            greatest value; else it may hold any of them.
+    """
+
+    routed: Routed
+    is_known: Mask
+
+
+def located_values(segment: SegmentFile, key: ColumnKey, values: pa.Array) -> LocatedValues | None:
+    """Which of some values the base files of a segment may hold; None if nothing is known.
 
     Args:
         values: Of the column's type, without NULL.
     """
     if key not in segment.columns or not is_routed(values.type):
-        return [None] * segment.document.files
-    by_bounds = _located_by_bounds(segment.statistics(key), values)
+        return None
+    statistics = segment.statistics(key)
+    by_run: Routed | None = None
     try:
         run = segment.run(key)
-        by_run = None if run is None else _located_by_run(run, values)
+        if run is not None:
+            by_run = run.located(run.keys_of(values), segment.document.files)
     except UNREADABLE as error:
         log.warning("%s: values of %s are not routed: %s", segment.name, key[0], error)
-        by_run = None
     if by_run is None:
-        return by_bounds
-    positions, files = by_run
-    bounds = np.searchsorted(files, np.arange(segment.document.files + 1))
-    return [
-        positions[bounds[file] : bounds[file + 1]] if is_routed_here else by_bounds[file]
-        for file, is_routed_here in enumerate(segment.statistics(key).is_routed.tolist())
-    ]
+        return _located_by_bounds(statistics, values)
+    if statistics.is_routed.all():
+        return LocatedValues(by_run, statistics.is_routed)
+    by_bounds = _located_by_bounds(statistics, values)
+    return LocatedValues(
+        either(statistics.is_routed, by_run, by_bounds.routed),
+        statistics.is_routed | by_bounds.is_known,
+    )
 
 
-def _located_by_run(run: Run, values: pa.Array) -> tuple[Positions, Positions]:
-    """Positions of values, and the file of each, sorted by file."""
-    exact = exact_keys(values)
-    own = hashes(values) if exact is None or not run.layout.by_value else exact
-    keys = distinct(own)
-    of_values = np.searchsorted(keys, own)
-    found, files = run.located(keys)
-    # From keys to the values that have them: several, if their hashes are equal.
-    by_key = np.argsort(of_values, kind="stable")
-    starts = np.searchsorted(of_values[by_key], np.arange(len(keys) + 1))
-    counts = np.diff(starts)[found]
-    ends = np.cumsum(counts)
-    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
-    positions = by_key[np.repeat(starts[:-1][found], counts) + within]
-    files = np.repeat(files, counts)
-    order = np.lexsort((positions, files))
-    return positions[order], files[order]
-
-
-def _located_by_bounds(statistics: Statistics, values: pa.Array) -> Sequence[Positions | None]:
+def _located_by_bounds(statistics: Statistics, values: pa.Array) -> LocatedValues:
     sought = statistics.bounds.sought(values)
     order = np.argsort(sought, kind="stable")
     spans = statistics.bounds.spans(sought[order])
     is_known = spans.is_known & statistics.is_known
-    return [
-        order[first:end] if known else None
-        for first, end, known in zip(spans.first, spans.end, is_known, strict=True)
-    ]
+    starts, ends = (np.where(is_known, each, 0) for each in (spans.first, spans.end))
+    ends = np.maximum(starts, ends)
+    return LocatedValues(
+        Routed(*(each.astype(np.int32) for each in (order, starts, ends))), is_known
+    )
 
 
 def _ordered(leaf: In, bounds: ColumnBounds) -> npt.NDArray[Any]:
@@ -297,13 +283,6 @@ def _ordered(leaf: In, bounds: ColumnBounds) -> npt.NDArray[Any]:
     if isinstance(bounds, ByteBounds) and leaf.ascending is not None:
         return np.array(leaf.ascending, dtype=object)  # sorted once for all segments
     return np.sort(bounds.sought(leaf.values))
-
-
-def _only(files: npt.NDArray[np.int64], statistics: Statistics) -> Mask:
-    """These files, and those that the run does not know."""
-    may = ~statistics.is_routed
-    may[files[files < len(may)]] = True
-    return may
 
 
 def _within(bounds: ByteBounds, operator: Operator, value: pa.Scalar) -> Mask:

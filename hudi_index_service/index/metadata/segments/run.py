@@ -9,18 +9,23 @@ Large runs keep only so many bits of a key that one in 32 values that are absent
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError, Routing
 from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.metadata.segments.bounds import (
     HASH_BITS,
     Keys,
+    Mask,
     count_distinct,
     distinct,
+    exact_keys,
+    hashes,
     hashes_of_exact,
 )
 
@@ -30,10 +35,7 @@ FULL_PAIRS = 2**20
 _SPARE_BITS = 5  # of a short key beyond those that number the pairs
 _BUCKET_BITS = 6  # pairs of a bucket, on average
 _FULLEST_BUCKET = 2**10
-PAIRS_AT_ONCE = 2**20
 _WIDEST = 57  # bits of a pair: with the 7 bits before its first byte they fit into 8 bytes
-
-Files: TypeAlias = npt.NDArray[np.int64]
 
 
 class RunLayout(BaseModel):
@@ -235,167 +237,106 @@ def _pack_bits(numbers: Keys, width: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """A packed run, ready for look-ups.
+class Routed:
+    """For each of some files, the values that it may hold.
 
     Attributes:
-        directory: The position of each bucket's first pair, and the end of all.
-        read: Returns bytes of the packed pairs from a first to before an end one, checked. The
-            array begins with the first; it may be used until the next call.
+        positions: Positions of values, those of each file one after the other, each once.
+        starts, ends: Where the positions of each file begin and end.
+    """
+
+    positions: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+
+    def of_file(self, file: int) -> npt.NDArray[np.int32]:
+        """The positions of the values that a file may hold."""
+        return self.positions[self.starts[file] : self.ends[file]]
+
+    def any(self) -> Mask:
+        """Whether each file may hold one of the values."""
+        may: Mask = self.starts < self.ends
+        return may
+
+
+def either(is_first: Mask, first: Routed, second: Routed) -> Routed:
+    """For each file, the values of the first, where so stated, or else those of the second."""
+    shift = np.int32(len(first.positions))
+    return Routed(
+        np.concatenate([first.positions, second.positions]),
+        np.where(is_first, first.starts, second.starts + shift),
+        np.where(is_first, first.ends, second.ends + shift),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A packed run, ready for look-ups. Make it by `of`.
+
+    Attributes:
+        packed: Returns all packed pairs, of which some parts are needed: the first byte of each,
+            and the end. The others may have any value.
     """
 
     layout: RunLayout
-    directory: npt.NDArray[np.int64]
-    read: Callable[[int, int], npt.NDArray[np.uint8]]
+    routing: Routing
+    packed: Callable[[Sequence[tuple[int, int]]], npt.NDArray[np.uint8]]
 
     @classmethod
     def of(
-        cls, layout: RunLayout, directory: bytes, read: Callable[[int, int], npt.NDArray[np.uint8]]
+        cls,
+        layout: RunLayout,
+        directory: bytes,
+        packed: Callable[[Sequence[tuple[int, int]]], npt.NDArray[np.uint8]],
     ) -> "Run":
         """Raises EntryInvalid if the directory does not fit the layout."""
-        if layout.pair_bits > _WIDEST or len(directory) != layout.directory_bytes:
-            raise EntryInvalid("A routing run has a directory that does not fit.")
-        positions = np.frombuffer(directory, dtype="<u4").astype(np.int64)
-        if positions[0] != 0 or positions[-1] != layout.pairs or (np.diff(positions) < 0).any():
-            raise EntryInvalid("A routing run has a directory without order.")
-        return cls(layout, positions, read)
+        fields = layout.model_dump(exclude={"by_value"})
+        try:
+            return cls(layout, Routing(**fields, directory=directory), packed)
+        except ParquetReadError as error:
+            raise EntryInvalid(f"{str(error).capitalize()}.") from error
 
     def pairs(self) -> Pairs:
         """All pairs, unpacked."""
         layout = self.layout
-        keys, files = self._unpack(0, len(self.directory) - 1)
-        keys = (keys << np.uint64(layout.shift)) + np.uint64(layout.base)
-        return Pairs(layout.by_value, keys, files.astype(np.uint32), layout.shift)
+        kept, files = self.routing.unpack(self.packed([(0, layout.packed_bytes)]).data)
+        keys = np.frombuffer(kept, np.uint64) << np.uint64(layout.shift)
+        keys += np.uint64(layout.base)
+        return Pairs(layout.by_value, keys, np.frombuffer(files, np.uint32), layout.shift)
 
-    def keys_of(self, exact: Keys | None, hashed: Keys | None) -> Keys:
-        """The keys of values in this run, sorted, without repetition.
-
-        Args:
-            exact: Their exact keys; None if they have none.
-            hashed: Their hashes; None to draw them from the exact keys.
-        """
-        if self.layout.by_value and exact is not None:
-            return distinct(exact)
-        if hashed is None:
-            assert exact is not None, "values have exact keys or hashes"
-            hashed = hashes_of_exact(exact)
-        return distinct(hashed)
-
-    def located(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Files]:
-        """Which files may hold which values.
+    def keys_of(self, values: pa.Array) -> Keys:
+        """The keys of values in this run: exact ones if it is by value and they have some, else
+        hashes.
 
         Args:
-            keys: Sorted, without repetition: exact keys if the run is by value, else hashes.
-
-        Returns:
-            Positions in `keys`, and the file of each; a position for each file that may hold it.
+            values: Without NULL, of a type for which `is_routed` holds.
         """
-        if len(keys) == 1:  # what is for many keys would take twice as long
-            files = self._files_of(int(keys[0]))
-            return np.zeros(len(files), dtype=np.int64), files
-        layout = self.layout
-        positions, cut = self._cut(keys)
-        if not len(cut):
-            return positions, np.zeros(0, dtype=np.int64)
-        buckets = (cut >> np.uint64(layout.key_bits - layout.bucket_bits)).astype(np.int64)
-        if len(cut) * 256 >= layout.pairs:
-            found = [
-                self._among(cut, *self._unpack(first, end))
-                for first, end in self._portions(int(buckets[0]), int(buckets[-1]) + 1)
-            ]
-        else:
-            distinct_buckets = buckets[np.diff(buckets, prepend=-1) > 0]
-            found = [self._among(cut, *self._unpack_buckets(distinct_buckets))]
-        which = np.concatenate([each for each, _ in found])
-        return positions[which], np.concatenate([each for _, each in found])
+        exact = exact_keys(values) if self.layout.by_value else None
+        return hashes(values) if exact is None else exact
 
-    def within(self, low: int, high: int, most: int) -> Files | None:
-        """The files that may hold a number between two exact keys, both included; with repetition.
-        None if the run is not by value, or more than `most` pairs would have to be looked at."""
-        layout = self.layout
-        if not layout.by_value:
+    def keys_of_exact(self, exact: Keys) -> Keys:
+        """The keys of numbers in this run, by their exact keys."""
+        return exact if self.layout.by_value else hashes_of_exact(exact)
+
+    def located(self, keys: Keys, files: int) -> Routed:
+        """Which values files may hold.
+
+        Args:
+            keys: The values' keys in this run, in any order.
+            files: The number of files.
+        """
+        packed = self.packed(self.routing.parts_of(keys.data))
+        starts, numbers = self.routing.route(keys.data, files, packed.data)
+        ends = np.frombuffer(starts, np.int32)
+        return Routed(np.frombuffer(numbers, np.int32), ends[:-1], ends[1:])
+
+    def within(self, low: int, high: int, most: int, files: int) -> Mask | None:
+        """Whether each file may hold a number between two exact keys, both included. None if the
+        run is not by value, or more than `most` pairs would have to be looked at."""
+        if not self.layout.by_value:
             return None
-        if not layout.pairs or high < layout.base or low > self._greatest:
-            return np.zeros(0, dtype=np.int64)
-        first = (max(low, layout.base) - layout.base) >> layout.shift
-        last = (min(high, self._greatest) - layout.base) >> layout.shift
-        cut = layout.key_bits - layout.bucket_bits
-        buckets = first >> cut, (last >> cut) + 1
-        if self.directory[buckets[1]] - self.directory[buckets[0]] > most:
+        pairs, first, end = self.routing.between(low, high)
+        if pairs > most:
             return None
-        keys, files = self._unpack(*buckets)
-        return files[(keys >= np.uint64(first)) & (keys <= np.uint64(last))]
-
-    def _files_of(self, key: int) -> Files:
-        """The files that may hold one value."""
-        layout = self.layout
-        if layout.by_value and not layout.base <= key <= self._greatest:
-            return np.zeros(0, dtype=np.int64)
-        cut = (key - layout.base) >> layout.shift  # the base of hashes is 0
-        bucket = cut >> (layout.key_bits - layout.bucket_bits)
-        keys, files = self._unpack(bucket, bucket + 1)
-        found: Files = files[keys == np.uint64(cut)]
-        return found
-
-    def _cut(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Keys]:
-        """The keys that the run can have, as it stores them, and their positions."""
-        layout = self.layout
-        positions = np.arange(len(keys), dtype=np.int64)
-        if layout.by_value:
-            possible = (keys >= np.uint64(layout.base)) & (keys <= np.uint64(self._greatest))
-            keys, positions = keys[possible] - np.uint64(layout.base), positions[possible]
-        return positions, keys >> np.uint64(layout.shift)
-
-    @property
-    def _greatest(self) -> int:
-        """The greatest exact key that a run by value can tell."""
-        layout = self.layout
-        return min(layout.base + ((1 << layout.key_bits) << layout.shift), 2**64) - 1
-
-    def _portions(self, first: int, end: int) -> list[tuple[int, int]]:
-        """The buckets from a first to before an end one, in portions of bounded size."""
-        portions = []
-        while first < end:
-            most = self.directory[first] + PAIRS_AT_ONCE
-            stop = int(np.searchsorted(self.directory, most, "right")) - 1
-            stop = min(max(stop, first + 1), end)
-            portions.append((first, stop))
-            first = stop
-        return portions
-
-    def _unpack(self, first: int, end: int) -> tuple[Keys, Files]:
-        """The stored keys and the files of the buckets from a first to before an end one."""
-        layout, width = self.layout, self.layout.pair_bits
-        start, stop = int(self.directory[first]), int(self.directory[end])
-        if start == stop:
-            return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        bits = np.arange(start, stop, dtype=np.int64) * width
-        first_byte = int(bits[0]) >> 3
-        data = self.read(first_byte, (int(bits[-1]) >> 3) + 8)
-        # Eight bytes from each byte on: numpy reads them wherever they begin.
-        words: Keys = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
-        numbers = words[(bits >> 3) - first_byte] >> (bits & 7).astype(np.uint64)
-        numbers &= np.uint64((1 << width) - 1)
-        files = (numbers & np.uint64((1 << layout.file_bits) - 1)).astype(np.int64)
-        buckets = np.arange(first, end, dtype=np.uint64)
-        keys = np.repeat(buckets, np.diff(self.directory[first : end + 1]))
-        keys <<= np.uint64(layout.key_bits - layout.bucket_bits)
-        keys |= numbers >> np.uint64(layout.file_bits)
-        return keys, files
-
-    def _unpack_buckets(self, buckets: npt.NDArray[np.int64]) -> tuple[Keys, Files]:
-        """The stored keys and the files of some buckets, sorted."""
-        parts = [self._unpack(int(bucket), int(bucket) + 1) for bucket in buckets]
-        return np.concatenate([keys for keys, _ in parts]), np.concatenate(
-            [files for _, files in parts]
-        )
-
-    @staticmethod
-    def _among(cut: Keys, keys: Keys, files: Files) -> tuple[npt.NDArray[np.int64], Files]:
-        """Positions in sorted, cut keys, and files, of the pairs with one of these keys. Cut keys
-        may be equal: the pair counts for each."""
-        first = np.searchsorted(cut, keys, "left")
-        count = np.searchsorted(cut, keys, "right") - first
-        pairs = np.repeat(np.arange(len(keys)), count)
-        within = np.arange(len(pairs)) - np.repeat(np.cumsum(count) - count, count)
-        return (first[pairs] + within).astype(np.int64), files[pairs]
+        packed = self.packed([(first, end)] if pairs else [])
+        return np.frombuffer(self.routing.route_between(low, high, files, packed.data), np.bool_)

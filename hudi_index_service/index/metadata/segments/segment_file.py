@@ -229,10 +229,11 @@ class SegmentFile:
         if length != layout.packed_bytes:
             raise EntryInvalid(f"{self.name}: a routing run has {length} bytes, not as it says.")
 
-        def read(first: int, end: int) -> npt.NDArray[np.uint8]:
-            return self._blocks.read(offset + first, offset + end)
+        def packed(parts: Sequence[tuple[int, int]]) -> npt.NDArray[np.uint8]:
+            self._blocks.ensure([(offset + first, offset + end) for first, end in parts])
+            return self._blocks.memory[offset : offset + length]
 
-        return Run.of(layout, directory, read)
+        return Run.of(layout, directory, packed)
 
     def _table(self) -> pa.Table:
         offset, length = self._place(_FACTS)
@@ -309,7 +310,11 @@ def stated_generations(
 
 
 class _Blocks:
-    """The checked blocks of a file. They are kept in memory that is taken as it is filled."""
+    """The checked blocks of a file. They are kept in memory that is taken as it is filled.
+
+    Attributes:
+        memory: Room for the whole file; see `ensure`. Not to be changed.
+    """
 
     def __init__(self, storage: Storage, path: str, data: DataFile) -> None:
         self._storage = storage
@@ -319,8 +324,9 @@ class _Blocks:
         self._crc32s = data.crc32s()
         if len(self._crc32s) != -(-data.length // data.block_size):
             raise EntryInvalid(f"{path} lacks checksums of some blocks.")
-        self._memory = np.frombuffer(mmap.mmap(-1, max(1, data.length)), dtype=np.uint8)
+        self.memory = np.frombuffer(mmap.mmap(-1, max(1, data.length)), dtype=np.uint8)
         self._present = np.zeros(len(self._crc32s), dtype=bool)
+        self._is_whole = False
         self._lock = Lock()
 
     def give(self, start: int, content: bytes) -> None:
@@ -329,6 +335,7 @@ class _Blocks:
         for block in range(first, len(self._crc32s)):
             begin = block * self._size
             self._fill(block, content[begin - start : begin - start + self._size])
+        self._is_whole = bool(self._present.all())
 
     def read(self, first: int, end: int) -> npt.NDArray[np.uint8]:
         """Bytes from a first to before an end one; not to be changed.
@@ -337,23 +344,38 @@ class _Blocks:
             EntryInvalid: a block is damaged.
             FileNotFoundError, PermissionDenied, StorageFailed: it cannot be read.
         """
-        blocks = range(first // self._size, -(-end // self._size))
-        if not self._present[blocks.start : blocks.stop].all():
-            with self._lock:
-                missing = [block for block in blocks if not self._present[block]]
-                ranges = [
-                    (block * self._size, min((block + 1) * self._size, self._length))
-                    for block in missing
-                ]
-                for block, content in zip(
-                    missing, self._storage.read_ranges(self._path, ranges), strict=True
-                ):
-                    self._fill(block, bytes(content))
-        return self._memory[first:end]
+        self.ensure([(first, end)])
+        return self.memory[first:end]
+
+    def ensure(self, parts: Sequence[tuple[int, int]]) -> None:
+        """Makes parts of the memory hold the file's bytes; raises what `read` raises.
+
+        Args:
+            parts: The first byte and the end of each.
+        """
+        if self._is_whole or all(self._present[self._blocks_of(*each)].all() for each in parts):
+            return
+        with self._lock:
+            wanted = np.zeros_like(self._present)
+            for each in parts:
+                wanted[self._blocks_of(*each)] = True
+            missing = np.flatnonzero(wanted & ~self._present).tolist()
+            ranges = [
+                (block * self._size, min((block + 1) * self._size, self._length))
+                for block in missing
+            ]
+            for block, content in zip(
+                missing, self._storage.read_ranges(self._path, ranges), strict=True
+            ):
+                self._fill(block, bytes(content))
+            self._is_whole = bool(self._present.all())
+
+    def _blocks_of(self, first: int, end: int) -> slice:
+        return slice(first // self._size, -(-end // self._size))
 
     def _fill(self, block: int, content: bytes) -> None:
         if zlib.crc32(content) != self._crc32s[block]:
             raise EntryInvalid(f"{self._path}: block {block} is damaged.")
         begin = block * self._size
-        self._memory[begin : begin + len(content)] = np.frombuffer(content, dtype=np.uint8)
+        self.memory[begin : begin + len(content)] = np.frombuffer(content, dtype=np.uint8)
         self._present[block] = True

@@ -14,5 +14,6 @@ pub mod parallel;
 pub mod plan;
 pub mod positions;
 pub mod read;
+pub mod routing;
 pub mod source;
 pub mod states;

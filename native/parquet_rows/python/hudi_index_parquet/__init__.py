@@ -34,6 +34,7 @@ __all__ = [
     "Leaf",
     "ParquetReadError",
     "ReadStats",
+    "Routing",
     "RowPlan",
     "Rows",
     "SomeLeaves",
@@ -389,6 +390,75 @@ def _state(status: os.stat_result) -> tuple[int, int, int, int, int, int, int]:
         *divmod(status.st_mtime_ns, _SECOND),
         *divmod(status.st_ctime_ns, _SECOND),
     )
+
+
+class Routing:
+    """A run of packed pairs of a key and a file, to find out which files may hold which keys.
+
+    Methods get all packed pairs as one buffer; bytes of pairs that a method does not read may have
+    any value. They raise `ValueError` for a buffer that is too short.
+
+    Args:
+        base: What is taken off each key, an unsigned 64-bit integer.
+        shift: The number of lowest bits that are then cut off.
+        key_bits, bucket_bits, file_bits: The number of bits of what is left of a key, of its
+            highest bits, which choose a bucket, and of a file's number.
+        pairs: The number of pairs.
+        directory: The position of the first pair of each bucket, and the end of the last one, as
+            little-endian unsigned 32-bit integers.
+
+    Raises:
+        ParquetReadError: the directory does not fit.
+    """
+
+    def __init__(
+        self,
+        *,
+        base: int,
+        shift: int,
+        key_bits: int,
+        bucket_bits: int,
+        file_bits: int,
+        pairs: int,
+        directory: bytes,
+    ) -> None:
+        layout = base, shift, key_bits, bucket_bits, file_bits, pairs
+        self._native = _native.Routing(layout, directory)
+
+    def parts_of(self, keys: Buffer) -> list[tuple[int, int]]:
+        """Return the parts of the packed pairs that `route` reads: first byte and end of each.
+
+        Args:
+            keys: Unsigned 64-bit integers.
+        """
+        return self._native.parts_of(keys)
+
+    def route(self, keys: Buffer, files: int, packed: Buffer) -> tuple[bytes, bytes]:
+        """Return which keys each file may hold: where the numbers of each file's keys begin, and
+        the end of the last one; and these numbers, ascending. Both are 32-bit signed integers.
+
+        Args:
+            keys: Unsigned 64-bit integers, in any order.
+            files: The number of files; others are left out.
+        """
+        return self._native.route(keys, files, packed)
+
+    def between(self, low: int, high: int) -> tuple[int, int, int]:
+        """Return the number of pairs that `route_between` reads, their first byte, and the end."""
+        return self._native.between(low, high)
+
+    def route_between(self, low: int, high: int, files: int, packed: Buffer) -> bytes:
+        """Return a byte for each file: 1 if it may hold a key between two, both included; else 0.
+
+        Args:
+            files: The number of files; others are left out.
+        """
+        return self._native.route_between(low, high, files, packed)
+
+    def unpack(self, packed: Buffer) -> tuple[bytes, bytes]:
+        """Return all pairs, in order: what is left of each key, as unsigned 64-bit integers, and
+        the files, as unsigned 32-bit integers."""
+        return self._native.unpack(packed)
 
 
 def stripped_footer(source: str | PathLike[str] | Fetch, *, size: int | None = None) -> bytes:
