@@ -35,7 +35,7 @@ from hudi_index_service.errors import IndexDefinitionInvalid
 from hudi_index_service.index.stored_column import ColumnSpec as ColumnSpec
 from hudi_index_service.index.stored_column import ColumnStatistics as ColumnStatistics
 from hudi_index_service.index.stored_column import StoredColumn as StoredColumn
-from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate, Together
 
 CONTRACT_VERSION = 2
 """Version of this contract. It grows when index types made for the previous version stop working;
@@ -47,7 +47,7 @@ Positions: TypeAlias = npt.NDArray[np.int32]
 Truths: TypeAlias = npt.NDArray[np.bool_]
 
 
-class Conjunction(And):
+class Conjunction(Together):
     """Conjuncts on several columns, all to be looked up. A type answers them together if that takes
     no longer than the cheapest conjunct followed by a check of each of its rows."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.predicate.expression import And, Predicate
+from hudi_index_service.predicate.expression import Predicate
 
 _Lookup = TypeVar("_Lookup")
 _Columns: TypeAlias = Mapping[str, StoredColumn]
@@ -27,27 +27,21 @@ class KnownLookups(Generic[_Lookup]):
 
     def __init__(self, lookup: Callable[[Predicate, _Columns], _Lookup]) -> None:
         self._lookup = lookup
-        # Keyed by the leaves' ids; holds the leaves, so that no id is reused.
-        self._cache: dict[
-            tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Layouts, _Lookup]]
-        ] = {}
+        self._cache: dict[Predicate, tuple[frozenset[str], dict[_Layouts, _Lookup]]] = {}
 
     def __call__(self, predicate: Predicate, columns: _Columns) -> _Lookup:
         """The look-up.
 
         Args:
-            predicate: A leaf object of a predicate, or a conjunction of such leaves, which may be a
-                new object.
+            predicate: A leaf of a predicate, or a conjunction of such leaves.
             columns: The entry's columns by name.
         """
-        leaves: list[Predicate] = []
-        key = _key(predicate, leaves)
-        cached = self._cache.get(key)
+        cached = self._cache.get(predicate)
         if cached is None:
             if len(self._cache) >= MOST_KNOWN:
                 self._cache.clear()
-            cached = self._cache[key] = leaves, predicate.columns(), {}
-        _, names, lookups = cached
+            cached = self._cache[predicate] = predicate.columns(), {}
+        names, lookups = cached
         layouts = tuple([columns[name].layout for name in names if name in columns])
         if layouts not in lookups:
             lookups[layouts] = self._lookup(predicate, columns)
@@ -55,10 +49,3 @@ class KnownLookups(Generic[_Lookup]):
 
     def __len__(self) -> int:
         return len(self._cache)
-
-
-def _key(predicate: Predicate, leaves: list[Predicate]) -> tuple[object, ...]:
-    if isinstance(predicate, And):
-        return (type(predicate), *[_key(each, leaves) for each in predicate.operands])
-    leaves.append(predicate)
-    return (id(predicate),)

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.fold import fold
 
 _Result = TypeVar("_Result")
 
@@ -28,15 +29,11 @@ def cached_by_layout(check: Callable[[SlicePlan], _Result]) -> Callable[[SlicePl
 def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
     """Whether the slice's entries narrow a predicate in negation normal form. One answered conjunct
     of an AND suffices; every arm of an OR must be answered."""
-    match predicate:
-        case Constant():
-            return predicate.value is not True
-        case And(operands):
-            return any(narrows(each, plan) for each in operands)
-        case Or(operands):
-            return all(narrows(each, plan) for each in operands)
-        case leaf:
-            return any(entry.answer(leaf) is not Answer.NONE for entry in plan.entries)
+
+    def answered(leaf: Predicate) -> bool:
+        return any(entry.answer(leaf) is not Answer.NONE for entry in plan.entries)
+
+    return fold(predicate, answered, all_of=any, any_of=all)
 
 
 def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> tuple[bool, ...]:

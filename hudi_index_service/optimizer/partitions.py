@@ -16,16 +16,14 @@ from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import (
-    And,
     Compare,
-    Constant,
     In,
     Like,
     LikePart,
     Operator,
-    Or,
     Predicate,
 )
+from hudi_index_service.predicate.fold import fold
 
 Values: TypeAlias = Mapping[str, pa.Scalar]
 """Column → its value in all rows of a partition."""
@@ -96,7 +94,13 @@ class PartitionValues:
             return frozenset()
         if predicate.columns().isdisjoint(self.table.schema.names):
             return frozenset()
-        flags = self._may_match(predicate)
+        every: _Flags = np.ones(self.table.num_rows, dtype=bool)
+        flags = fold(
+            predicate,
+            self._may_match,
+            all_of=lambda parts: reduce(np.logical_and, parts, every),
+            any_of=lambda parts: reduce(np.logical_or, parts, ~every),
+        )
         return frozenset(
             each for each, may_match in zip(self.by_partition, flags, strict=True) if not may_match
         )
@@ -120,22 +124,14 @@ class PartitionValues:
                 predicates[partition] = remaining[truth]
         return predicates
 
-    def _may_match(self, predicate: Predicate) -> _Flags:
-        columns = predicate.columns()
-        if columns and columns <= set(self.table.schema.names):
-            flags = as_truths(evaluate(predicate, self.table).fill_null(FALSE))
-            for name in columns & self.uncertain.keys():
-                flags |= [name not in each for each in self.by_partition.values()]
-            return flags
-        match predicate:
-            case And(operands):
-                return reduce(np.logical_and, map(self._may_match, operands))
-            case Or(operands):
-                return reduce(np.logical_or, map(self._may_match, operands))
-            case Constant(value):
-                return np.full(self.table.num_rows, value is True)
-            case _:
-                return np.ones(self.table.num_rows, dtype=bool)
+    def _may_match(self, leaf: Predicate) -> _Flags:
+        (name,) = leaf.columns()
+        if name not in self.table.schema.names:
+            return np.ones(self.table.num_rows, dtype=bool)
+        flags = as_truths(evaluate(leaf, self.table).fill_null(FALSE))
+        if name in self.uncertain:
+            flags |= [name not in each for each in self.by_partition.values()]
+        return flags
 
 
 def _fixed_text(leaf: Predicate, partition_columns: pa.Schema) -> tuple[str, str] | None:

@@ -12,18 +12,16 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_index_service.predicate.expression import (
-    And,
     BoundColumn,
     Compare,
-    Constant,
     In,
     IsNull,
     Like,
     Not,
     Operator,
-    Or,
     Predicate,
 )
+from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.predicate.values import bound_of, utf8
 
 _NEVER_NAN = (Operator.EQ, Operator.EQ_NULL_SAFE, Operator.LT, Operator.LE)
@@ -60,13 +58,11 @@ def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]
         predicate: In negation normal form.
         bounds: Returns a column's bounds in those rows; `UNKNOWN` if there are none.
     """
-    match predicate:
-        case Constant(value):
-            return value is True
-        case And(operands):
-            return all(may_match(operand, bounds) for operand in operands)
-        case Or(operands):
-            return any(may_match(operand, bounds) for operand in operands)
+    return fold(predicate, lambda leaf: _leaf_may_match(leaf, bounds), all, any)
+
+
+def _leaf_may_match(leaf: Condition, bounds: Callable[[BoundColumn], ValueBounds]) -> bool:
+    match leaf:
         case IsNull(column):
             return bounds(column).may_be_null
         case Not(IsNull(column)):
@@ -74,9 +70,9 @@ def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]
         case Compare(column, operator, value):
             return _may_compare(bounds(column), operator, value)
         case In(column):
-            return _may_be_listed(bounds(column), predicate)
+            return _may_be_listed(bounds(column), leaf)
         case Like(column):
-            return _may_be_like(bounds(column), predicate)
+            return _may_be_like(bounds(column), leaf)
         case Not(In(column) | Like(column)):
             return bounds(column).may_be_value
     return True

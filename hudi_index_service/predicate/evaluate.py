@@ -4,7 +4,7 @@ those parts that depend only on columns with known values."""
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -108,7 +108,8 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
             return _by_chunk(texts, lambda chunk: matcher.matches(predicate, chunk))
         case RLike():
             return _rlike(_values(predicate.column, data), predicate)
-    raise TypeError(f"not a predicate: {predicate!r}")
+        case _:
+            assert_never(predicate)
 
 
 def _values(column: BoundColumn, data: pa.RecordBatch | pa.Table) -> _Values:

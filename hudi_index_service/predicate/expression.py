@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -63,11 +63,14 @@ class BoundColumn:
     name: str
     type: pa.DataType
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return ".".join(identifier_sql(part) for part in column_path(self.name))
 
 
-class Predicate:
+class _Node:
     """Base of the tree's nodes."""
 
     __slots__ = ()
@@ -80,21 +83,24 @@ class Predicate:
     def leaves(self) -> "Iterator[Predicate]":
         """All nodes without children, left to right."""
         if not self.children:
-            yield self
+            yield cast("Predicate", self)
         for child in self.children:
             yield from child.leaves()
 
     def columns(self) -> frozenset[str]:
         """The names of the columns that the predicate needs."""
-        return frozenset(
-            leaf.column.name
-            for leaf in self.leaves()
-            if isinstance(leaf, ArrayContains | Compare | In | IsNull | Like | Match | RLike)
-        )
+        return frozenset([leaf.column.name for leaf in self.leaves() if isinstance(leaf, Leaf)])
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Predicate):
+class Leaf(_Node):
+    """A condition on one column; base of all in `AnyLeaf`."""
+
+    column: BoundColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(_Node):
     """TRUE, FALSE or (None) NULL for every row."""
 
     value: bool | None
@@ -104,7 +110,7 @@ class Constant(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(Predicate):
+class Compare(Leaf):
     """``column <operator> value``. The value is never NULL; its type is the column's type, or the
     type of a dictionary column's values.
 
@@ -112,7 +118,6 @@ class Compare(Predicate):
     binary compare by unsigned bytes (of UTF-8).
     """
 
-    column: BoundColumn
     operator: Operator
     value: pa.Scalar
 
@@ -121,13 +126,12 @@ class Compare(Predicate):
 
 
 @dataclass(frozen=True)
-class In(Predicate):
+class In(Leaf):
     """``column IN (values…)``: TRUE where the column equals a value, else NULL if the column or
     (``has_null``) a listed value is NULL, else FALSE. There is at least one value; values are
     distinct, not NULL, of the column's type as in `Compare`.
     """
 
-    column: BoundColumn
     values: pa.Array
     has_null: bool = False
 
@@ -158,10 +162,8 @@ class In(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull(Predicate):
+class IsNull(Leaf):
     """``column IS NULL``; never NULL itself."""
-
-    column: BoundColumn
 
     def __str__(self) -> str:
         return f"{self.column} IS NULL"
@@ -177,14 +179,13 @@ class LikePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Like(Predicate):
+class Like(Leaf):
     """``column LIKE pattern ESCAPE escape`` on a string column, case-sensitive.
 
     `parts` is the parsed pattern: adjacent texts merged, adjacent ``%`` merged. Pattern and escape
     determine it, so it is left out of comparisons, which keeps them fast for long patterns.
     """
 
-    column: BoundColumn
     pattern: str
     escape: str
     parts: tuple[LikePart, ...] = field(compare=False, repr=False)
@@ -204,11 +205,10 @@ class Like(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class RLike(Predicate):
+class RLike(Leaf):
     """``column RLIKE pattern`` on a string column: whether Java's regular expression matches
     somewhere in the text. `regex` is the equivalent for RE2."""
 
-    column: BoundColumn
     pattern: str
     regex: Regex
 
@@ -243,7 +243,7 @@ class AnalyzedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Match(Predicate):
+class Match(Leaf):
     """A full-text search in a string column. NULL where the column is NULL; FALSE for every text if
     the analyzer finds no word in the searched text.
 
@@ -252,7 +252,6 @@ class Match(Predicate):
         edits: For FUZZY, the maximum edit distance of a word.
     """
 
-    column: BoundColumn
     mode: MatchMode
     text: str
     words: AnalyzedText
@@ -264,14 +263,13 @@ class Match(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayContains(Predicate):
+class ArrayContains(Leaf):
     """``array_contains(column, value)`` on an array column: TRUE where an element equals the value,
     else NULL if the array or an element is NULL, else FALSE.
 
     The value is never NULL, of the elements' type, and equal to an element as in `Compare`.
     """
 
-    column: BoundColumn
     value: pa.Scalar
 
     def __str__(self) -> str:
@@ -279,13 +277,13 @@ class ArrayContains(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Predicate):
+class Not(_Node):
     """TRUE and FALSE swapped, NULL kept."""
 
-    operand: Predicate
+    operand: "Predicate"
 
     @property
-    def children(self) -> tuple[Predicate, ...]:
+    def children(self) -> "tuple[Predicate, ...]":
         return (self.operand,)
 
     def __str__(self) -> str:
@@ -293,14 +291,14 @@ class Not(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
-class _Connective(Predicate):
+class _Connective(_Node):
     """Two or more predicates, joined by a word."""
 
-    operands: tuple[Predicate, ...]
+    operands: "tuple[Predicate, ...]"
     _word: ClassVar[str]
 
     @property
-    def children(self) -> tuple[Predicate, ...]:
+    def children(self) -> "tuple[Predicate, ...]":
         return self.operands
 
     def __str__(self) -> str:
@@ -314,11 +312,24 @@ class And(_Connective):
     _word = "AND"
 
 
+class Together(And):
+    """Conjuncts that an index answers by one look-up, as it does a leaf: on one column, such as
+    both ends of a range, or a `Conjunction`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Or(_Connective):
     """Three-valued disjunction of two or more predicates."""
 
     _word = "OR"
+
+
+AnyLeaf: TypeAlias = ArrayContains | Compare | In | IsNull | Like | Match | RLike
+"""All conditions on a column. `predicate.fold` has the functions that walk through a tree."""
+
+Predicate: TypeAlias = And | Or | Not | Constant | AnyLeaf
 
 
 def conjunction(predicates: Iterable[Predicate]) -> Predicate:
@@ -336,40 +347,7 @@ def _joined(
 ) -> Predicate:
     flat: list[Predicate] = []
     for predicate in predicates:
-        flat.extend(predicate.operands if isinstance(predicate, kind) else (predicate,))
+        flat.extend(predicate.operands if type(predicate) is kind else (predicate,))
     if not flat:
         return of_none
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
-
-
-def negation_normal_form(predicate: Predicate) -> Predicate:
-    """An equivalent predicate with NOT only above IN, LIKE, RLIKE, IS NULL, ``<=>`` and functions.
-
-    Comparisons take the opposite operator instead: ``NOT (a < b)`` is ``a >= b``. That holds for
-    NaN, too, which is above all other values, so that the order is total. Both are NULL if `a` is.
-    """
-    match predicate:
-        case And(operands):
-            return conjunction(negation_normal_form(operand) for operand in operands)
-        case Or(operands):
-            return disjunction(negation_normal_form(operand) for operand in operands)
-        case Not(operand):
-            return _negate(operand)
-        case _:
-            return predicate
-
-
-def _negate(predicate: Predicate) -> Predicate:
-    match predicate:
-        case And(operands):
-            return disjunction(_negate(operand) for operand in operands)
-        case Or(operands):
-            return conjunction(_negate(operand) for operand in operands)
-        case Not(operand):
-            return negation_normal_form(operand)
-        case Constant(value):
-            return Constant(None if value is None else not value)
-        case Compare(column, operator, value) if operator is not Operator.EQ_NULL_SAFE:
-            return Compare(column, operator.negated, value)
-        case _:
-            return Not(predicate)

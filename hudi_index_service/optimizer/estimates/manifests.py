@@ -26,8 +26,8 @@ from hudi_index_service.predicate.expression import (
     Operator,
     Or,
     Predicate,
-    negation_normal_form,
 )
+from hudi_index_service.predicate.fold import negation_normal_form
 
 _NOTHING = RowEstimate(0, 0, 0)
 

@@ -6,10 +6,11 @@ are looked up in the column's run.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,18 +33,16 @@ from hudi_index_service.index.number_encoding import NumberRange, encode_range
 from hudi_index_service.index.stored_column import arrow_type_name, is_number
 from hudi_index_service.predicate.bounds import prefix_of
 from hudi_index_service.predicate.expression import (
-    And,
     BoundColumn,
     Compare,
-    Constant,
     In,
     IsNull,
     Like,
     Not,
     Operator,
-    Or,
     Predicate,
 )
+from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.predicate.values import bound_of
 
 log = logging.getLogger(__name__)
@@ -76,23 +75,39 @@ class Exclusion:
         Args:
             predicate: In negation normal form.
         """
-        match predicate:
-            case Constant(value):
-                return self._all(value is True)
-            case And(operands):
-                may = reduce(np.logical_and, map(self.may_match, operands))
-                return reduce(np.logical_and, self._ranges(operands), may) if may.any() else may
-            case Or(operands):
-                return reduce(np.logical_or, map(self.may_match, operands))
+        return fold(predicate, self._condition, self._all_of, self._any_of).may
+
+    def _all_of(self, parts: "Iterable[_Part]") -> "_Part":
+        """Where all conjuncts may be TRUE; those that limit a column of numbers to a narrow range
+        are also looked up in the column's run."""
+        may, ranges = self._all(), dict[BoundColumn, NumberRange]()
+        for part in parts:
+            may &= part.may
+            if not may.any():
+                return _Part(may)
+            if part.numbers is not None:
+                column, numbers = part.numbers
+                known = ranges.get(column, numbers)
+                ranges[column] = NumberRange(
+                    max(known.low, numbers.low), min(known.high, numbers.high)
+                )
+        return _Part(reduce(np.logical_and, starmap(self._between, ranges.items()), may))
+
+    def _any_of(self, parts: "Iterable[_Part]") -> "_Part":
+        return _Part(reduce(np.logical_or, (part.may for part in parts), self._all(False)))
+
+    def _condition(self, leaf: Condition) -> "_Part":
+        match leaf:
             case Not(IsNull(column)) | Not(In(column) | Like(column)):
                 statistics = self._statistics(column)
-                return self._all() if statistics is None else statistics.may_be_value
+                return _Part(self._all() if statistics is None else statistics.may_be_value)
             case IsNull(column) | Compare(column) | In(column) | Like(column):
                 statistics = self._statistics(column)
                 if statistics is None:
-                    return self._all()
-                return ~statistics.is_known | self._leaf(predicate, statistics)
-        return self._all()
+                    return _Part(self._all())
+                may = ~statistics.is_known | self._leaf(leaf, statistics)
+                return _Part(may, _numbers(leaf))
+        return _Part(self._all())
 
     def _all(self, truth: bool = True) -> Mask:
         return np.full(self.segment.document.files, truth)
@@ -182,20 +197,6 @@ class Exclusion:
             return self._without_run(column, error)
         return may | ~statistics.is_routed
 
-    def _ranges(self, operands: Sequence[Predicate]) -> list[Mask]:
-        """For each column of numbers that conjuncts limit to a narrow range, the files that may
-        hold a number in it."""
-        ranges: dict[BoundColumn, NumberRange] = {}
-        for each in operands:
-            if isinstance(each, Compare) and each.operator in _RANGES:
-                number = encode_range(each.operator, each.value, each.column.type)
-                if number is not None and is_number(each.column.type):
-                    known = ranges.get(each.column, number)
-                    ranges[each.column] = NumberRange(
-                        max(known.low, number.low), min(known.high, number.high)
-                    )
-        return [self._between(column, number) for column, number in ranges.items()]
-
     def _between(self, column: BoundColumn, number: NumberRange) -> Mask:
         """The files that may hold a number in a range, by the run. Statistics have been compared
         with both ends already."""
@@ -223,6 +224,22 @@ class Exclusion:
     def _without_run(self, column: BoundColumn, error: Exception) -> Mask:
         log.warning("%s: values of %s are not routed: %s", self.segment.name, column, error)
         return self._all()
+
+
+class _Part(NamedTuple):
+    """Where a part of a predicate may be TRUE, and the numbers for which a comparison is."""
+
+    may: Mask
+    numbers: tuple[BoundColumn, NumberRange] | None = None
+
+
+def _numbers(leaf: Predicate) -> tuple[BoundColumn, NumberRange] | None:
+    if not isinstance(leaf, Compare) or leaf.operator not in _RANGES:
+        return None
+    numbers = encode_range(leaf.operator, leaf.value, leaf.column.type)
+    if numbers is None or not is_number(leaf.column.type):
+        return None
+    return leaf.column, numbers
 
 
 @dataclass(frozen=True, slots=True)
