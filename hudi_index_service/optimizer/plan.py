@@ -60,11 +60,6 @@ class SlicePlan:
     rejected_entries: tuple[ServingEntry, ...] = ()
 
     @property
-    def keys(self) -> list[tuple[str, ...]]:
-        """The composite keys of the entries, see `IndexType.keys`."""
-        return [key for each in self.entries for key in each.keys]
-
-    @property
     def total(self) -> int:
         """The number of rows of the base file, from its entries or rejected entries."""
         return (self.entries or self.rejected_entries)[0].rows

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.expression import And
+from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
-from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hbase.test_queries import WHERES, agree_with_spark
@@ -28,7 +29,7 @@ def types_used(table: IndexedTable, where: str) -> dict[str, str]:
     planned = next(each for each in plan.slices if each.access is Access.INDEX)
     assert isinstance(query.normal_form, And)
     with SliceEntries.leased(planned, table._queries.pool) as entries:
-        lookups = joined(query.normal_form.operands, entries.answers)
+        lookups = conjuncts(grouped(query.normal_form, planned.entries))
         return {
             ",".join(each.columns()): next(entries._answering(each))[1].index_type.name
             for each in lookups

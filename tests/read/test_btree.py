@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.expression import And
+from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
-from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.indexed import indexed
@@ -83,16 +84,16 @@ def test_each_condition_uses_the_fastest_index_type(
     planned = next(each for each in plan.slices if each.access is Access.INDEX)
     assert isinstance(query.normal_form, And)
     with SliceEntries.leased(planned, table._queries.pool) as entries:
-        conjuncts = joined(query.normal_form.operands, entries.answers)
+        groups = conjuncts(grouped(query.normal_form, planned.entries))
         answering = {
             (*each.columns(), type(each).__name__): next(entries._answering(each))[
                 1
             ].index_type.name
-            for each in conjuncts
+            for each in groups
         }
     assert answering == {
         ("msg", "Like"): "lucene",
-        ("amount", "_OneColumn"): "btree",
+        ("amount", "Together"): "btree",
         ("name", "Compare"): "btree",
     }
 

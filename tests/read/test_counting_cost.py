@@ -2,8 +2,8 @@
 faster than walking all terms of a text range."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import pyarrow as pa
 import pytest
@@ -13,8 +13,8 @@ from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.predicate.expression import And, Predicate
-from hudi_index_service.read.row_ids import EachLeaf, RowSet
+from hudi_index_service.predicate.expression import Predicate, Together
+from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 from tests.golden.table import Golden
 from tests.indexed import indexed
@@ -23,15 +23,16 @@ SCHEMA = pa.schema([("city", pa.string()), ("ref", pa.string()), ("amount", pa.i
 STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
 
 
-@dataclass(frozen=True, slots=True)
-class Counted(EachLeaf):
-    """Look-ups that take `STEPS` of their column."""
+def steps(predicate: Predicate) -> int:
+    """Those of a look-up: `STEPS` of its column."""
+    return max(STEPS[name] for name in predicate.columns())
 
-    def estimate(self, predicate: Predicate) -> int:
-        return min(self.total, max(STEPS[name] for name in predicate.columns()))
 
-    def answers(self, conjuncts: And) -> bool:
-        return len(conjuncts.columns()) == 1
+def looked_up(where: str) -> list[Predicate]:
+    """The conjuncts, those on one column together."""
+    predicate = negation_normal_form(parse_predicate(where, SCHEMA))
+    groups = [list(each) for _, each in groupby(conjuncts(predicate), lambda leaf: leaf.columns())]
+    return [Together(tuple(each)) if each[1:] else each[0] for each in groups]
 
 
 @pytest.mark.parametrize(
@@ -47,11 +48,9 @@ class Counted(EachLeaf):
     ],
 )
 def test_count_reads_rows_when_terms_are_many(where: str, reads_rows: bool) -> None:
-    predicate = negation_normal_form(parse_predicate(where, SCHEMA))
-    lookups = Counted(lambda leaf: RowSet.everything(), 1_000_000)
-    assert prefer_scan_for_count(predicate, lookups, 2, Constants()) is reads_rows
-    small = Counted(lambda leaf: RowSet.everything(), 50_000)
-    assert not prefer_scan_for_count(predicate, small, 2, Constants())
+    groups = looked_up(where)
+    assert prefer_scan_for_count(groups, steps, 1_000_000, 2, Constants()) is reads_rows
+    assert not prefer_scan_for_count(groups, steps, 50_000, 2, Constants())
 
 
 @pytest.fixture(scope="module")

@@ -140,13 +140,13 @@ def test_no_matching_row_is_skipped(file: File) -> None:
         normal_form = negation_normal_form(predicate)
         matching = np.flatnonzero(np.asarray(evaluate(predicate, file.contents).fill_null(False)))
 
-        left = matching_rows(normal_form, bounds.rows, ROWS)
+        left = matching_rows(normal_form, bounds.rows)
         row_groups = row_groups_to_read(opened, normal_form)
 
-        if left.rows is not None:
+        if left.possible is not None:
             narrowed += 1
-            assert BitMap(matching) <= left.rows, text
-            assert left.exact_rows in (None, BitMap()), "bounds never prove that a row matches"
+            assert BitMap(matching) <= left.possible, text
+            assert not left.certain, "bounds never prove that a row matches"
         fewer += len(row_groups) < opened.num_row_groups
         assert set(matching // GROUP_ROWS) <= set(row_groups), text
         checked += 1
@@ -210,7 +210,7 @@ def test_bounds_of_a_column_of_another_type_are_not_used(
     path = tmp_path / "f.parquet"
     pq.write_table(contents, path, write_page_index=True)
     predicate = parse_predicate("c IS NULL", pa.schema({"c": requested}), time_zone="UTC")
-    assert File(path, contents).bounds().rows(predicate).rows is None
+    assert File(path, contents).bounds().rows(predicate).possible is None
     assert row_groups_to_read(pq.ParquetFile(path), predicate) == [0]
 
 

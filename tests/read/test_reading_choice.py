@@ -13,7 +13,7 @@ from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.row_ids import RowSet
+from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.table import Golden
 from tests.indexed import indexed
@@ -179,7 +179,7 @@ def test_only_the_limited_look_up_is_repeated(
     looked_up: list[str] = []
     look_up = SliceEntries.rows
 
-    def rows(self: SliceEntries, leaf: Predicate, *args: Any, **kwargs: Any) -> RowSet:
+    def rows(self: SliceEntries, leaf: Predicate, *args: Any, **kwargs: Any) -> Bounds:
         looked_up.append(str(leaf)[:8])
         return look_up(self, leaf, *args, **kwargs)
 

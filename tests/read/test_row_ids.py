@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from types import SimpleNamespace
+from typing import cast
 
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
+from hudi_index_service.index.contract import Answer
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
-from hudi_index_service.read.row_ids import RowSet, candidate_rows
+from hudi_index_service.read.row_ids import Bounds
+from hudi_index_service.read.slices.entry_lookups import EntryLookups
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
 TOTAL = 1_000_000
@@ -22,7 +28,7 @@ def spelled(predicate: Predicate) -> str:
 
 @dataclass
 class Known:
-    """Look-ups with given answers, which record each request and its limit.
+    """The entry of a slice with given answers, which records each request and its limit.
 
     Attributes:
         answers_to: Predicate, without backticks and suffixes → its rows, and the steps that
@@ -31,32 +37,49 @@ class Known:
     """
 
     answers_to: dict[str, tuple[BitMap, int]]
-    superset_ok: bool = True
     total: int = TOTAL
-    row_steps: int = ROW_STEPS
     keys: Sequence[tuple[str, ...]] = ()
     lookups: list[tuple[str, int | None]] = field(default_factory=list)
     narrowed_to: dict[str, tuple[BitMap, bool]] = field(default_factory=dict)
+    layout: int = field(default_factory=count().__next__)
 
-    def answers(self, conjuncts: And) -> bool:
-        return spelled(conjuncts) in self.answers_to
+    index_type = SimpleNamespace(name="known")
 
-    def estimate(self, predicate: Predicate) -> int:
-        return self.answers_to.get(spelled(predicate), (None, TOTAL))[1]
+    @property
+    def plan(self) -> SimpleNamespace:
+        return SimpleNamespace(entries=(self,))
 
-    def rows(self, predicate: Predicate, most: int | None) -> RowSet:
-        self.lookups.append((spelled(predicate), most))
-        rows, steps = self.answers_to.get(spelled(predicate), (None, TOTAL))
+    def answer(self, leaf: Predicate) -> Answer:
+        known = spelled(leaf) in self.answers_to
+        return Answer.EXACT if known or not isinstance(leaf, And) else Answer.NONE
+
+    def answered(self, leaf: Predicate) -> bool:
+        return True
+
+    def estimate(self, leaf: Predicate) -> int:
+        return self.answers_to.get(spelled(leaf), (None, TOTAL))[1]
+
+    def rows(self, leaf: Predicate, most: int | None, *, superset_ok: bool) -> Bounds:
+        self.lookups.append((spelled(leaf), most))
+        rows, steps = self.answers_to.get(spelled(leaf), (None, TOTAL))
         if rows is None or (most is not None and steps > most):
-            return RowSet.everything()
-        return RowSet(rows, exact=True)
+            return Bounds.unanswered()
+        return Bounds.exactly(rows)
 
-    def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
-        left = self.narrowed_to.get(spelled(predicate))
+    def pages(self, leaf: Predicate) -> Bounds:
+        return Bounds.unanswered()
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> Bounds:
+        left, exact = self.narrowed_to.get(spelled(leaf), (None, False))
         if left is None:
-            return RowSet.everything()
-        self.lookups.append((f"{len(rows)} of {spelled(predicate)}", None))
-        return RowSet(rows & left[0], exact=left[1])
+            return Bounds.unanswered()
+        self.lookups.append((f"{len(rows)} of {spelled(leaf)}", None))
+        return Bounds.exactly(rows & left) if exact else Bounds.among(rows & left)
+
+
+def rows_of(where: str, known: Known, *, superset_ok: bool = True) -> Bounds:
+    lookups = EntryLookups(cast(SliceEntries, known), superset_ok, row_steps=ROW_STEPS)
+    return lookups.rows(normal_form(where))
 
 
 def normal_form(where: str) -> Predicate:
@@ -65,13 +88,13 @@ def normal_form(where: str) -> Predicate:
 
 def test_conjuncts_are_looked_up_cheapest_first_until_one_is_empty() -> None:
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)})
-    assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
+    assert rows_of("b = 2 AND a = 1", known) == Bounds.exactly(BitMap())
     assert known.lookups == [("a = 1", None)]
 
 
 def test_conjuncts_of_a_small_file_are_looked_up_as_written() -> None:
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)}, total=1000)
-    assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
+    assert rows_of("b = 2 AND a = 1", known) == Bounds.exactly(BitMap())
     assert [predicate for predicate, _ in known.lookups] == ["b = 2", "a = 1"]
 
 
@@ -79,24 +102,24 @@ def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped() -> None:
     half = BitMap(range(TOTAL // 2))
     apart = BitMap([1, 70_000])
     known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
-    found = candidate_rows(normal_form("b > 2 AND a = 1"), known)
-    assert found == RowSet(apart, exact=False)
+    found = rows_of("b > 2 AND a = 1", known)
+    assert found == Bounds.among(apart)
     assert known.lookups == [("a = 1", None), ("b > 2", 2 * ROW_STEPS)]
 
     known.answers_to["b > 2"] = (BitMap([1]), 2 * ROW_STEPS)
-    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
+    assert rows_of("b > 2 AND a = 1", known) == Bounds.exactly(BitMap([1]))
 
 
 def test_rows_of_one_page_count_as_one() -> None:
     run = BitMap(range(4_000, 8_000))
     known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
-    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(run, exact=False)
+    assert rows_of("b > 2 AND a = 1", known) == Bounds.among(run)
     assert known.lookups == [("a = 1", None), ("b > 2", ROW_STEPS)]
 
 
 def test_count_looks_up_every_conjunct() -> None:
-    known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)}, superset_ok=False)
-    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
+    known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)})
+    assert rows_of("b > 2 AND a = 1", known, superset_ok=False) == Bounds.exactly(BitMap([1]))
     assert known.lookups == [("a = 1", None), ("b > 2", None)]
 
 
@@ -104,8 +127,8 @@ def test_or_arms_are_limited_by_the_remaining_rows() -> None:
     known = Known(
         {"a = 1": (BitMap([1]), 1), "b = 2": (BitMap([1]), 1), "s = 'x'": (BitMap(), TOTAL)}
     )
-    found = candidate_rows(normal_form("(b = 2 OR s = 'x') AND a = 1"), known)
-    assert found == RowSet(BitMap([1]), exact=False)
+    found = rows_of("(b = 2 OR s = 'x') AND a = 1", known)
+    assert found == Bounds.exactly(BitMap([1])), "whatever the arm that was not looked up"
     assert known.lookups == [("a = 1", None), ("b = 2", ROW_STEPS), ("s = 'x'", ROW_STEPS)]
 
 
@@ -116,7 +139,7 @@ def test_or_arms_are_limited_by_the_remaining_rows() -> None:
 def test_conjuncts_on_one_column_are_looked_up_together(where: str) -> None:
     both = "(a >= 3) AND (a <= 9)"
     known = Known({both: (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
-    assert candidate_rows(normal_form(where), known) == RowSet(BitMap([4]), True)
+    assert rows_of(where, known) == Bounds.exactly(BitMap([4]))
     assert known.lookups[0] == (both, None)
     assert all("a" not in predicate for predicate, _ in known.lookups[1:])
 
@@ -124,43 +147,43 @@ def test_conjuncts_on_one_column_are_looked_up_together(where: str) -> None:
 def test_other_conjuncts_are_looked_up_separately() -> None:
     known = Known({"a = 1": (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     for where in ("a = 1 AND b = 1", "a = 1 AND a <> 2", "a = 1 AND a IS NOT NULL"):
-        candidate_rows(normal_form(where), known)
+        rows_of(where, known)
     assert not any(" AND " in predicate for predicate, _ in known.lookups)
 
 
 def test_predicates_that_match_everything_or_nothing() -> None:
     known = Known({})
-    assert candidate_rows(normal_form("a = 1 OR b = 1"), known) == RowSet.everything()
-    assert candidate_rows(normal_form("a = 1 AND FALSE"), known) == RowSet(BitMap(), True)
-    everything = candidate_rows(normal_form("TRUE"), known)
-    assert everything.rows == BitMap(range(TOTAL))
+    assert rows_of("a = 1 OR b = 1", known) == Bounds.unanswered()
+    assert rows_of("a = 1 AND FALSE", known) == Bounds.exactly(BitMap())
+    everything = rows_of("TRUE", known)
+    assert everything.exact_rows == BitMap(range(TOTAL))
 
 
 def test_few_remaining_rows_are_checked_one_by_one() -> None:
     answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
     exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
-    assert candidate_rows(normal_form("b = 2 AND a = 1"), exact) == RowSet(BitMap([5, 8]), True)
+    assert rows_of("b = 2 AND a = 1", exact) == Bounds.exactly(BitMap([5, 8]))
     assert exact.lookups == [("a = 1", None), ("3 of b = 2", None)]
 
     some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
-    assert candidate_rows(normal_form("b = 2 AND a = 1"), some) == RowSet(BitMap([5]), True)
+    assert rows_of("b = 2 AND a = 1", some) == Bounds.exactly(BitMap([5]))
     assert some.lookups[1:] == [("3 of b = 2", None), ("b = 2", ROW_STEPS)]
 
     none = Known(answers, narrowed_to={"b = 2": (BitMap(), False)})
-    assert candidate_rows(normal_form("b = 2 AND a = 1"), none) == RowSet(BitMap(), True)
+    assert rows_of("b = 2 AND a = 1", none) == Bounds.exactly(BitMap())
     assert none.lookups[1:] == [("3 of b = 2", None)]
 
     many = Known({**answers, "a = 1": (BitMap(range(5_000)), 3)}, narrowed_to=none.narrowed_to)
-    assert candidate_rows(normal_form("b = 2 AND a = 1"), many).rows == BitMap(range(5, 5_000))
+    assert rows_of("b = 2 AND a = 1", many).exact_rows == BitMap(range(5, 5_000))
     assert [predicate for predicate, _ in many.lookups] == ["a = 1", "b = 2"]
 
 
 def test_exact_row_ids_look_up_all_conjuncts_together() -> None:
     together = {"(a = 1) AND (b = 2)": (BitMap([5]), 2)}
-    known = Known(together, superset_ok=False)
-    assert candidate_rows(normal_form("a = 1 AND b = 2"), known) == RowSet(BitMap([5]), True)
+    known = Known(together)
+    assert rows_of("a = 1 AND b = 2", known, superset_ok=False) == Bounds.exactly(BitMap([5]))
     assert known.lookups == [("(a = 1) AND (b = 2)", None)]
 
     superset_ok = Known({**together, "a = 1": (BitMap([5]), 1), "b = 2": (BitMap([5]), 9)})
-    candidate_rows(normal_form("a = 1 AND b = 2"), superset_ok)
+    rows_of("a = 1 AND b = 2", superset_ok)
     assert [predicate for predicate, _ in superset_ok.lookups] == ["a = 1", "b = 2"]

@@ -12,13 +12,10 @@ Cardinality Estimator*, Microsoft, 2014). Arms of an OR are mostly alternatives,
 than independent ones, so they are not backed off.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import sqrt
 
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
-
-LeafRows = Callable[[Predicate], RowEstimate]
 
 _BACKED_OFF = 4  # conjuncts that count
 
@@ -63,28 +60,3 @@ def any_of(operands: Sequence[RowEstimate], total: int) -> RowEstimate:
         most += each.most
         without *= 1 - each.expected / total if total else 1
     return between(least, (1 - without) * total, min(most, total))
-
-
-def rows_of(predicate: Predicate, leaf: LeafRows, total: int) -> RowEstimate:
-    """The rows that make a predicate in negation normal form TRUE.
-
-    Args:
-        leaf: Returns the rows of a leaf, or of its negation.
-        total: The number of all rows.
-    """
-    match predicate:
-        case Constant():
-            return constant(predicate.value, total)
-        case Not(Constant(value)):
-            return constant(None if value is None else not value, total)
-        case And(operands):
-            return all_of([rows_of(each, leaf, total) for each in operands], total)
-        case Or(operands):
-            return any_of([rows_of(each, leaf, total) for each in operands], total)
-    return leaf(predicate)
-
-
-def constant(value: bool | None, total: int) -> RowEstimate:
-    """The rows of a constant: all if it is TRUE, else none."""
-    rows = total if value else 0
-    return RowEstimate(rows, rows, rows)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from hudi_index_service.optimizer.estimates import selectivities
-from hudi_index_service.optimizer.estimates.algebra import between, constant
+from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import (
@@ -44,11 +44,6 @@ def values_in(statistics: Known, column: str, total: int) -> Values:
     return statistics.get(column) or _any_values(total)
 
 
-def constant_rows(value: bool | None) -> Estimate:
-    """Estimates a constant."""
-    return lambda statistics, total: constant(value, total)
-
-
 def leaf_rows(leaf: Predicate) -> Estimate:
     """Estimates a leaf of a predicate in negation normal form."""
     match leaf:
@@ -57,7 +52,7 @@ def leaf_rows(leaf: Predicate) -> Estimate:
         case Not(IsNull() | Compare(operator=Operator.EQ_NULL_SAFE) as operand):
             return _complement(leaf_rows(operand))
         case Not(In(has_null=True)):
-            return constant_rows(False)
+            return lambda statistics, total: RowEstimate(0, 0, 0)
         case Not(ArrayContains(column) as operand):
             return _not_containing(column.name, leaf_rows(operand))
         case Not(In(column) | Like(column) | RLike(column) | Match(column) as operand):

@@ -6,28 +6,20 @@ number of distinct values and, for ranges and prefixes, from the position of the
 least and greatest value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
-from hudi_index_service.optimizer.estimates.leaves import Estimate, constant_rows, leaf_rows
-from hudi_index_service.optimizer.estimates.ranges import range_rows, ranges
+from hudi_index_service.optimizer.estimates.leaves import Estimate, leaf_rows
+from hudi_index_service.optimizer.estimates.ranges import Part, range_rows, ranges
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.evaluate import with_values
-from hudi_index_service.predicate.expression import (
-    And,
-    Compare,
-    Constant,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-)
-from hudi_index_service.predicate.fold import negation_normal_form
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.fold import fold
 
 _NOTHING = RowEstimate(0, 0, 0)
 
@@ -44,11 +36,13 @@ class ManifestEstimates:
     def __init__(self, predicate: Predicate, partitions: PartitionValues | None = None) -> None:
         self._predicate = predicate
         self._columns = predicate.columns()
-        self._by_partition: dict[str, Predicate] = {}
-        self._estimates: dict[int, Estimate] = {id(predicate): _compiled(predicate)}
+        self._estimate = _compiled(predicate)
+        self._by_partition: dict[str, Estimate] = {}
         names = partitions.table.schema.names if partitions and partitions.table.num_columns else ()
         if partitions is not None and not self._columns.isdisjoint(names):
-            self._by_partition.update(partitions.within(predicate))
+            within = partitions.within(predicate)
+            estimates = {each: _compiled(each) for each in set(within.values())}
+            self._by_partition = {name: estimates[each] for name, each in within.items()}
 
     def rows(self, plan: SlicePlan) -> RowEstimate | None:
         """The matching rows of a slice; None if it has no entry, so that even its number of rows is
@@ -58,21 +52,18 @@ class ManifestEstimates:
         entries = plan.entries or plan.rejected_entries
         if not entries:
             return None
-        predicate = self._predicate
+        estimate = self._estimate
         if plan.values and not self._columns.isdisjoint(plan.values):
-            predicate = self._in_partition(plan)
-        estimate = self._estimates.get(id(predicate))
-        if estimate is None:
-            estimate = self._estimates[id(predicate)] = _compiled(predicate)
+            estimate = self._in_partition(plan)
         return estimate(self._statistics(entries), entries[0].rows)
 
-    def _in_partition(self, plan: SlicePlan) -> Predicate:
-        """The predicate that remains for the slice; kept so that its id is not reused."""
+    def _in_partition(self, plan: SlicePlan) -> Estimate:
+        """Estimates the predicate that remains for the slice."""
         partition = plan.file_slice.partition
-        predicate = self._by_partition.get(partition)
-        if predicate is None:
-            predicate = self._by_partition[partition] = with_values(self._predicate, plan.values)
-        return predicate
+        if partition not in self._by_partition:
+            remaining = with_values(self._predicate, plan.values)
+            self._by_partition[partition] = _compiled(remaining)
+        return self._by_partition[partition]
 
     def _statistics(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
         """The statistics in the entries' manifests; for each column, of the first entry with it."""
@@ -101,25 +92,19 @@ def estimated_rows(plan: SlicePlan, predicate: Predicate) -> RowEstimate | None:
 
 
 def _compiled(predicate: Predicate) -> Estimate:
-    match predicate:
-        case Constant(value):
-            return constant_rows(value)
-        case Not(Constant(value)):
-            return constant_rows(None if value is None else not value)
-        case And(operands):
-            value_ranges, others = ranges(operands)
-            return _all_of([*map(range_rows, value_ranges), *map(_compiled, others)])
-        case Or(operands):
-            return _any_of([_compiled(each) for each in operands])
-        case Not(Compare(operator=operator)) if operator is not Operator.EQ_NULL_SAFE:
-            return _compiled(negation_normal_form(predicate))
-    value_ranges, _ = ranges((predicate,))
-    return range_rows(value_ranges[0]) if value_ranges else leaf_rows(predicate)
+    return _all_of([fold(predicate, lambda leaf: leaf, _all_of, _any_of)])
 
 
-def _all_of(parts: list[Estimate]) -> Estimate:
-    return lambda statistics, total: all_of([each(statistics, total) for each in parts], total)
+def _all_of(parts: Iterable[Part]) -> Estimate:
+    value_ranges, others = ranges(parts)
+    estimates = [*map(range_rows, value_ranges), *map(_estimate, others)]
+    return lambda statistics, total: all_of([each(statistics, total) for each in estimates], total)
 
 
-def _any_of(parts: list[Estimate]) -> Estimate:
-    return lambda statistics, total: any_of([each(statistics, total) for each in parts], total)
+def _any_of(parts: Iterable[Part]) -> Estimate:
+    estimates = [_all_of([each]) for each in parts]
+    return lambda statistics, total: any_of([each(statistics, total) for each in estimates], total)
+
+
+def _estimate(part: Part) -> Estimate:
+    return part if callable(part) else leaf_rows(part)

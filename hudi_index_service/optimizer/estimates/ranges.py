@@ -1,19 +1,23 @@
 """Estimates rows by ranges of values, joining the conjuncts on one column into one range."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.leaves import Estimate, Known, values_in
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.expression import Compare, Operator, Predicate
+from hudi_index_service.predicate.expression import Compare, Operator
+from hudi_index_service.predicate.fold import Condition
 from hudi_index_service.predicate.values import bound_of
 
 _UPWARDS = (Operator.GT, Operator.GE)
 _DOWNWARDS = (Operator.LT, Operator.LE)
+
+Part: TypeAlias = Condition | Estimate
+"""A condition of a predicate, or the estimate of another part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +49,10 @@ class ValueRange:
         return bool(self.low > self.high or (self.low == self.high and not both))
 
 
-def ranges(operands: Sequence[Predicate]) -> tuple[list[ValueRange], list[Predicate]]:
+def ranges(operands: Iterable[Part]) -> tuple[list[ValueRange], list[Part]]:
     """The ranges of some conjuncts, one per column, and the conjuncts that are no ranges."""
     by_column: dict[str, ValueRange] = {}
-    others: list[Predicate] = []
+    others: list[Part] = []
     for each in operands:
         bound = bound_of(each.value) if isinstance(each, Compare) else None
         if isinstance(each, Compare) and bound is not None and _is_range(each.operator):

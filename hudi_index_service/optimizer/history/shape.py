@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from hudi_index_service.predicate.expression import (
     And,
-    ArrayContains,
     BoundColumn,
     Compare,
     In,
     IsNull,
+    Leaf,
     Like,
     Match,
     Not,
@@ -63,8 +63,9 @@ def _shape(predicate: Predicate) -> str:
             return f"{_name(column)} RLIKE ?"
         case Match(column, mode):
             return f"{mode.value}({_name(column)}, ?)"
-        case ArrayContains(column):
-            return f"array_contains({_name(column)}, ?)"
+        case Leaf(column):
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(predicate).__name__).lower()
+            return f"{name}({_name(column)}, ?)"
     return "?"  # a constant
 
 

@@ -153,7 +153,7 @@ class FileScan:
         """The given rows whose pages may hold a match."""
         source = row_source(self.storage, self.base_file.path)
         bounds = PageBounds(footer, source, self.base_file.size)
-        candidates = matching_rows(predicate, bounds.rows, footer.rows).rows
+        candidates = matching_rows(predicate, bounds.rows).possible
         if candidates is None:
             return rows
         if isinstance(rows, range):

@@ -24,7 +24,7 @@ from hudi_index_service.read.base_file.value_bounds import (
     stored_type,
     value_bounds,
 )
-from hudi_index_service.read.row_ids import RowSet
+from hudi_index_service.read.row_ids import Bounds as RowBounds
 
 if TYPE_CHECKING:
     from hudi_index_parquet import Fetch
@@ -46,7 +46,7 @@ class PageBounds:
     size: int
     _by_column: dict[BoundColumn, list[tuple[int, int, ValueBounds]]] = field(default_factory=dict)
 
-    def rows(self, leaf: Predicate) -> RowSet:
+    def rows(self, leaf: Predicate) -> RowBounds:
         """The rows of the pages where the leaf may be TRUE; everything if no page is ruled out.
 
         Raises:
@@ -55,7 +55,7 @@ class PageBounds:
         """
         columns = leaf_columns(leaf)
         if len(columns) != 1:
-            return RowSet.everything()
+            return RowBounds.unanswered()
         (column,) = columns
         rows, any_excluded = BitMap(), False
         for start, stop, bounds in self._bounds(column):
@@ -64,8 +64,8 @@ class PageBounds:
             else:
                 any_excluded = True
         if not any_excluded:
-            return RowSet.everything()
-        return RowSet(rows, exact=not rows)
+            return RowBounds.unanswered()
+        return RowBounds.among(rows)
 
     def is_at_hand(self, leaf: Predicate) -> bool:
         """Whether `rows` needs no request to a remote store."""

@@ -23,7 +23,7 @@ from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.row_reader import RowReader, row_positions
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.row_ids import RowSet, candidate_rows
+from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.early_lookups import Found
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
@@ -39,11 +39,11 @@ class LookupResult:
     """The result of looking up rows.
 
     Attributes:
-        rows: The candidates; everything if a scan is cheaper.
+        rows: The rows; unanswered if a scan is cheaper.
         why: Why a scan is cheaper; "" if it is not, or if that is unknown.
     """
 
-    rows: RowSet
+    rows: Bounds
     why: str = ""
 
 
@@ -66,7 +66,7 @@ class BoundedLookups:
     known: Found
 
     def found(self, predicate: Predicate) -> LookupResult:
-        """The candidates for a predicate in negation normal form, unless a scan is cheaper.
+        """The rows of a predicate in negation normal form, unless a scan is cheaper.
 
         Raises:
             FileNotFoundError: the base file is gone.
@@ -81,15 +81,16 @@ class BoundedLookups:
             row_steps=self.constants.row_steps,
             known=self.known,
         )
-        candidates = candidate_rows(predicate, lookups)
+        bounds = lookups.rows(predicate)
+        possible = bounds.possible
         if not lookups.put_off:
-            if candidates.rows is None or len(candidates.rows) <= cheap_steps:
-                return LookupResult(candidates)
-            why = self._why_scan(spread_rows(candidates.rows, total), len(candidates.rows))
-            return LookupResult(RowSet.everything(), why) if why else LookupResult(candidates)
-        if candidates.rows is not None and not candidates.rows:
-            return LookupResult(candidates)
-        most = total if candidates.rows is None else len(candidates.rows)
+            if possible is None or len(possible) <= cheap_steps:
+                return LookupResult(bounds)
+            why = self._why_scan(spread_rows(possible, total), len(possible))
+            return LookupResult(Bounds.unanswered(), why) if why else LookupResult(bounds)
+        if possible is not None and not possible:
+            return LookupResult(bounds)
+        most = total if possible is None else len(possible)
         estimate = row_estimate(predicate, self.entries)
         why = ""
         if are_too_many(estimate.least, total, self.settings):
@@ -97,17 +98,10 @@ class BoundedLookups:
         elif not are_few(min(estimate.most, most), total):
             why = self._why_scan(sampled_rows(predicate, lookups), guessed_rows(estimate.expected))
         if why:
-            return LookupResult(RowSet.everything(), why)
+            return LookupResult(Bounds.unanswered(), why)
         # The rows found so far bound the steps that the remaining look-ups are worth.
-        worth = (
-            None
-            if candidates.rows is None
-            else pages_of(candidates.rows) * self.constants.row_steps
-        )
-        complete = candidate_rows(predicate, lookups.without_limit(), worth)
-        if complete.rows is None or candidates.rows is None:
-            return LookupResult(complete if candidates.rows is None else candidates)
-        return LookupResult(RowSet(complete.rows & candidates.rows, complete.exact))
+        worth = None if possible is None else pages_of(possible) * self.constants.row_steps
+        return LookupResult(bounds.tightened(lookups.without_limit().rows(predicate, worth)))
 
     def _why_scan(self, sample: BitMap, count: int) -> str:
         """Why a scan is cheaper, judging by a sample of `count` rows; "" if it is not, or without

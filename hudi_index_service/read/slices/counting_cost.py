@@ -4,6 +4,8 @@ The index alone looks up every conjunct completely. For a range or pattern on te
 matching term, which takes long if another conjunct leaves few rows to read.
 """
 
+from collections.abc import Callable, Sequence
+
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import may_count_by_rows, rows_pay_for_count
 from hudi_index_service.predicate.comparison import is_string, value_type
@@ -16,30 +18,33 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.read.row_ids import Lookups, joined
 
 
 def prefer_scan_for_count(
-    predicate: Predicate, lookups: Lookups, columns: int, constants: Constants
+    groups: Sequence[Predicate],
+    steps: Callable[[Predicate], int],
+    total: int,
+    columns: int,
+    constants: Constants,
 ) -> bool:
     """Whether reading the rows of the most selective other conjunct, or all rows without one, is
     cheaper than reading the terms of ranges and patterns on text.
 
     Args:
-        predicate: In negation normal form.
+        groups: The conjuncts of a predicate, as they are looked up.
+        steps: Returns the approximate steps of a look-up.
+        total: The number of rows of the base file.
         columns: The number of columns read to check a row.
     """
-    operands = predicate.operands if isinstance(predicate, And) else (predicate,)
-    if not may_count_by_rows(lookups.total) or not any(map(_is_list_of_terms, operands)):
+    if not may_count_by_rows(total) or not any(map(_is_list_of_terms, groups)):
         return False
-    groups = joined(operands, lookups.answers, lookups.keys)
-    terms, fewest = 0, lookups.total
+    terms, fewest = 0, total
     for each in groups:
-        if _is_list_of_terms(each.operands[0] if isinstance(each, And) else each):
-            terms += lookups.estimate(each)
+        if _is_list_of_terms(each):
+            terms += steps(each)
         elif not isinstance(each, Or):
-            fewest = min(fewest, lookups.estimate(each))
-    return rows_pay_for_count(terms, fewest, lookups.total, columns, constants)
+            fewest = min(fewest, steps(each))
+    return rows_pay_for_count(terms, fewest, total, columns, constants)
 
 
 def has_list_of_terms(predicate: Predicate) -> bool:
@@ -54,4 +59,6 @@ def _is_list_of_terms(predicate: Predicate) -> bool:
             return not equal and is_string(value_type(column))
         case Like() | RLike():
             return True
+        case And((Compare() | Like() | RLike() as first, *_)):
+            return _is_list_of_terms(first)
     return False

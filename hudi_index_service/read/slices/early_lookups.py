@@ -7,45 +7,37 @@ which hold few rows or none, would otherwise spend its time on calls.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import and_
 from types import MappingProxyType
 from typing import TypeAlias
 
+import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.index.contract import Answer, Conjunction
+from hudi_index_service.index.contract import Answer, Truths
 from hudi_index_service.optimizer.cost.constants import FEW_ROWS
 from hudi_index_service.optimizer.decide import look_up_together
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
-from hudi_index_service.read.row_ids import RowSet, joined
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.fold import Condition
+from hudi_index_service.read.row_ids import Bounds
+from hudi_index_service.read.slices.empty_slices import slices_without_rows
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 
-LeafKey: TypeAlias = tuple[int, ...]
-"""The id of a leaf, or those of conjuncts that are looked up together."""
-
-Found: TypeAlias = Mapping[LeafKey, RowSet]
-"""The rows of leaves in one slice, as far as they are known."""
+Found: TypeAlias = Mapping[Predicate, Bounds]
+"""The rows in one slice of leaves, and of conjuncts looked up together, as far as known."""
 
 _NOTHING: Found = MappingProxyType({})
-
-
-def leaf_key(predicate: Predicate) -> LeafKey:
-    """The key of a leaf, or of conjuncts that are looked up together; unique while they live."""
-    if isinstance(predicate, And | Conjunction):
-        return tuple(key for each in predicate.operands for key in leaf_key(each))
-    return (id(predicate),)
 
 
 class EarlyLookups:
     """What open entries answered before the slices of one query are read."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[LeafKey, RowSet]] = {}
+        self._found: dict[str, dict[Predicate, Bounds]] = {}
 
     def found(self, plan: SlicePlan) -> Found:
         """The rows of leaves in the slice that are known."""
@@ -59,43 +51,29 @@ class EarlyLookups:
         out.
 
         Args:
-            predicate: In negation normal form. It outlives this object.
+            predicate: In negation normal form.
         """
-        able = {n for n, each in enumerate(plans) if each.access is Access.INDEX and each.entries}
-        if predicate is None:
+        able = np.array([each.access is Access.INDEX and bool(each.entries) for each in plans])
+        if predicate is None or not able.any():
             return frozenset()
-        return self._empty(predicate, _Slices(plans, pool), able)
+        tree, slices = grouped(predicate, plans[int(np.argmax(able))].entries), _Slices(plans, pool)
+        is_empty = slices_without_rows(
+            tree, able, lambda leaf, among: self._without(leaf, slices, among), every_arm=True
+        )
+        return frozenset(np.flatnonzero(is_empty).tolist())
 
-    def _empty(self, predicate: Predicate, slices: "_Slices", among: Set[int]) -> Set[int]:
-        """Looks up the leaves of a predicate in some slices, and returns those in which it is TRUE
-        for no row. Conjuncts are looked up only in slices that those before them leave."""
-        if not among:
-            return frozenset()
-        match predicate:
-            case Constant(value):
-                return frozenset() if value else among
-            case Or(operands):
-                return reduce(and_, [self._empty(each, slices, among) for each in operands])
-            case And(operands):
-                empty: Set[int] = frozenset()
-                for each in slices.grouped(operands, among):
-                    lookup = self._empty_for_leaf if isinstance(each, And) else self._empty
-                    empty |= lookup(each, slices, among - empty)
-                return empty
-        return self._empty_for_leaf(predicate, slices, among)
-
-    def _empty_for_leaf(self, leaf: Predicate, slices: "_Slices", among: Set[int]) -> Set[int]:
-        empty: set[int] = set()
-        for entries in slices.answering(leaf, among):
+    def _without(self, leaf: Condition, slices: "_Slices", among: Truths) -> Truths:
+        """Looks up a leaf in some slices, and returns those in which it is TRUE for no row."""
+        is_empty = np.zeros_like(among)
+        for entries in slices.answering(leaf, np.flatnonzero(among).tolist()):
             for number, rows in zip(entries.numbers, entries.rows(leaf, slices.pool), strict=True):
                 if rows is None:
                     continue
-                known = RowSet(rows, exact=entries.answer is Answer.EXACT)
-                of_slice = self._found.setdefault(_path(slices.plans[number]), {})
-                of_slice[leaf_key(leaf)] = known
-                if not rows:
-                    empty.add(number)
-        return empty
+                exact = entries.answer is Answer.EXACT
+                known = Bounds.exactly(rows) if exact else Bounds.among(rows)
+                self._found.setdefault(_path(slices.plans[number]), {})[leaf] = known
+                is_empty[number] = not rows
+        return is_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +110,16 @@ class _Slices:
     plans: Sequence[SlicePlan]
     pool: ReaderPool
 
-    def grouped(self, operands: Sequence[Predicate], among: Set[int]) -> list[Predicate]:
-        """The conjuncts, as the entries of one of the slices answer them together."""
-        plan = self.plans[min(among)]
-        return joined(
-            operands,
-            lambda some: any(each.answer(some) is not Answer.NONE for each in plan.entries),
-            plan.keys,
-        )
-
-    def answering(self, leaf: Predicate, among: Set[int]) -> list[_Entries]:
+    def answering(self, leaf: Predicate, among: Sequence[int]) -> list[_Entries]:
         """For each slice, the first of the entries that answer the leaf best, by their layout; none
         if each slice is better looked up by itself."""
-        if not look_up_together(len(among), lambda: estimated_rows(self.plans[min(among)], leaf)):
+        if not among or not look_up_together(
+            len(among), lambda: estimated_rows(self.plans[among[0]], leaf)
+        ):
             return []
         groups: dict[tuple[str, int], _Entries] = {}
         columns = leaf.columns()
-        for number in sorted(among):
+        for number in among:
             plan = self.plans[number]
             if not columns.isdisjoint(plan.values):
                 continue  # the partition's path has the column's value, not the base file

@@ -5,12 +5,13 @@ Used by EXPLAIN, and to decide whether to look up rows at all.
 """
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, between, constant
+from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, between
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.predicate.evaluate import with_values
-from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
-from hudi_index_service.read.row_ids import joined
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.fold import fold
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 
 
@@ -26,28 +27,14 @@ def row_estimate(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
     values = entries.plan.values
     if not predicate.columns().isdisjoint(values):
         predicate = with_values(predicate, values)
-    return _rows(predicate, entries)
-
-
-def _rows(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
     total = entries.total
-    match predicate:
-        case Constant(value):
-            return constant(value, total)
-        case Not(Constant(value)):
-            return constant(None if value is None else not value, total)
-        case And(operands):
-            groups = joined(operands, entries.answers, entries.keys)
-            return all_of(
-                [
-                    _rows(each, entries) if each in operands else _lookup_estimate(each, entries)
-                    for each in groups
-                ],
-                total,
-            )
-        case Or(operands):
-            return any_of([_rows(each, entries) for each in operands], total)
-    return _lookup_estimate(predicate, entries)
+    return fold(
+        grouped(predicate, entries.plan.entries),
+        lambda leaf: _lookup_estimate(leaf, entries),
+        all_of=lambda parts: all_of(list(parts), total),
+        any_of=lambda parts: any_of(list(parts), total),
+        together=True,
+    )
 
 
 def _lookup_estimate(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
@@ -63,7 +50,7 @@ def _bounds(predicate: Predicate, entries: SliceEntries) -> tuple[int, int]:
     try:
         bounds = entries.row_bounds(predicate)
         if bounds is None and entries.has_pages_at_hand(predicate):
-            rows = entries.pages(predicate).rows
+            rows = entries.pages(predicate).possible
             bounds = None if rows is None else (0, len(rows))
     except (EntryUnusable, FileNotFoundError):  # the slice's reader reports it, or uses another
         bounds = None

@@ -1,27 +1,43 @@
-"""Look-ups in the entries of a slice, as the set algebra of `read/row_ids.py` needs them."""
+"""Finds the rows of a predicate by look-ups in the entries of a slice, none of them needlessly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import assert_never
 
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.optimizer.cost.constants import DEFAULTS
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
-from hudi_index_service.read.row_ids import RowSet, candidate_rows
-from hudi_index_service.read.slices.early_lookups import Found, LeafKey, leaf_key
+from hudi_index_service.optimizer.cost.constants import CHECKED_SINGLY, DEFAULTS, LARGE_FILE
+from hudi_index_service.optimizer.cost.pages import pages_of
+from hudi_index_service.optimizer.grouping import grouped
+from hudi_index_service.predicate.expression import (
+    And,
+    Constant,
+    Leaf,
+    Not,
+    Or,
+    Predicate,
+    Together,
+)
+from hudi_index_service.predicate.fold import Condition, fold
+from hudi_index_service.read.row_ids import Bounds, any_of
+from hudi_index_service.read.slices.early_lookups import Found
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 
 
 @dataclass(slots=True)
 class EntryLookups:
-    """Implements `read.slices.sampled_rows.Samples` on entries, and on the base file's column index
-    for leaves that no entry answers.
+    """Look-ups in the entries of a slice, and in the base file's column index for leaves that no
+    entry answers.
 
     Attributes:
-        limit: The limit of steps per look-up while no row is known; None for no limit.
+        superset_ok: Whether the rows found are read and checked anyway. If so, look-ups that take
+            longer than reading the rows that they may rule out are left out.
+        limit: The limit of steps per look-up while no row is known; None for no limit. A step is a
+            row id or a term that is read.
         put_off: Whether a look-up was put off because of the limit.
-        row_steps: See `hudi_index_service.read.row_ids.Lookups`.
+        row_steps: The cost of reading one more page, in steps.
         known: What `EarlyLookups` found.
     """
 
@@ -31,76 +47,115 @@ class EntryLookups:
     put_off: bool = False
     row_steps: int = DEFAULTS.row_steps
     known: Found = field(default_factory=dict)
-    # The predicate outlives this object.
-    _results: dict[LeafKey, RowSet] = field(default_factory=dict)
+    _results: dict[Predicate, Bounds] = field(default_factory=dict)
 
     def without_limit(self) -> "EntryLookups":
         """The same look-ups without a limit; results found so far are kept."""
         return replace(self, limit=None, put_off=False)
 
-    @property
-    def keys(self) -> Sequence[tuple[str, ...]]:
-        """The composite keys of the entries."""
-        return self.entries.keys
+    def rows(self, predicate: Predicate, most: int | None = None) -> Bounds:
+        """The rows of a predicate in negation normal form.
 
-    @property
-    def total(self) -> int:
-        """Rows of the base file."""
-        return self.entries.total
+        The conjuncts of an AND are looked up in order of cost, until no row is left.
 
-    def answers(self, conjuncts: And) -> bool:
-        """Whether one entry answers all conjuncts in one look-up."""
-        return self.entries.answers(conjuncts)
+        Args:
+            most: The maximum number of steps of a look-up; None for no limit.
 
-    def estimate(self, predicate: Predicate) -> int:
-        """See `SliceEntries.estimate`."""
+        Raises:
+            FileNotFoundError: the base file is gone.
+            EntryUnusable: see `SliceEntries.rows`.
+        """
+        entries = self.entries.plan.entries
+        return self._rows(grouped(predicate, entries, exact=not self.superset_ok), most)
+
+    def _rows(self, predicate: Predicate, most: int | None) -> Bounds:
+        match predicate:
+            case Constant(value):
+                return Bounds.exactly(BitMap(range(self.entries.total)) if value else BitMap())
+            case Together() | Not() | Leaf():
+                return self._looked_up(predicate, most)
+            case And(operands):
+                return self._all_of(operands, most)
+            case Or(operands):
+                return any_of(self._rows(each, most) for each in operands)
+            case _:
+                assert_never(predicate)
+
+    def _all_of(self, operands: tuple[Predicate, ...], most: int | None) -> Bounds:
+        bounds = Bounds(BitMap(range(self.entries.total)), None)
+        for operand in self._cheapest_first(operands):
+            left = bounds.possible
+            if left is not None and self.superset_ok and len(left) <= CHECKED_SINGLY:
+                remaining = self.narrowed(operand, left)
+                if remaining.possible is not None:
+                    bounds = bounds.within(remaining.possible)
+                    most = self._worth(remaining.possible)
+                if not bounds.possible:
+                    break
+                if remaining.exact_rows is not None:
+                    continue
+            bounds &= self._rows(operand, most)
+            if bounds.possible is not None:
+                if not bounds.possible:
+                    break
+                if self.superset_ok:
+                    worth = self._worth(bounds.possible)
+                    most = worth if most is None else min(most, worth)
+        return bounds
+
+    def _cheapest_first(self, operands: tuple[Predicate, ...]) -> Sequence[Predicate]:
+        if len(operands) == 1 or self.entries.total < LARGE_FILE:
+            return operands
+        return sorted(operands, key=self._steps)
+
+    def _steps(self, predicate: Predicate) -> int:
+        fewest = partial(min, default=0)
+        steps: int = fold(predicate, self._leaf_steps, fewest, sum, together=True)
+        return steps
+
+    def _leaf_steps(self, leaf: Condition) -> int:
+        known = self._known(leaf)
+        if known is None or known.possible is None:
+            return self.entries.estimate(leaf)
+        return len(known.possible)
+
+    def _worth(self, rows: BitMap) -> int:
+        """The cost of reading rows in look-up steps, which is what ruling them out is worth. Rows
+        of one page are read together."""
+        return self.row_steps * pages_of(rows)
+
+    def narrowed(self, predicate: Predicate, rows: BitMap) -> Bounds:
+        """See `SliceEntries.narrowed`; unanswered if that fails, which `_looked_up` reports."""
         known = self._known(predicate)
-        if known is None or known.rows is None:
-            return self.entries.estimate(predicate)
-        return len(known.rows)
-
-    def answered(self, leaf: Predicate) -> bool:
-        """See `SliceEntries.answered`."""
-        return self.entries.answered(leaf)
-
-    def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
-        """See `SliceEntries.narrowed`; everything if that fails, which `rows` reports."""
-        known = self._known(predicate)
-        if known is not None and known.rows is not None:
-            return RowSet(rows & known.rows, known.exact)
+        if known is not None and known.possible is not None:
+            return known.within(rows)
         if isinstance(predicate, And | Or | Constant):
-            return RowSet.everything()
+            return Bounds.unanswered()
         try:
             return self.entries.narrowed(predicate, rows)
         except EntryUnusable:
-            return RowSet.everything()
+            return Bounds.unanswered()
 
-    def sample(self, predicate: Predicate, most: int) -> BitMap:
-        """See `SliceEntries.sample`."""
-        return self.entries.sample(predicate, most)
-
-    def rows(self, predicate: Predicate, most: int | None) -> RowSet:
-        """See `SliceEntries.rows` and `pages`; raises what they raise."""
-        known = self._known(predicate)
+    def _looked_up(self, leaf: Condition, most: int | None) -> Bounds:
+        known = self._known(leaf)
         if known is not None:
             return known
         try:
             limit = self.limit if most is None else most
-            candidates = self.entries.rows(predicate, limit, superset_ok=self.superset_ok)
+            found = self.entries.rows(leaf, limit, superset_ok=self.superset_ok)
         except EntryUnusable:
-            if not isinstance(predicate, And):
+            if not isinstance(leaf, Together):
                 raise
             # An entry of another index type may answer each of them.
-            return candidate_rows(And(predicate.operands), self, most)
-        if candidates.rows is not None:
-            self._results[leaf_key(predicate)] = candidates
-            return candidates
-        if most is None and self.limit is not None and self.entries.answered(predicate):
+            return self._all_of(leaf.operands, most)
+        if found.possible is not None:
+            self._results[leaf] = found
+            return found
+        if most is None and self.limit is not None and self.entries.answered(leaf):
             self.put_off = True
-            return candidates  # no rows are known yet: the other arms of an OR need no look-up
-        return candidates if isinstance(predicate, And) else self.entries.pages(predicate)
+            return found  # no rows are known yet: the other arms of an OR need no look-up
+        return found if isinstance(leaf, Together) else self.entries.pages(leaf)
 
-    def _known(self, predicate: Predicate) -> RowSet | None:
+    def _known(self, predicate: Predicate) -> Bounds | None:
         """The rows of a leaf, if they have been looked up."""
-        key = leaf_key(predicate)
-        return self._results.get(key) or self.known.get(key)
+        return self._results.get(predicate) or self.known.get(predicate)

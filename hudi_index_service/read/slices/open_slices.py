@@ -17,12 +17,14 @@ from hudi_index_service.index.contract import Answer, ManyReaders, Truths
 from hudi_index_service.index.files.opened_file import OpenedFiles
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.optimizer.decide import ask_open_entries
+from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.fold import Condition
 from hudi_index_service.read.coverage import RequiredColumns
 from hudi_index_service.read.index_folder import IndexFolder
-from hudi_index_service.read.row_ids import joined
+from hudi_index_service.read.slices.empty_slices import slices_without_rows
 from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
 
 NO_ROW_FOUND = "no_row_found"
@@ -178,36 +180,15 @@ class _Entries:
         is_open = np.zeros_like(among)
         for group in self.groups:
             is_open[group.numbers] = True
-        is_empty = self._without(predicate, among & is_open, in_paths)
+        tree = grouped(predicate, [each.typical for each in self.groups])
+        is_empty = slices_without_rows(
+            tree, among & is_open, lambda leaf, left: self._without(leaf, left, in_paths)
+        )
         for group in self.groups:
             is_empty[group.changed(is_empty)] = False
         return is_empty
 
-    def _without(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
-        match predicate:
-            case Constant(value):
-                return among & (value is not True)
-            case Or(operands):
-                left = among
-                for each in operands:  # a row of any arm is enough
-                    left = left & self._without(each, left, in_paths)
-                return left
-            case And(operands):
-                is_empty = np.zeros_like(among)
-                for each in self._grouped(operands):
-                    find = self._without_leaf if isinstance(each, And) else self._without
-                    is_empty |= find(each, among & ~is_empty, in_paths)
-                return is_empty
-        return self._without_leaf(predicate, among, in_paths)
-
-    def _grouped(self, operands: Sequence[Predicate]) -> list[Predicate]:
-        """The conjuncts; those that entries look up together, as one."""
-        typical = [each.typical for each in self.groups]
-        return joined(
-            operands, lambda some: any(each.answer(some) is not Answer.NONE for each in typical)
-        )
-
-    def _without_leaf(self, leaf: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
+    def _without(self, leaf: Condition, among: Truths, in_paths: Set[str]) -> Truths:
         is_empty = np.zeros_like(among)
         if not leaf.columns().isdisjoint(in_paths):
             return is_empty

@@ -3,7 +3,7 @@ damaged, entries of other index types answer its leaves."""
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import Lock
@@ -28,9 +28,9 @@ from hudi_index_service.optimizer.cost.model import opening_cost
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import And, Constant, Match, Not, Or, Predicate
+from hudi_index_service.predicate.expression import Match, Predicate
 from hudi_index_service.read.base_file.row_reader import RowReader
-from hudi_index_service.read.row_ids import RowSet
+from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
@@ -58,6 +58,10 @@ def warn_of(error: IndexServiceError, what: str) -> None:
 _BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
 
 
+def _bounds(rows: BitMap, answer: Answer) -> Bounds:
+    return Bounds.exactly(rows) if answer is Answer.EXACT else Bounds.among(rows)
+
+
 class SliceEntries:
     """The entries of one slice. Make it by `leased`.
 
@@ -72,8 +76,7 @@ class SliceEntries:
         self._stack = stack
         self._open_entries: dict[str, OpenEntry] = {}
         self._failures: dict[str, IndexServiceError] = {}
-        # Keyed by the leaf's id; the leaf is kept so that its id is not reused.
-        self._answers: dict[int, tuple[Predicate, list[tuple[Answer, ServingEntry]]]] = {}
+        self._answers: dict[Predicate, list[tuple[Answer, ServingEntry]]] = {}
 
     @classmethod
     @contextmanager
@@ -101,14 +104,14 @@ class SliceEntries:
 
     def rows(
         self, leaf: Predicate, most: int | None = None, *, superset_ok: bool = False
-    ) -> RowSet:
-        """The candidates for a leaf, or for conjuncts that `answers` accepts, from the first usable
-        entry. Exact entries are tried before those that return a superset, and cheaper ones before
-        more expensive ones. Everything if no entry can answer.
+    ) -> Bounds:
+        """The rows of a leaf, or of conjuncts looked up together, from the first usable entry.
+        Exact entries are tried before those that return a superset, and cheaper ones before more
+        expensive ones. Unanswered if no entry can answer.
 
         Args:
-            superset_ok: Whether a superset may be returned if that is cheaper, or everything if the
-                look-up takes more than `most` steps.
+            superset_ok: Whether a superset may be returned if that is cheaper, or nothing be
+                answered if the look-up takes more than `most` steps.
 
         Raises:
             EntryUnusable: every entry that could answer it failed.
@@ -118,35 +121,15 @@ class SliceEntries:
             try:
                 reader = self._open(serving).reader
                 if superset_ok:
-                    return RowSet(reader.candidates(leaf, most), exact=False)
-                return RowSet(reader.row_ids(leaf), answer is Answer.EXACT)
+                    return Bounds(BitMap(), reader.candidates(leaf, most))
+                return _bounds(reader.row_ids(leaf), answer)
             except EntryUnusable as error:
                 warn_of(error, f"{serving.entry.folder} cannot be used")
                 self._failures[serving.entry.folder] = error
                 failure = failure or error
         if failure is not None:
             raise failure
-        return RowSet.everything()
-
-    @property
-    def keys(self) -> Sequence[tuple[str, ...]]:
-        """The composite keys of the entries, see `IndexType.keys`."""
-        return self.plan.keys
-
-    def answers(self, conjuncts: And) -> bool:
-        """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
-        first = next(self._answering(conjuncts), None)
-        if first is None or first[1].entry.folder in self._failures:
-            return False
-        return all(self._answers_best(first[1], leaf) for leaf in conjuncts.operands)
-
-    def _answers_best(self, serving: ServingEntry, leaf: Predicate) -> bool:
-        best: Answer | None = None
-        for answer, each in self._answering(leaf):
-            best = best or answer
-            if each is serving:
-                return answer is best
-        return best is None
+        return Bounds.unanswered()
 
     def _lookup_cost_ms(self, serving: ServingEntry, leaf: Predicate) -> float:
         """The part of an entry's look-up cost that differs between entries, in milliseconds."""
@@ -159,8 +142,8 @@ class SliceEntries:
         rows = self.total if estimate is None else estimate.expected
         return opening + answering_ms(serving.index_type.name, leaf, rows, constants)
 
-    def narrowed(self, leaf: Predicate, rows: BitMap) -> RowSet:
-        """The given rows for which the leaf may be TRUE; everything if the answering entry cannot
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> Bounds:
+        """The given rows for which the leaf may be TRUE; unanswered if the entry cannot
         check single rows.
 
         Raises:
@@ -170,8 +153,8 @@ class SliceEntries:
         if serving is not None:
             remaining, answer = self._open(serving).reader.narrowed(leaf, rows)
             if answer is not Answer.NONE:
-                return RowSet(remaining, answer is Answer.EXACT)
-        return RowSet.everything()
+                return _bounds(remaining, answer)
+        return Bounds.unanswered()
 
     def estimate(self, leaf: Predicate) -> int:
         """The approximate number of steps of `rows`; the number of all rows if unknown."""
@@ -184,8 +167,8 @@ class SliceEntries:
             return self.total
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
-        """The minimum and maximum number of matching rows of a leaf, or of conjuncts that `answers`
-        accepts; None if no entry answers, or the answering entry has no bounds.
+        """The minimum and maximum number of matching rows of a leaf, or of conjuncts looked up
+        together; None if no entry answers, or the answering entry has no bounds.
 
         Raises:
             EntryUnusable: the entry failed.
@@ -193,21 +176,14 @@ class SliceEntries:
         _, serving = next(self._answering(leaf), (None, None))
         return None if serving is None else self._open(serving).reader.row_bounds(leaf)
 
-    def count(self, predicate: Predicate) -> int | None:
-        """The number of matching rows, if an entry knows it without listing them; else None.
-
-        Args:
-            predicate: In negation normal form.
+    def count(self, leaf: Predicate) -> int | None:
+        """The number of matching rows of a leaf, or of conjuncts looked up together, if an entry
+        knows it without listing them; else None.
 
         Raises:
             EntryUnusable: the entry failed.
         """
-        match predicate:
-            case Or() | Constant() | Not(Constant()):
-                return None
-            case And() if not self.answers(predicate):
-                return None
-        least, most = self.row_bounds(predicate) or (0, self.total)
+        least, most = self.row_bounds(leaf) or (0, self.total)
         return least if least == most else None
 
     def answered(self, leaf: Predicate) -> bool:
@@ -225,18 +201,18 @@ class SliceEntries:
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
         """The entries that can answer, in order of preference."""
-        cached = self._answers.get(id(leaf))
-        if cached is None:
+        ordered = self._answers.get(leaf)
+        if ordered is None:
             answers = [(each.answer(leaf), each) for each in self._entries]
             ordered = [a for answer in _BEST_FIRST for a in answers if a[0] is answer]
             if len(ordered) > 1:
                 ordered.sort(
                     key=lambda a: (_BEST_FIRST.index(a[0]), self._lookup_cost_ms(a[1], leaf))
                 )
-            cached = self._answers[id(leaf)] = (leaf, ordered)
-        yield from cached[1]
+            self._answers[leaf] = ordered
+        yield from ordered
 
-    def pages(self, leaf: Predicate) -> RowSet:
+    def pages(self, leaf: Predicate) -> Bounds:
         """The rows of the pages where, by the base file's column index, a leaf may be TRUE.
 
         Raises:

@@ -5,7 +5,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -26,8 +26,10 @@ from hudi_index_service.optimizer.decide import (
     cheapest_reading,
     lookups_are_weighed,
 )
+from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.predicate.fold import conjuncts, fold
 from hudi_index_service.read.base_file.file_scan import FooterCheck
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
@@ -37,7 +39,7 @@ from hudi_index_service.read.base_file.row_reader import (
     unreadable_by_row,
 )
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
+from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.base_rows import (
     base_file_of,
     rows_by_scan,
@@ -203,10 +205,12 @@ class SliceReader:
         if plan.access is not Access.INDEX:
             return plan.access in BY_ENTRY
         predicate = self._in_partition(plan).query.normal_form
-        return predicate is not None and is_exact(
-            predicate,
-            lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries),
-            plan.keys,
+        return predicate is not None and fold(
+            grouped(predicate, plan.entries, exact=True),
+            lambda leaf: any(each.answer(leaf) is Answer.EXACT for each in plan.entries),
+            all_of=all,
+            any_of=all,
+            together=True,
         )
 
     def exact_rows(
@@ -246,7 +250,13 @@ class SliceReader:
             return None  # these would be walked twice
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                number = entries.count(predicate)
+                number = fold(
+                    grouped(predicate, plan.entries, exact=True),
+                    entries.count,
+                    all_of=_unknown,
+                    any_of=_unknown,
+                    together=True,
+                )
         except EntryUnusable:
             return None
         if number is not None:
@@ -303,13 +313,14 @@ class SliceReader:
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 if if_cheaper and prefer_scan_for_count(
-                    predicate,
-                    EntryLookups(entries, superset_ok=False),
+                    conjuncts(grouped(predicate, plan.entries)),
+                    entries.estimate,
+                    entries.total,
                     len(found.query.needed),
                     load_constants(self.settings),
                 ):
                     return None
-                exact = reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
+                exact = reader._bounds(plan, entries, statistics, superset_ok=False).exact_rows
         except EntryUnusable as error:
             self._fall_back(plan, error, statistics)
             return None
@@ -330,20 +341,19 @@ class SliceReader:
             return found
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                candidates = self._row_set(plan, entries, statistics, superset_ok=True)
+                rows = self._bounds(plan, entries, statistics, superset_ok=True).possible
                 footer = entries.footer()
                 stored = None
-                if candidates.rows:
+                if rows:
                     stored = entries.stored_rows(self.table.storage, self.query.needed)
         except EntryUnusable as error:
             self._fall_back(plan, error, statistics)
             return replace(found, trusted=False)
-        if candidates.rows is None:
+        if rows is None:
             self.backoff.record(plan.expected, plan.total, scanned=True)
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
-        rows = candidates.rows
         if within is not None:
             rows = rows & BitMap(within)
             statistics.candidates = len(rows)
@@ -378,14 +388,14 @@ class SliceReader:
             return found
         return replace(found, by_page=reader, cost=cost)
 
-    def _row_set(
+    def _bounds(
         self,
         plan: SlicePlan,
         entries: SliceEntries,
         statistics: SliceStatistics,
         *,
         superset_ok: bool,
-    ) -> RowSet:
+    ) -> Bounds:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
         constants, known = load_constants(self.settings), self.early.found(plan)
@@ -398,13 +408,13 @@ class SliceReader:
             if result.why:
                 statistics.note = result.why
                 return result.rows
-            rows = result.rows
+            bounds = result.rows
         else:
             steps = constants.row_steps
             lookups = EntryLookups(entries, superset_ok, row_steps=steps, known=known)
-            rows = candidate_rows(predicate, lookups)
-        statistics.candidates = None if rows.rows is None else len(rows.rows)
-        return rows
+            bounds = lookups.rows(predicate)
+        statistics.candidates = None if bounds.possible is None else len(bounds.possible)
+        return bounds
 
     def _weighs(self, plan: SlicePlan) -> bool:
         """Whether look-ups are compared with a scan while they run."""
@@ -441,6 +451,11 @@ class SliceReader:
                 f"{plan.file_slice.name} cannot be read through an index: {reason}.",
                 remedy=None if cause is None else cause.remedies,
             ) from cause
+
+
+def _unknown(_: Iterable[int | None]) -> int | None:
+    """The count of several conditions, whose rows have to be listed."""
+    return None
 
 
 def is_merged_in_part(plan: SlicePlan) -> bool:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, rows_of
+from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.expression import And, Constant, IsNull, Not, Or, Predicate
+from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.predicate.fold import fold
 from tests.optimizer.estimates.trees import leaf, trees
 
 TOTAL = 24
@@ -64,7 +65,13 @@ def test_bounds_of_a_tree_hold_for_any_leaves(
                 return BitMap(range(TOTAL)) if value else BitMap()
         return by_leaf[predicate][0]
 
-    holds(rows_of(tree, lambda each: by_leaf[each][1], TOTAL), rows(tree))
+    estimate = fold(
+        tree,
+        lambda each: by_leaf[each][1],
+        all_of=lambda parts: all_of(list(parts), TOTAL),
+        any_of=lambda parts: any_of(list(parts), TOTAL),
+    )
+    holds(estimate, rows(tree))
 
 
 def test_bounds_are_as_narrow_as_possible() -> None:
@@ -102,31 +109,3 @@ def test_one_operand_is_unchanged_and_an_empty_table_has_no_rows() -> None:
     assert any_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
     assert all_of([exactly(0), exactly(0)], 0) == exactly(0)
     assert any_of([exactly(0), exactly(0)], 0) == exactly(0)
-
-
-@pytest.mark.parametrize(("value", "rows"), [(True, 7), (False, 0), (None, 0)])
-def test_constants(value: bool | None, rows: int) -> None:
-    def unexpected(predicate: Predicate) -> RowEstimate:
-        raise AssertionError(predicate)
-
-    assert rows_of(Constant(value), unexpected, 7) == exactly(rows)
-
-
-def test_a_negated_constant_is_a_constant() -> None:
-    """As NOT (part IN (…)) becomes with a partition's value."""
-    for value, rows in ((True, 0), (False, 7), (None, 0)):
-        assert rows_of(Not(Constant(value)), lambda each: exactly(1), 7) == exactly(rows)
-
-
-def test_leaves_are_estimated_with_their_negation() -> None:
-    estimated: list[Predicate] = []
-
-    def rows(predicate: Predicate) -> RowEstimate:
-        estimated.append(predicate)
-        return exactly(1)
-
-    negated = Not(leaf(0))
-    rows_of(And((negated, leaf(1))), rows, 7)
-
-    assert estimated == [negated, leaf(1)]
-    assert isinstance(leaf(1), IsNull)

@@ -1,0 +1,165 @@
+"""Whatever is known of the leaves: certain rows match, and no row matches that is not possible."""
+
+import random
+from dataclasses import dataclass, field
+from itertools import chain, combinations, count
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap
+
+from hudi_index_service.arrow import as_truths
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.grouping import grouped
+from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import Leaf, Not, Predicate, Together
+from hudi_index_service.predicate.fold import conjuncts
+from hudi_index_service.read.row_ids import Bounds, matching_rows
+from hudi_index_service.read.slices.entry_lookups import EntryLookups
+from hudi_index_service.read.slices.slice_entries import SliceEntries
+
+ROWS = 40
+SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
+LEAVES = [
+    "a = 1",
+    "a > 2",
+    "a <= 4",
+    "b IN (0, 3)",
+    "b <> 1",
+    "s LIKE 'x%'",
+    "s IS NULL",
+    "b <=> 2",
+]
+SOURCES = ["known before", "exact entry", "other entry", "rows checked singly", "pages"]
+SUBSETS = [each for size in range(6) for each in combinations(SOURCES, size)]
+
+
+def table(dice: random.Random) -> pa.Table:
+    numbers, texts = (None, 0, 1, 2, 3, 4, 5), (None, "x", "xy", "y")
+    columns = [[dice.choice(some) for _ in range(ROWS)] for some in (numbers, numbers, texts)]
+    return pa.table(dict(zip(SCHEMA.names, columns, strict=True)), SCHEMA)
+
+
+def where(dice: random.Random, depth: int = 3) -> str:
+    if depth == 0 or dice.random() < 0.2:
+        return dice.choice([*LEAVES, *LEAVES, "TRUE", "FALSE"])
+    parts = [f"({where(dice, depth - 1)})" for _ in range(dice.randint(2, 3))]
+    return dice.choice(["", "NOT "]) + f"({dice.choice([' AND ', ' OR ']).join(parts)})"
+
+
+@dataclass
+class Known:
+    """The entries of a slice, which answer some leaves: exactly, or with other rows as well.
+
+    Attributes:
+        sources: Those of `SOURCES` that answer.
+    """
+
+    data: pa.Table
+    sources: frozenset[str]
+    dice: random.Random
+    total: int = ROWS
+    keys: tuple[tuple[str, ...], ...] = (("b", "a"),)
+    layout: int = field(default_factory=count().__next__)
+    _answers: dict[Predicate, Answer] = field(default_factory=dict)
+
+    index_type = SimpleNamespace(name="known")
+
+    @property
+    def plan(self) -> SimpleNamespace:
+        return SimpleNamespace(entries=(self,))
+
+    def matching(self, predicate: Predicate) -> BitMap:
+        truths = as_truths(evaluate(predicate, self.data).fill_null(False))
+        return BitMap(np.flatnonzero(truths).astype(np.uint32))
+
+    def bounds(self, leaf: Predicate, exact: bool) -> Bounds:
+        rows = self.matching(leaf)
+        others = BitMap(row for row in range(ROWS) if self.dice.random() < 0.2)
+        return Bounds.exactly(rows) if exact else Bounds.among(rows | others)
+
+    def answer(self, leaf: Predicate) -> Answer:
+        able = [Answer.EXACT] * ("exact entry" in self.sources)
+        able += [Answer.SUPERSET] * ("other entry" in self.sources)
+        return self._answers.setdefault(leaf, self.dice.choice([*able, Answer.NONE]))
+
+    def answered(self, leaf: Predicate) -> bool:
+        return self.answer(leaf) is not Answer.NONE
+
+    def estimate(self, leaf: Predicate) -> int:
+        return self.dice.randrange(ROWS)
+
+    def rows(self, leaf: Predicate, most: int | None, *, superset_ok: bool) -> Bounds:
+        answer = self.answer(leaf)
+        if isinstance(leaf, Together) and self.dice.random() < 0.2:
+            raise EntryInvalid("it is damaged")
+        if answer is Answer.NONE or (superset_ok and most is not None and self.dice.random() < 0.3):
+            return Bounds.unanswered()
+        return self.bounds(leaf, answer is Answer.EXACT and not superset_ok)
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> Bounds:
+        if "rows checked singly" not in self.sources or self.dice.random() < 0.3:
+            return Bounds.unanswered()
+        return self.bounds(leaf, self.dice.random() < 0.5).within(rows)
+
+    def pages(self, leaf: Predicate) -> Bounds:
+        if "pages" not in self.sources:
+            return Bounds.unanswered()
+        pages = {row // 8 for row in self.matching(leaf)}
+        return Bounds.among(BitMap(row for row in range(ROWS) if row // 8 in pages))
+
+    def early(self, predicate: Predicate) -> dict[Predicate, Bounds]:
+        """What was found before the slice is read."""
+        if "known before" not in self.sources:
+            return {}
+        groups = chain(predicate.leaves(), conjuncts(grouped(predicate, self.plan.entries)))
+        asked = (each for each in groups if isinstance(each, Leaf | Not | Together))
+        return {
+            each: self.bounds(each, self.dice.random() < 0.5)
+            for each in asked
+            if self.dice.random() < 0.5
+        }
+
+
+@pytest.mark.parametrize("subset", SUBSETS, ids=lambda each: " + ".join(each) or "none")
+def test_bounds_hold_for_each_subset_of_the_sources(subset: tuple[str, ...]) -> None:
+    dice, sources = random.Random(",".join(subset)), frozenset(subset)
+    narrowed = certain = 0
+    for _ in range(50):
+        known = Known(table(dice), sources, dice)
+        predicate = negation_normal_form(parse_predicate(where(dice), SCHEMA))
+        entries, early = cast(SliceEntries, known), known.early(predicate)
+        for superset_ok in (True, False):
+            limit = dice.choice([None, 10])
+            lookups = EntryLookups(entries, superset_ok, limit, row_steps=10, known=early)
+            found = lookups.rows(predicate)
+            again = lookups.without_limit().rows(predicate, dice.choice([None, 20]))
+            for bounds in (found, again, found.tightened(again)):
+                holds(bounds, known.matching(predicate), str(predicate))
+            narrowed += found.possible is not None
+            certain += bool(found.certain)
+    assert narrowed > 20 or not sources & {"known before", "exact entry", "other entry", "pages"}
+    assert certain > 3 or not sources & {"known before", "exact entry"}
+
+
+def holds(bounds: Bounds, matching: BitMap, text: str) -> None:
+    assert bounds.certain <= matching, text
+    assert bounds.possible is None or matching <= bounds.possible, text
+    assert bounds.exact_rows in (None, matching), text
+
+
+def test_bounds_hold_if_each_leaf_is_looked_up_on_its_own() -> None:
+    dice = random.Random(1)
+    for _ in range(500):
+        known = Known(table(dice), frozenset(), dice)
+        predicate = negation_normal_form(parse_predicate(where(dice), SCHEMA))
+
+        def of_leaf(leaf: Predicate, known: Known = known) -> Bounds:
+            answered = dice.random() < 0.7
+            return known.bounds(leaf, dice.random() < 0.5) if answered else Bounds.unanswered()
+
+        holds(matching_rows(predicate, of_leaf), known.matching(predicate), str(predicate))
