@@ -7,7 +7,8 @@ from functools import partial
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.narrowing import cached_by_layout, narrowed_slices, narrows
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
-from hudi_index_service.predicate.expression import And, Or, Predicate
+from hudi_index_service.predicate.expression import Or, Predicate
+from hudi_index_service.predicate.fold import conjuncts
 
 
 def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
@@ -45,6 +46,4 @@ def _reason(predicate: Predicate, slice_plan: SlicePlan) -> str | None:
 
 def _ors(predicate: Predicate) -> Iterator[Or]:
     """The ORs among the predicate's conjuncts, or the predicate itself if it is an OR."""
-    for each in predicate.operands if isinstance(predicate, And) else (predicate,):
-        if isinstance(each, Or):
-            yield each
+    return (each for each in conjuncts(predicate) if isinstance(each, Or))
