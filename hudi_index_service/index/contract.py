@@ -32,10 +32,17 @@ from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexDefinitionInvalid
+from hudi_index_service.index.routed import Routed
 from hudi_index_service.index.stored_column import ColumnSpec as ColumnSpec
 from hudi_index_service.index.stored_column import ColumnStatistics as ColumnStatistics
 from hudi_index_service.index.stored_column import StoredColumn as StoredColumn
-from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate, Together
+from hudi_index_service.predicate.expression import (
+    AnalyzedText,
+    In,
+    Match,
+    Predicate,
+    Together,
+)
 
 CONTRACT_VERSION = 2
 """Version of this contract. It grows when index types made for the previous version stop working;
@@ -277,6 +284,13 @@ class ManyReaders(ABC):
         Raises:
             EntryInvalid, NativeModuleMissing: no entry can be asked in this way.
         """
+
+    def rows_of_values(
+        self, leaf: In, among: Positions, values: Routed, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """The rows of `few_rows` in some entries, of each for other values of a list: the positions
+        in `leaf.values` of those that its base file may hold. Raises what `few_rows` raises."""
+        return None
 
 
 class IndexType(ABC):

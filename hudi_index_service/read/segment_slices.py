@@ -19,9 +19,9 @@ from hudi_index_service.index.metadata.segments.exclusion import (
     LocatedValues,
     located_values,
 )
-from hudi_index_service.index.metadata.segments.run import Routed
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
+from hudi_index_service.index.routed import Routed
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED, exclusion_reason
 from hudi_index_service.predicate.expression import Predicate

@@ -11,6 +11,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.routed import Routed
 from hudi_index_service.predicate import negation_normal_form
 from hudi_index_service.predicate.expression import (
     And,
@@ -133,7 +134,7 @@ def test_entries_looked_up_together_give_the_rows_of_each(
     assert [each.layout for each in whole.columns] == [each.layout for each in empty.columns]
     readers = [whole.reader, empty.reader, whole.reader]
     together = whole.kind.together(readers)
-    assert (together is None) is (whole.kind.name != "lucene")
+    assert (together is None) is (whole.kind.name not in ("lucene", "btree"))
     if together is None:
         return
     every, answered = np.arange(3, dtype=np.int32), 0
@@ -154,6 +155,35 @@ def test_entries_looked_up_together_give_the_rows_of_each(
             assert some.tolist() == [not rows, True], leaf
             answered += 1
     assert answered > 0
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_entries_are_asked_together_for_other_values_each(
+    build_any: BuildIndex, type: pa.DataType
+) -> None:
+    whole = build_any(rows_of(type), batch_rows=7)
+    together = whole.kind.together([whole.reader] * 4)
+    if together is None:
+        return
+    column = BoundColumn("c", type)
+    leaf = In(column, pa.array(VALUES[type], type))
+    every = np.arange(len(leaf.values), dtype=np.int32)
+    some = [every[::-2], every[:0], every[1:2], every]
+    ends = np.cumsum([len(each) for each in some], dtype=np.int32)
+    routed = Routed(np.concatenate(some), np.concatenate([[0], ends[:-1]]).astype(np.int32), ends)
+    asked = np.array([3, 1, 0, 2], dtype=np.int32)
+    found = together.rows_of_values(leaf, asked, routed, 10_000)
+    assert (found is None) is (pa.types.is_decimal(type) and type.precision > 18), type
+    if found is None:
+        return
+    for rows, wanted in zip(found, some, strict=True):
+        values = leaf.values.take(wanted)
+        alone = whole.reader.row_ids(In(column, values)) if len(values) else BitMap()
+        assert rows is None or rows == alone, values
+    assert all(rows is not None for rows in found) or whole.kind.name == "btree"
+    fewer = together.rows_of_values(leaf, asked, routed, 1)
+    assert fewer is not None
+    assert fewer[3] is None
 
 
 def test_verify_finds_no_fault_in_a_new_index(build_any: BuildIndex) -> None:

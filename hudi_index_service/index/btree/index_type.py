@@ -15,6 +15,7 @@ from hudi_index_service.index.contract import (
     IndexBuilder,
     IndexReader,
     IndexType,
+    ManyReaders,
     PackedIndex,
     StoredColumn,
 )
@@ -72,6 +73,12 @@ class BTreeIndexType(IndexType):
         from hudi_index_service.index.btree.check import check_index
 
         return check_index(index, columns)
+
+    def together(self, readers: Sequence[IndexReader]) -> ManyReaders | None:
+        """Asks them for single keys; see `hudi_index_service.index.btree.many_readers`."""
+        from hudi_index_service.index.btree.many_readers import BTreeReaders
+
+        return BTreeReaders(readers)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the packed tree; leaves are checked as they are read."""

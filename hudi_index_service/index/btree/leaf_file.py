@@ -245,6 +245,12 @@ class LeafFile:
             body = self._bytes(place.offset, place.length)
         return checked(body, place, str(self._index.path))
 
+    @property
+    def opened(self) -> tuple[int, int]:
+        """The descriptor of the open file, and the offset of its first leaf."""
+        self._refuse_closed()
+        return self._handle, self._start
+
     def _refuse_closed(self) -> None:
         if not self._close.alive:
             raise EntryInvalid(f"{self._index.path} is closed.")

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.btree.fields import (
     ANY_VALUE,
     KEY,
@@ -198,6 +201,20 @@ def _short_texts(values: pa.Array, type: pa.DataType) -> list[bytes] | None:
         return None
     keys, cut = byte_keys(values)
     return None if cut else keys.unique().sort().to_pylist()
+
+
+def key_places(leaf: In, points: Points, column: StoredColumn) -> npt.NDArray[np.int32] | None:
+    """Where the key of each value of a list is among the keys that are looked for; None if these
+    are not known one by one."""
+    if has_number_keys(column.type) and leaf.values.type == column.type:
+        keys = number_keys(leaf.values)
+        return np.searchsorted(np.unique(keys), keys).astype(np.int32)
+    if _short_texts(leaf.values, column.type) is None or len(points) != len(leaf.values):
+        return None
+    order = as_numbers(pc.array_sort_indices(byte_keys(leaf.values)[0]))
+    places = np.empty(len(order), dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return places
 
 
 @_lookup.register

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TypeVar
 
 import numpy as np
-from hudi_index_parquet import rows_between, rows_of_keys
+from hudi_index_parquet import TreeLeaves, rows_between, rows_of_keys
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
@@ -39,6 +39,10 @@ class BTreeReader(IndexReader):
 
     Args:
         leaves: The source of the leaves, if not the packed file; then counting reads no leaves.
+
+    Attributes:
+        columns: The columns by name.
+        is_local: Whether all bytes are in the local file.
     """
 
     def __init__(
@@ -48,7 +52,8 @@ class BTreeReader(IndexReader):
         leaves: LeafStore | None = None,
     ) -> None:
         self._rows = index.rows
-        self._columns = {column.name: column for column in columns}
+        self.columns = {column.name: column for column in columns}
+        self.is_local = index.blocks is None and leaves is None
         self._nulls: dict[str, BitMap] = {}
         with ExitStack() as stack:
             self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
@@ -78,7 +83,7 @@ class BTreeReader(IndexReader):
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
         """Narrows the rows by looking them all up, if they are few."""
-        lookup = known_lookup(leaf, self._columns)
+        lookup = known_lookup(leaf, self.columns)
         if lookup is None or self._steps(lookup) > _FEW_STEPS:
             return rows, Answer.NONE
         hit = self._rows_of(lookup)
@@ -110,7 +115,7 @@ class BTreeReader(IndexReader):
         if lookup.complement:
             nulls = self._null_row_count(lookup)
             # An array may hold a matching element and a NULL.
-            disjoint = not is_array(self._columns[lookup.tree].type)
+            disjoint = not is_array(self.columns[lookup.tree].type)
             excluded = least + nulls if disjoint else max(least, nulls)
             least, most = self._rows - nulls - most, self._rows - excluded
         most = min(max(most, 0), self._rows)
@@ -118,7 +123,7 @@ class BTreeReader(IndexReader):
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """The number of rows per value of a text column, counting only `among` if given."""
-        stored_column = self._columns[column]
+        stored_column = self.columns[column]
         if not is_string(stored_column.type) or stored_column.truncated:
             return None
         if KEY not in stored_column.fields:
@@ -149,12 +154,23 @@ class BTreeReader(IndexReader):
             return None
         return {value: count for value, count in counts.items() if count}
 
+    def leaves_of(self, column: str) -> TreeLeaves:
+        """The leaves of the tree of a column, or of a composite key, in the local file.
+
+        Raises:
+            EntryInvalid: the tree is damaged, or closed.
+        """
+        assert isinstance(self._leaves, LeafFile), "all bytes are in the local file"
+        leaves = self._tree.leaves(self._numbers[column])
+        handle, start = self._leaves.opened
+        return TreeLeaves(handle, start, self._rows, leaves.records, leaves.first_keys)
+
     def close(self) -> None:
         """Closes the index."""
         self._leaves.close()
 
     def _lookup(self, leaf: Predicate) -> TreeLookup:
-        lookup = known_lookup(leaf, self._columns)
+        lookup = known_lookup(leaf, self.columns)
         if lookup is None:
             raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
         return lookup
@@ -174,7 +190,7 @@ class BTreeReader(IndexReader):
 
     def _null_row_count(self, lookup: TreeLookup) -> int:
         """The number of rows that a complement excludes for NULL."""
-        column = self._columns[lookup.tree]
+        column = self.columns[lookup.tree]
         if not lookup.without_null:
             return 0
         if is_array(column.type):
@@ -190,7 +206,7 @@ class BTreeReader(IndexReader):
         return rows
 
     def _branch(self, column: str, branch: Branch) -> BitMap:
-        if branch is Branch.NULLS and not self._columns[column].null_count:
+        if branch is Branch.NULLS and not self.columns[column].null_count:
             return BitMap()
         rows = BitMap()
         for place in self._tree.leaves(self._numbers[column], branch):
@@ -263,7 +279,7 @@ class BTreeReader(IndexReader):
         """Lower and upper bounds of the rows found before any complement; estimates unless exact
         bounds are requested."""
         if lookup.keys is None:
-            nulls = self._columns[lookup.tree].null_count
+            nulls = self.columns[lookup.tree].null_count
             return nulls, nulls
         column = self._numbers[lookup.tree]
         if exactly:

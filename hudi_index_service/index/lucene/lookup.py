@@ -5,9 +5,14 @@ leaf. Look-ups are independent of Lucene; `queries` turns them into Lucene queri
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.known_lookups import KnownLookups
 from hudi_index_service.index.lucene.fields import (
@@ -35,7 +40,7 @@ from hudi_index_service.index.lucene.search import (
     intersection,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
-from hudi_index_service.index.number_encoding import encode_range
+from hudi_index_service.index.number_encoding import encode_array, encode_range
 from hudi_index_service.index.stored_column import element_type, is_array
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.comparison import is_binary, is_string
@@ -198,6 +203,51 @@ def _any_of_many(column: StoredColumn, leaf: In) -> LuceneLookup | None:
         search = Terms(keyword_field(column.name), tuple(values))
         return LuceneLookup(column.name, search, _exactness(column))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedValues:
+    """The terms or numbers of a list of values, in order.
+
+    Attributes:
+        places: The place of each value of the list in that order.
+        terms, ends: The terms, one after the other, and the end of each.
+        numbers: The numbers; None for terms.
+    """
+
+    field: str
+    places: npt.NDArray[np.int32]
+    terms: bytes = b""
+    ends: Sequence[int] = ()
+    numbers: npt.NDArray[np.int64] | None = None
+
+
+def listed_values(leaf: In, columns: Columns) -> ListedValues | None:
+    """What is looked for where a list of values is looked up value by value; None if that cannot be
+    done."""
+    column = columns.get(leaf.column.name)
+    if column is None or is_array(column.type) or leaf.values.null_count:
+        return None
+    if NUMBER in column.fields and leaf.values.type == column.type:
+        encoded = as_numbers(encode_array(leaf.values))
+        numbers = np.unique(encoded)
+        places = np.searchsorted(numbers, encoded).astype(np.int32)
+        return ListedValues(number_field(column.name), places, numbers=numbers)
+    kinds = column.type, leaf.values.type
+    if KEYWORD not in column.fields or not (
+        all(map(is_string, kinds)) or all(map(is_binary, kinds))
+    ):
+        return None
+    values = leaf.values.cast(pa.large_binary())
+    if pc.max(pc.binary_length(values)).as_py() > MAX_TERM_BYTES:
+        return None
+    order = pc.array_sort_indices(values)
+    places = np.empty(len(order), dtype=np.int32)
+    places[as_numbers(order)] = np.arange(len(order), dtype=np.int32)
+    terms = values.take(order).to_pylist()
+    return ListedValues(
+        keyword_field(column.name), places, b"".join(terms), list(accumulate(map(len, terms)))
+    )
 
 
 def _any_of(column: StoredColumn, values: Sequence[pa.Scalar]) -> LuceneLookup | None:

@@ -27,6 +27,7 @@ from hudi_index_service.index.lucene.full_text import LuceneRankedRows, holds_ra
 from hudi_index_service.index.lucene.lookup import (
     LuceneLookup,
     known_lookup,
+    listed_values,
     lookup_by_words,
     lookup_of_a_row,
     null_elements_of,
@@ -34,9 +35,11 @@ from hudi_index_service.index.lucene.lookup import (
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
+from hudi_index_service.index.routed import Routed
+from hudi_index_service.index.row_sets import row_sets
 from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.comparison import is_string
-from hudi_index_service.predicate.expression import Match, MatchMode, Predicate
+from hudi_index_service.predicate.expression import In, Match, MatchMode, Predicate
 
 _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
 _ANY_NUMBER = 2**63 - 1
@@ -305,12 +308,36 @@ class LuceneReaders(ManyReaders):
         rows = np.empty(len(positions) * most, dtype=np.uint32)
         with self._damage_named():
             self._indexes.fewRows(to_query(search), most, counts.ctypes.data, rows.ctypes.data)
-        end = 0
-        for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
-            if count >= 0:
-                found[position] = BitMap(array("I", rows[end : end + count].tobytes()))
-                end += count
+        few = rows[: counts[counts > 0].sum()].tobytes()
+        for position, each in zip(positions.tolist(), row_sets(counts.tolist(), few), strict=True):
+            found[position] = each
         return found
+
+    def rows_of_values(
+        self, leaf: In, among: Positions, values: Routed, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
+        listed = listed_values(leaf, self._columns)
+        if listed is None:
+            return None
+        is_local = self._is_local[among]
+        asked = self._numbers[among[is_local]]
+        starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(listed.places)
+        places = asked.ctypes.data, len(asked), starts.ctypes.data, numbers.ctypes.data
+        counts = np.empty(len(asked), dtype=np.int32)
+        with self._damage_named():
+            import lucene
+
+            if listed.numbers is None:
+                terms, ends = lucene.JArray("byte")(listed.terms), lucene.JArray("int")(listed.ends)
+                found = self._indexes.rowsOfTerms(listed.field, terms, ends, *places, most)
+            else:
+                points = listed.numbers.ctypes.data, len(listed.numbers)
+                found = self._indexes.rowsOfPoints(listed.field, *points, *places, most)
+            rows = np.empty(int(found.size()), dtype=np.uint32)
+            found.into(counts.ctypes.data, rows.ctypes.data)
+        of_local = iter(row_sets(counts.tolist(), rows.tobytes()))
+        return [next(of_local) if each else None for each in is_local.tolist()]
 
     def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
         """See `ManyReaders`."""

@@ -6,6 +6,7 @@
 
 mod python;
 mod routing;
+mod trees;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -606,6 +607,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<KnownFile>()?;
     module.add_class::<FileStates>()?;
     module.add_class::<routing::PyRouting>()?;
+    module.add_class::<trees::Trees>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;

@@ -34,6 +34,9 @@ class HBaseIndexType(BTreeIndexType):
         """Checks for the Python packages of the HBase client; sends no request."""
         require_client()
 
+    def together(self, readers: Sequence[IndexReader]) -> None:
+        """None: leaves are fetched from HBase for one entry at a time."""
+
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Checks each leaf's checksum, order and counts, and compares them with the manifest."""
         from hudi_index_hbase.reader import check_index

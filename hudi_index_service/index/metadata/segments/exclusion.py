@@ -26,10 +26,11 @@ from hudi_index_service.index.metadata.segments.bounds import (
     exact_key,
     is_routed,
 )
-from hudi_index_service.index.metadata.segments.run import Routed, Run, either
+from hudi_index_service.index.metadata.segments.run import Run
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, Statistics
 from hudi_index_service.index.number_encoding import NumberRange, encode_range
+from hudi_index_service.index.routed import Routed, either
 from hudi_index_service.index.stored_column import arrow_type_name, is_number
 from hudi_index_service.predicate.bounds import prefix_of
 from hudi_index_service.predicate.expression import (

@@ -28,6 +28,7 @@ from hudi_index_service.index.metadata.segments.bounds import (
     hashes,
     hashes_of_exact,
 )
+from hudi_index_service.index.routed import Routed
 
 FULL_PAIRS = 2**20
 """Runs with at least as many pairs keep shorter keys, and are not merged again."""
@@ -234,39 +235,6 @@ def _pack_bits(numbers: Keys, width: int) -> bytes:
 
 
 # --- reading ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """For each of some files, the values that it may hold.
-
-    Attributes:
-        positions: Positions of values, those of each file one after the other, each once.
-        starts, ends: Where the positions of each file begin and end.
-    """
-
-    positions: npt.NDArray[np.int32]
-    starts: npt.NDArray[np.int32]
-    ends: npt.NDArray[np.int32]
-
-    def of_file(self, file: int) -> npt.NDArray[np.int32]:
-        """The positions of the values that a file may hold."""
-        return self.positions[self.starts[file] : self.ends[file]]
-
-    def any(self) -> Mask:
-        """Whether each file may hold one of the values."""
-        may: Mask = self.starts < self.ends
-        return may
-
-
-def either(is_first: Mask, first: Routed, second: Routed) -> Routed:
-    """For each file, the values of the first, where so stated, or else those of the second."""
-    shift = np.int32(len(first.positions))
-    return Routed(
-        np.concatenate([first.positions, second.positions]),
-        np.where(is_first, first.starts, second.starts + shift),
-        np.where(is_first, first.ends, second.ends + shift),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ pub enum Search<'a> {
     Between(&'a [u8], Option<&'a [u8]>),
     /// These of a list, in order.
     Each(&'a KeyList<'a>, Range<usize>),
+    /// These of a list by number, ascending.
+    Some(&'a KeyList<'a>, &'a [u32]),
 }
 
 /// Keys one after the other: key i lies between offsets i and i + 1.
@@ -74,7 +76,8 @@ impl<'a> KeyList<'a> {
         self.offsets.len() - 1
     }
 
-    fn key(&self, at: usize) -> &[u8] {
+    /// The key of a number.
+    pub fn key(&self, at: usize) -> &[u8] {
         &self.bytes[self.offsets[at] as usize..self.offsets[at + 1] as usize]
     }
 }
@@ -154,6 +157,12 @@ pub fn rows_in(body: &[u8], leaf: &LeafRecord, searches: &[Search]) -> Result<Op
                 let mut at = 0;
                 for key in of_leaf.clone() {
                     at = open.rows_of(keys.key(key), at, &mut rows);
+                }
+            }
+            Search::Some(keys, numbers) => {
+                let mut at = 0;
+                for number in *numbers {
+                    at = open.rows_of(keys.key(*number as usize), at, &mut rows);
                 }
             }
         }

@@ -17,3 +17,4 @@ pub mod read;
 pub mod routing;
 pub mod source;
 pub mod states;
+pub mod trees;

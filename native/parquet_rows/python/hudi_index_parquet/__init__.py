@@ -38,6 +38,8 @@ __all__ = [
     "RowPlan",
     "Rows",
     "SomeLeaves",
+    "TreeLeaves",
+    "Trees",
     "WrittenLeaves",
     "plan_rows",
     "polynomials",
@@ -572,6 +574,65 @@ def rows_of_keys(
         source, leaves, keys, memoryview(offsets), list(parts)
     )
     return found
+
+
+class TreeLeaves(NamedTuple):
+    """The leaves of one column in one entry of a B+ tree index.
+
+    Attributes:
+        file: The descriptor of the entry's file, which stays open as long as it is searched.
+        start: The offset in the file to which the offsets in the records are relative.
+        rows: The number of rows of the base file.
+        records: What the tree says of the leaves, one after the other.
+        first_keys: The first key of each leaf.
+    """
+
+    file: int
+    start: int
+    rows: int
+    records: bytes
+    first_keys: list[bytes]
+
+
+class Trees:
+    """B+ trees of one column in many entries, to be searched by one call. Safe to use from several
+    threads.
+
+    Args:
+        trees: The leaves of each.
+    """
+
+    def __init__(self, trees: Sequence[TreeLeaves]) -> None:
+        self._native = _native.Trees(list(trees))
+
+    def rows_of_keys(
+        self,
+        keys: bytes,
+        offsets: Buffer,
+        positions: Buffer,
+        starts: Buffer,
+        numbers: Buffer,
+        most: int,
+    ) -> tuple[bytes, bytes]:
+        """Find the rows of single keys, for each tree of other ones.
+
+        Args:
+            keys, offsets: See the function `rows_of_keys`.
+            positions: Those of the trees to search, as 32-bit signed integers like all that follow.
+            starts: Where the numbers of each such tree's keys begin, and the end of the last one.
+            numbers: The numbers of keys, ascending for each tree.
+            most: The most rows of a tree that are returned.
+
+        Returns:
+            The number of rows found in each tree, as 32-bit signed integers; -1 for a tree in which
+            more are found, which is damaged, or of which a leaf is a set of rows. And the row ids
+            of all the others, one tree after the other, as unsigned 32-bit integers.
+
+        Raises:
+            ValueError: a position or a number is out of range.
+            OSError: a file cannot be read.
+        """
+        return self._native.rows_of_keys(keys, offsets, positions, starts, numbers, most)
 
 
 class Leaf(NamedTuple):

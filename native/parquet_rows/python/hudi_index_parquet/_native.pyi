@@ -77,6 +77,18 @@ class Routing:
     def route_between(self, low: int, high: int, files: int, packed: Buffer) -> bytes: ...
     def unpack(self, packed: Buffer) -> tuple[bytes, bytes]: ...
 
+class Trees:
+    def __init__(self, trees: list[tuple[int, int, int, bytes, list[bytes]]]) -> None: ...
+    def rows_of_keys(
+        self,
+        keys: bytes,
+        offsets: Buffer,
+        positions: Buffer,
+        starts: Buffer,
+        numbers: Buffer,
+        most: int,
+    ) -> tuple[bytes, bytes]: ...
+
 def rows_between(
     source: int | Sequence[bytes],
     leaves: tuple[bytes, list[int], int],

@@ -10,6 +10,7 @@ import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.ScorerSupplier;
 import org.apache.lucene.search.Weight;
+import org.apache.lucene.util.BytesRef;
 
 /** Queries many open indexes at once: a call from Python takes longer than querying one index. */
 public final class ManyIndexes {
@@ -81,6 +82,107 @@ public final class ManyIndexes {
       end += 4L * sizes[i];
     }
     NativeMemory.write(sizes, sizes.length, counts);
+  }
+
+  /**
+   * Finds the rows with any of some terms, in some indexes, of each other terms.
+   *
+   * @param terms the terms in order, one after the other
+   * @param ends the end of each term
+   * @param among address of the positions of the indexes to search, one int each
+   * @param count the number of these indexes
+   * @param starts address of one int more, where the numbers of each index's terms begin and the
+   *     last one's end
+   * @param numbers address of the numbers of terms, ascending for each index
+   * @param most the most rows of an index
+   * @return the rows; not those of an index with more, or that is damaged, which a look-up in it
+   *     alone reports
+   */
+  public RowsFound rowsOfTerms(
+      String field,
+      byte[] terms,
+      int[] ends,
+      long among,
+      int count,
+      long starts,
+      long numbers,
+      int most) {
+    BytesRef[] each = new BytesRef[ends.length];
+    for (int i = 0; i < ends.length; i++) {
+      int start = i == 0 ? 0 : ends[i - 1];
+      each[i] = new BytesRef(terms, start, ends[i] - start);
+    }
+    return rows(
+        among,
+        count,
+        starts,
+        numbers,
+        (searcher, of) -> {
+          BytesRef[] own = new BytesRef[of.length];
+          for (int i = 0; i < of.length; i++) {
+            own[i] = each[of[i]];
+          }
+          return ListedValues.rowsOfTerms(searcher, field, own, most);
+        });
+  }
+
+  /**
+   * Finds the rows with any of some numbers, in some indexes, of each other numbers.
+   *
+   * @param points address of the numbers in order, one long each
+   * @param size how many there are; all others are as for {@link #rowsOfTerms}
+   */
+  public RowsFound rowsOfPoints(
+      String field,
+      long points,
+      int size,
+      long among,
+      int count,
+      long starts,
+      long numbers,
+      int most) {
+    long[] each = new long[size];
+    for (int i = 0; i < size; i++) {
+      each[i] = NativeMemory.getLong(points + 8L * i);
+    }
+    return rows(
+        among,
+        count,
+        starts,
+        numbers,
+        (searcher, of) -> {
+          long[] own = new long[of.length];
+          for (int i = 0; i < of.length; i++) {
+            own[i] = each[of[i]];
+          }
+          return ListedValues.rowsOfPoints(searcher, field, own, most);
+        });
+  }
+
+  /** A search for some of the values, by number, in one index. */
+  private interface Search {
+    int[] rows(IndexSearcher searcher, int[] numbers) throws IOException;
+  }
+
+  private RowsFound rows(long among, int count, long starts, long numbers, Search search) {
+    int[] positions = new int[count];
+    NativeMemory.read(among, positions, count);
+    int[] begins = new int[count + 1];
+    NativeMemory.read(starts, begins, count + 1);
+    int[] every = new int[begins[count]];
+    NativeMemory.read(numbers, every, every.length);
+    int[][] found = new int[count][];
+    inParallel(count)
+        .forEach(
+            i -> {
+              int[] own = Arrays.copyOfRange(every, begins[i], begins[i + 1]);
+              try {
+                found[i] = own.length == 0 ? NONE : search.rows(searchers[positions[i]], own);
+              } catch (IOException | RuntimeException | InternalError e) {
+                found[i] = null;
+              }
+            });
+    return new RowsFound(found);
   }
 
   /** The matching rows of an index; null if they are not found here. */
