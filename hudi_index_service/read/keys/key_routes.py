@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_truths, numbers_array, truths_array
 from hudi_index_service.hudi.files.log_file import RECORD_KEY
+from hudi_index_service.index.metadata.segments.exclusion import LocatedValues
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import LONG_NUMBER, NUMBER
@@ -71,30 +72,41 @@ def key_values(keys: RecordKeys, search_keys: pa.StringArray) -> Iterator[KeyVal
         yield KeyValues(column, values, chosen, np.unique(positions[doubtful]))
 
 
-def key_holders(
+@dataclass(frozen=True, slots=True)
+class RoutedKeys:
+    """The keys that the base files of a snapshot may hold, by the values of one column.
+
+    Attributes:
+        values: The keys' values in the column.
+        located: Which of these values each slice's base file may hold, by the slice's number.
+    """
+
+    values: KeyValues
+    located: LocatedValues
+
+    def of_slice(self, number: int) -> Numbers | None:
+        """The positions of the keys that a slice's base file may hold; None for any."""
+        if not self.located.is_known[number]:
+            return None
+        return np.union1d(
+            self.values.keys[self.located.routed.of_file(number)], self.values.anywhere
+        )
+
+
+def routed_keys(
     base_files: BaseFiles, keys: RecordKeys, search_keys: pa.StringArray
-) -> dict[int, pa.StringArray]:
-    """The keys that base files may hold, by the number of the slice; slices whose keys no segment
-    limits are left out.
+) -> list[RoutedKeys]:
+    """The keys that base files may hold, by each index type's segments and each column that tells
+    which row has a key; the best first.
 
     Args:
         search_keys: Distinct, without NULL.
     """
     if base_files.folder is None:
-        return {}
-    held: dict[int, pa.StringArray] = {}
-    nothing = search_keys[:0]
-    for name, segments in base_files.folder.segments.items():
-        for each in key_values(keys, search_keys):
-            if each.column not in base_files.columns[name]:
-                continue
-            located = base_files.segment_slices.located(segments, each.column, each.values)
-            may_hold = located.routed.any()
-            for number in np.flatnonzero(located.is_known).tolist():
-                if not may_hold[number] and not len(each.anywhere):  # most files, if keys are few
-                    held[number] = nothing
-                    continue
-                found = located.routed.of_file(number)
-                positions = np.union1d(each.keys[found], each.anywhere)
-                held[number] = search_keys.take(numbers_array(positions))
-    return held
+        return []
+    return [
+        RoutedKeys(each, base_files.segment_slices.located(segments, each.column, each.values))
+        for name, segments in base_files.folder.segments.items()
+        for each in key_values(keys, search_keys)
+        if segments and each.column in base_files.columns[name]
+    ]

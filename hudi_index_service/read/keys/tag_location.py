@@ -1,24 +1,27 @@
 """Finds the locations of record keys: the requested keys, and the answer for each of them."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import numbers_array, texts_array
+from hudi_index_service.arrow import as_numbers, integer_scalar, numbers_array, texts_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.routed import Routed
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys, record_keys
 from hudi_index_service.read.keys.key_locator import KeyLocator
-from hudi_index_service.read.keys.key_routes import key_holders
+from hudi_index_service.read.keys.key_routes import KeyValues, RoutedKeys, routed_keys
+from hudi_index_service.read.keys.keys_together import KeysTogether, SoughtKeys
 from hudi_index_service.read.keys.locations import LOCATIONS
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.planner import BaseFiles, QueryPlanner
@@ -139,12 +142,12 @@ class KeySearch:
             locator = self._locator(base_files.snapshot, partitioned=requested.partitioned)
             if base_files.folder is not None and not self._table.storage.is_local:
                 base_files.folder.start_runtimes(locator.keys.columns.names)
-            searched = self._searched(base_files, locator.keys, requested)
-            plan = self._planner.base_file_entries(base_files, searched.keys())
+            wanted = _Wanted.of(base_files, locator.keys, requested)
+            plan = self._planner.base_file_entries(base_files, wanted.slices)
             log.info(
-                "%d keys are looked for in %d slices.", requested.table.num_rows, len(searched)
+                "%d keys are looked for in %d slices.", requested.table.num_rows, len(wanted.slices)
             )
-            return _locations(locator, plan, searched, statistics or ReadStatistics())
+            return self._locations(locator, plan, wanted, statistics or ReadStatistics())
 
         return requested.answered(on_a_whole_snapshot(locate))
 
@@ -174,49 +177,125 @@ class KeySearch:
         find_deleted = not partitioned and len(partitions) > 1
         return KeyLocator(reader, keys, find_deleted)
 
-    def _searched(
-        self, base_files: BaseFiles, keys: RecordKeys, requested: RequestedKeys
-    ) -> dict[int, pa.StringArray]:
-        """The keys to look for in each slice, by its number. Slices that can have none of them are
-        left out."""
+    def _locations(
+        self,
+        locator: KeyLocator,
+        plan: QueryPlan,
+        wanted: "_Wanted",
+        statistics: ReadStatistics,
+    ) -> pa.Table:
+        """The locations (`LOCATIONS`) of the keys in slices."""
+        statistics.start(plan.slices)
+        tables, done = [pa.Table.from_batches([], LOCATIONS)], dict[int, SliceStatistics]()
+        sought = wanted.together() if self._table.storage.is_local else None
+        if sought is not None:
+            together = KeysTogether(self._table.storage, self._pool, locator.keys)
+            located, done = together.locate(sought, plan.slices)
+            tables += located
+            statistics.begun.update(done)
+        jobs = [
+            (plan.slices[number], search_keys, statistics.begin(number))
+            for number in wanted.slices
+            if number not in done and len(search_keys := wanted.keys_of(number))
+        ]
+        statistics.reached = len(plan.slices)
+
+        def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
+            return locator.locate(*job)
+
+        most = self._settings.read.parallelism
+        tables += mapped(work, jobs, most, may_be_fast=self._table.storage.is_local)
+        return pa.concat_tables(tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The keys to look for in the slices of a snapshot. Make it by `of`.
+
+    Attributes:
+        every_key: All keys, each once.
+        in_partition: Returns the keys to look for in a partition.
+        routed: What is known of the keys that base files may hold.
+        slices: The numbers of the slices that may hold one of the keys.
+    """
+
+    snapshot: Snapshot
+    requested: RequestedKeys
+    every_key: pa.StringArray
+    in_partition: Callable[[str], pa.StringArray]
+    routed: Sequence[RoutedKeys]
+    slices: Sequence[int]
+
+    @classmethod
+    def of(cls, base_files: BaseFiles, keys: RecordKeys, requested: RequestedKeys) -> "_Wanted":
+        """The keys that were requested, as far as segments do not exclude them."""
+        snapshot = base_files.snapshot
         every_key = pc.unique(requested.table.column(KEY)).drop_null()
-        held = key_holders(base_files, keys, every_key)
         in_partition = requested.by_partition()
-        searched: dict[int, pa.StringArray] = {}
-        for number, each in enumerate(base_files.snapshot.slices):
-            search_keys = in_partition(each.partition)
+        routed = routed_keys(base_files, keys, every_key)
+        may_hold = np.ones(len(snapshot.slices), dtype=bool)
+        for each in routed:
+            if not len(each.values.anywhere):
+                may_hold &= ~each.located.is_known | each.located.routed.any()
+        partitions = {each.partition for each in snapshot.slices}
+        asked = {each for each in partitions if len(in_partition(each))}
+        slices = [
+            number
+            for number, (each, may) in enumerate(
+                zip(snapshot.slices, may_hold.tolist(), strict=True)
+            )
             # A log file may hold any key.
-            if number in held and not each.log_files:
-                among, search_keys = search_keys, held[number]
-                if requested.partitioned:
-                    search_keys = search_keys.filter(pc.is_in(search_keys, value_set=among))
-            if len(search_keys):
-                searched[number] = search_keys
-        return searched
+            if (may or each.log_files) and each.partition in asked
+        ]
+        return cls(snapshot, requested, every_key, in_partition, routed, slices)
 
+    def keys_of(self, number: int) -> pa.StringArray:
+        """The keys to look for in a slice."""
+        file_slice = self.snapshot.slices[number]
+        keys = self.in_partition(file_slice.partition)
+        known = [each.of_slice(number) for each in self.routed]
+        held = next((each for each in known if each is not None), None)
+        if held is None or file_slice.log_files:
+            return keys
+        among = self.every_key.take(numbers_array(held))
+        return keys.filter(pc.is_in(keys, value_set=among)) if self.requested.partitioned else among
 
-def _locations(
-    locator: KeyLocator,
-    plan: QueryPlan,
-    searched: Mapping[int, pa.StringArray],
-    statistics: ReadStatistics,
-) -> pa.Table:
-    """The locations (`LOCATIONS`) of keys in slices, by their numbers."""
-    statistics.start(plan.slices)
-    jobs = [
-        (plan.slices[number], search_keys, statistics.begin(number))
-        for number, search_keys in searched.items()
-    ]
-    statistics.reached = len(plan.slices)
+    def together(self) -> SoughtKeys | None:
+        """The keys to look for in slices without log files, by the values of the first column of
+        which values are routed; None if there is none."""
+        for each in self.routed:
+            if len(each.values.anywhere) or not len(each.values.values):
+                continue
+            numbers = np.array(self.slices, dtype=np.int64)
+            slices = [self.snapshot.slices[number] for number in self.slices]
+            has_logs = np.array([bool(each.log_files) for each in slices], dtype=bool)
+            numbers = numbers[~has_logs & each.located.is_known[numbers]]
+            if len(numbers):
+                routed = each.located.routed.of_files(numbers)
+                if self.requested.partitioned:
+                    routed = self._in_own_partition(numbers, each.values, routed)
+                return SoughtKeys(self.every_key, each.values, numbers, routed)
+        return None
 
-    def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
-        return locator.locate(*job)
-
-    reader = locator.reader
-    tables = mapped(
-        work, jobs, reader.settings.read.parallelism, may_be_fast=reader.table.storage.is_local
-    )
-    return pa.concat_tables([pa.Table.from_batches([], LOCATIONS), *tables])
+    def _in_own_partition(
+        self, numbers: npt.NDArray[np.int64], values: KeyValues, routed: Routed
+    ) -> Routed:
+        """The values to look for in slices without those of keys that were requested in other
+        partitions."""
+        names = [self.snapshot.slices[number].partition for number in numbers.tolist()]
+        partitions = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        of_slices = np.array([partitions[name] for name in names], dtype=np.int64)
+        table, count = self.requested.table, len(self.every_key)
+        asked = [partitions.get(name, -1) for name in table.column(PARTITION).to_pylist()]
+        places = pc.index_in(table.column(KEY), value_set=self.every_key).combine_chunks()
+        keys = as_numbers(pc.fill_null(places, integer_scalar(-1, places.type)))
+        pairs = np.array(asked, dtype=np.int64) * count + keys
+        pairs = pairs[(pairs >= 0) & (keys >= 0)]
+        return routed.only(
+            lambda files, positions: np.isin(
+                of_slices[files] * count + values.keys[positions], pairs
+            )
+        )
 
 
 def living(locations: pa.Table) -> pa.Table:

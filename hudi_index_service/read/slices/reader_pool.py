@@ -8,14 +8,22 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
 
+import numpy as np
 from hudi_index_parquet import Footer, ParquetReadError
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.hudi.files.parquet_file import row_source
-from hudi_index_service.index.contract import IndexReader, PackedIndex
+from hudi_index_service.index.contract import (
+    IndexReader,
+    IndexType,
+    ManyReaders,
+    PackedIndex,
+    Positions,
+    Truths,
+)
 from hudi_index_service.index.files.local_copy import BlockCopy, packed_index, readable_index
-from hudi_index_service.index.files.opened_file import OpenedFile, count
+from hudi_index_service.index.files.opened_file import OpenedFile, OpenedFiles, count
 from hudi_index_service.index.files.stored_values import values_footer
 from hudi_index_service.index.metadata.entry import EntryListing, forget_stated
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, index_type_folder
@@ -34,6 +42,9 @@ _Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
 """The path of the data file and the columns that the reader, and reads of stored values, may use; a
 query that may use others of the same entry needs another reader."""
 
+_Layout: TypeAlias = tuple[str, int, tuple[str, ...], tuple[str, ...]]
+"""The name of the index type, the number of the layout, and the columns of a `_Key`."""
+
 
 @dataclass(slots=True)
 class OpenEntry:
@@ -47,6 +58,8 @@ class OpenEntry:
         size: The size of the data file in bytes.
         blocks: Fetches missing blocks of the data file; None if it is complete.
         listed: The data file as listed before it was opened.
+        index_type: Its type.
+        layout: See `ServingEntry.layout`.
         users: The number of current leases.
         pooled: Whether it stays in the pool after the last lease.
     """
@@ -55,17 +68,72 @@ class OpenEntry:
     bounds: PageBounds
     file: OpenedFile
     size: int
+    index_type: IndexType
+    layout: int
     values: Footer | None = None
     blocks: BlockCopy | None = None
     listed: StoredFile | None = None
     users: int = 0
     pooled: bool = True
 
+    def is_listed_by(self, serving: ServingEntry) -> bool:
+        """Whether no listing has shown another size or time of the data file since. (An entry may
+        have been found without a listing.)"""
+        known, listed = self.listed, serving.entry.listed
+        return known is None or listed is None or known == listed
+
     def close(self) -> None:
         """Closes the reader and releases its blocks."""
         self.reader.close()
         if self.blocks is not None:
             self.blocks.close()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGroup:
+    """Open entries whose columns have one layout, to be asked by one call.
+
+    Attributes:
+        readers: Asks them.
+        entries: The entries, in the order of their positions.
+    """
+
+    readers: ManyReaders
+    entries: Sequence[OpenEntry]
+    _positions: Mapping[_Key, int]
+    _files: OpenedFiles | None
+
+    @classmethod
+    def of(cls, members: Mapping[_Key, OpenEntry], *, are_copies: bool) -> "OpenGroup | None":
+        """Some entries of one layout; None if each is asked by itself.
+
+        Args:
+            are_copies: Whether the data files are copies in the user's cache.
+        """
+        entries = list(members.values())
+        try:
+            readers = entries[0].index_type.together([each.reader for each in entries])
+        except EntryUnusable:  # looking up each slice reports it
+            return None
+        if readers is None:
+            return None
+        files = None if are_copies else OpenedFiles([each.file for each in entries])
+        return cls(readers, entries, {key: n for n, key in enumerate(members)}, files)
+
+    def position(self, serving: ServingEntry) -> int:
+        """The position of an entry; -1 if it is not open, or a later listing shows another data
+        file."""
+        position = self._positions.get(_key(serving), -1)
+        if position >= 0 and not self.entries[position].is_listed_by(serving):
+            return -1
+        return position
+
+    def are_as_opened(self, positions: Positions) -> Truths:
+        """Whether the data files of entries are as they were when they were opened."""
+        if self._files is not None:
+            return self._files.are_as_opened(positions)
+        unchanged = [not self.entries[each].file.has_changed() for each in positions.tolist()]
+        return np.array(unchanged, dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +146,26 @@ class HeldEntries:
 
     version: int
     _entries: Mapping[_Key, OpenEntry]
+    _groups: dict[_Layout, OpenGroup | None]
+    _are_copies: bool
 
     def get(self, serving: ServingEntry) -> OpenEntry | None:
         """The entry, if it is open."""
         return self._entries.get(_key(serving))
+
+    def group(self, serving: ServingEntry) -> OpenGroup | None:
+        """All open entries with the index type and the layout of one that serves a query; None if
+        there are none, or each is asked by itself."""
+        layout = serving.index_type.name, serving.layout, serving.names, serving.stored
+        if layout not in self._groups:
+            members = {
+                key: each
+                for key, each in list(self._entries.items())
+                if (each.index_type.name, each.layout, *key[1:]) == layout
+            }
+            group = OpenGroup.of(members, are_copies=self._are_copies) if members else None
+            self._groups[layout] = group
+        return self._groups[layout]
 
 
 class ReaderPool:
@@ -102,6 +186,8 @@ class ReaderPool:
         self._bytes = 0
         self._paths: dict[str, int] = {}  # of open entries, with their number of readers
         self._version = 0  # grows with each entry that is opened or removed
+        self._groups: dict[_Layout, OpenGroup | None] = {}  # of the version `_grouped`
+        self._grouped = 0
         self._holders = 0
         self._removed: list[OpenEntry] = []  # to be closed when nobody holds the entries
         self._lock = Lock()
@@ -167,7 +253,9 @@ class ReaderPool:
         entry, and an entry does not count as used."""
         with self._lock:
             self._holders += 1
-            held = HeldEntries(self._version, self._open)
+            if self._grouped != self._version:
+                self._groups, self._grouped = {}, self._version
+            held = HeldEntries(self._version, self._open, self._groups, self.is_remote)
         try:
             yield held
         finally:
@@ -229,7 +317,17 @@ class ReaderPool:
                 reader = kind.open(index, serving.columns)
                 on_failure.pop_all()
             listed = serving.entry.listed
-            return OpenEntry(reader, bounds, file, index.length, values, blocks, listed)
+            return OpenEntry(
+                reader,
+                bounds,
+                file,
+                index.length,
+                serving.index_type,
+                serving.layout,
+                values,
+                blocks,
+                listed,
+            )
 
     @contextmanager
     def _readable(self, serving: ServingEntry) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
@@ -251,14 +349,12 @@ class ReaderPool:
         return PageBounds(footer, row_source(self._storage, base_file.path), base_file.length)
 
     def _take(self, key: _Key, serving: ServingEntry) -> OpenEntry | None:
-        """The open entry, unless a later listing shows another size or time of the data file. (The
-        entry may have been found without a listing.)"""
+        """The open entry, unless a later listing shows another data file."""
         with self._lock:
             open_entry = self._open.get(key)
             if open_entry is None:
                 return None
-            known, listed = open_entry.listed, serving.entry.listed
-            if None in (known, listed) or known == listed:
+            if open_entry.is_listed_by(serving):
                 self._idle.pop(key, None)
                 open_entry.users += 1
                 return open_entry
