@@ -72,7 +72,7 @@ class _Layouts:
         )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)  # some predicates take megabytes
 def _grouped(predicate: Predicate, layouts: _Layouts, exact: bool) -> Predicate:
     def all_of(parts: Iterable[Predicate]) -> Predicate:
         groups = _by_key(_by_column(parts, layouts, exact), layouts, exact)

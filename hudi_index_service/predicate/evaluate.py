@@ -3,7 +3,7 @@ those parts that depend only on columns with known values."""
 
 import math
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar, assert_never
 
 import numpy as np
@@ -238,7 +238,12 @@ def _require_utf8(values: _Values, predicate: Like | RLike) -> None:
 def with_values(predicate: Predicate, values: Mapping[str, pa.Scalar]) -> Predicate:
     """The predicate with these columns replaced by their values, by name: conditions on them become
     constants. Negation normal form is preserved."""
-    row = pa.record_batch([pa.repeat(each, 1) for each in values.values()], list(values))
+    return _with_values(predicate, tuple(values.items()))
+
+
+@lru_cache(maxsize=64)  # a partition's slices follow each other; some predicates take megabytes
+def _with_values(predicate: Predicate, values: tuple[tuple[str, pa.Scalar], ...]) -> Predicate:
+    row = pa.record_batch({name: pa.repeat(value, 1) for name, value in values})
     return _replace(predicate, row)
 
 

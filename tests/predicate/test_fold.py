@@ -12,6 +12,7 @@ from hudi_index_service.optimizer.estimates.leaves import leaf_rows
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import ValueBounds, may_match
+from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import (
     And,
     BoundColumn,
@@ -93,3 +94,12 @@ def test_a_new_operator_narrows_nothing() -> None:
         assert index_type(name).answer(leaf, ()).value == "none"
     estimate = leaf_rows(leaf)({}, 9)
     assert (estimate.least, estimate.most) == (0, 9)
+
+
+def test_the_values_of_a_partition_are_put_in_once_for_all_its_slices() -> None:
+    def within(text: str) -> Predicate:
+        return with_values(normal_form("(s = 'x' OR a > 1) AND a < 9"), {"s": pa.scalar(text)})
+
+    assert within("x") is within("x")
+    assert str(within("x")) == "((TRUE) OR (`a` > 1L)) AND (`a` < 9L)"
+    assert str(within("y")) == "((FALSE) OR (`a` > 1L)) AND (`a` < 9L)"
