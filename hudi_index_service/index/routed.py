@@ -37,6 +37,11 @@ class Routed:
         """The same for some files, by number."""
         return Routed(self.positions, self.starts[files], self.ends[files])
 
+    @property
+    def count(self) -> int:
+        """The number of positions, over all files."""
+        return int(np.sum(self.ends - self.starts, dtype=np.int64))
+
     def sorted_by(self, places: Numbers) -> tuple[Numbers, Numbers]:
         """Where the values of each file begin, and the end of the last one's; and these values,
         ascending for each file, as their places in another order.

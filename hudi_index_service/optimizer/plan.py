@@ -5,14 +5,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import is_
+from typing import Protocol
 
 import pyarrow as pa
 
-from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
+from hudi_index_service.index.metadata.segments.exclusion import LocatedValues
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import In, Predicate
 
 COST_RULES = ("cheaper_by_cost", "corrected_by_history")
 """The rules that decline a usable index because reading the rows costs too much."""
@@ -140,6 +142,16 @@ class CostContext:
     share: float | None = None
 
 
+class Routes(Protocol):
+    """Tells which values of a list base files may hold."""
+
+    def located(
+        self, leaf: In, index_type: str, base_files: Sequence[BaseFile | None]
+    ) -> LocatedValues | None:
+        """Which of the listed values some base files may hold; None if the facts of that index
+        type's entries do not tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """A plan over one snapshot.
@@ -156,6 +168,7 @@ class QueryPlan:
         narrowed: Whether each slice's entries narrow the predicate; empty until a rule has checked.
         table: The table's base path; "" if not known.
         shape: The predicate without its literals; "" unless the query history was read.
+        routes: Tells which values of a list the snapshot's base files may hold; None if unknown.
     """
 
     snapshot: Snapshot
@@ -170,6 +183,7 @@ class QueryPlan:
     narrowed: tuple[bool, ...] = ()
     table: str = ""
     shape: str = ""
+    routes: Routes | None = field(default=None, repr=False, compare=False)
     _known_left: tuple[tuple[SlicePlan, ...], Sequence[int]] = field(
         default=((), ()), repr=False, compare=False
     )

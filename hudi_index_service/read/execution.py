@@ -118,7 +118,7 @@ class Execution:
         for start in range(0, len(jobs), _LOOKED_UP):
             found = self._looked_up(jobs[start : start + _LOOKED_UP])
             batches.append(list(matching_log_rows(found)))
-            groups = in_calls([replace(each, log_rows=()) for each in found])
+            groups = in_calls([replace(x, log_rows=()) if x.log_rows else x for x in found])
             may_be_fast = are_fast(group[0].plan for group in groups if len(group) == 1)
             most = reader.settings.read.parallelism
             batches += mapped(reader.matching, groups, most, may_be_fast=may_be_fast)

@@ -296,7 +296,9 @@ class QueryPlanner:
         """The plan without slices that segments exclude, or in which open entries find no row."""
         required = self._coverage.required(folder.definitions, plan.snapshot.schema)
         start = self._start_of(plan.snapshot)
+        in_paths = frozenset(plan.partitions.table.schema.names if plan.partitions else ())
         plan = start.segment_slices.skip(plan, folder, required)
+        plan = replace(plan, routes=start.segment_slices.routes(folder, required, in_paths))
         if self._table.storage.is_local:
             plan = start.open_slices.skip(plan, folder, required, self._pool)
         return plan

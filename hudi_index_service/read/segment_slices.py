@@ -5,14 +5,14 @@ The statistics are those of the entries' manifests, so the rule `excluded_by_sta
 to the same, one slice after the other. Routing runs exclude more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_index_service.hudi.snapshot import Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, Snapshot
 from hudi_index_service.index.metadata.segments.bounds import Mask
 from hudi_index_service.index.metadata.segments.exclusion import (
     Exclusion,
@@ -22,9 +22,10 @@ from hudi_index_service.index.metadata.segments.exclusion import (
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.index.routed import Routed
+from hudi_index_service.index.stored_column import arrow_type_name
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED, exclusion_reason
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import In, Predicate
 from hudi_index_service.read.coverage import RequiredColumns
 from hudi_index_service.read.index_folder import IndexFolder
 
@@ -72,6 +73,28 @@ class _Positions:
     def _place(self, path: str) -> tuple[int, int]:
         return self.of_paths.get(path, (-1, -1))
 
+    def located(
+        self, segments: Sequence[SegmentFile], key: ColumnKey, values: pa.Array
+    ) -> LocatedValues:
+        """See `SegmentSlices.located`."""
+        count = self.count
+        starts, ends = np.zeros((2, count), dtype=np.int32)
+        is_known = np.zeros(count, dtype=bool)
+        positions: list[npt.NDArray[np.int32]] = []
+        for segment in segments:
+            located = located_values(segment, key, values)
+            if located is None:
+                continue
+            numbers = self.of_segment(segment)
+            files = np.flatnonzero(located.is_known & (numbers >= 0))
+            before, routed = sum(map(len, positions)), located.routed
+            starts[numbers[files]] = routed.starts[files] + before
+            ends[numbers[files]] = routed.ends[files] + before
+            is_known[numbers[files]] = True
+            positions.append(routed.positions)
+        every = np.concatenate([np.zeros(0, dtype=np.int32), *positions])
+        return LocatedValues(Routed(every, starts, ends), is_known)
+
     def keep(self, segments: Sequence[SegmentFile]) -> None:
         """Forgets other segments."""
         if len(self.of_segments) > 2 * len(segments):
@@ -115,23 +138,18 @@ class SegmentSlices:
             key: A column.
             values: Of the column's type, without NULL.
         """
-        count = self._positions.count
-        starts, ends = np.zeros((2, count), dtype=np.int32)
-        is_known = np.zeros(count, dtype=bool)
-        positions: list[npt.NDArray[np.int32]] = []
-        for segment in segments:
-            located = located_values(segment, key, values)
-            if located is None:
-                continue
-            numbers = self._positions.of_segment(segment)
-            files = np.flatnonzero(located.is_known & (numbers >= 0))
-            before, routed = sum(map(len, positions)), located.routed
-            starts[numbers[files]] = routed.starts[files] + before
-            ends[numbers[files]] = routed.ends[files] + before
-            is_known[numbers[files]] = True
-            positions.append(routed.positions)
-        every = np.concatenate([np.zeros(0, dtype=np.int32), *positions])
-        return LocatedValues(Routed(every, starts, ends), is_known)
+        return self._positions.located(segments, key, values)
+
+    def routes(
+        self, folder: IndexFolder, required: RequiredColumns, in_paths: Set[str]
+    ) -> "SegmentRoutes":
+        """Routes the values of lists.
+
+        Args:
+            in_paths: Columns whose values are in the partitions' paths, not in the base files.
+        """
+        columns = {name: required.keys(name) for name in folder.segments}
+        return SegmentRoutes(self._positions, folder.segments, columns, in_paths)
 
     def _excluded(self, exclusions: Sequence[Exclusion], predicate: Predicate) -> Mask:
         """Which slices are excluded."""
@@ -159,6 +177,36 @@ class SegmentSlices:
             slices[number] = plan.slices[number]
         left = left_of(slices, sorted({*kept, *skipped.left}))
         return plan.with_slices(tuple(slices), left)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRoutes:
+    """Routes the values of lists to the base files of one snapshot. Made by
+    `SegmentSlices.routes`."""
+
+    _positions: _Positions
+    _segments: Mapping[str, Sequence[SegmentFile]]
+    _columns: Mapping[str, Collection[ColumnKey]]
+    _in_paths: Set[str]
+
+    def located(
+        self, leaf: In, index_type: str, base_files: Sequence[BaseFile | None]
+    ) -> LocatedValues | None:
+        """Which of the listed values some base files may hold; None if the segments of that index
+        type do not tell."""
+        column = leaf.column
+        if column.name in self._in_paths or leaf.values.type != column.type:
+            return None
+        for in_millis in (False, True):
+            key = column.name, arrow_type_name(column.type, in_millis=in_millis)
+            if key in self._columns.get(index_type, ()):
+                located = self._positions.located(self._segments[index_type], key, leaf.values)
+                places = [self._positions.of_paths.get(each.path) for each in base_files if each]
+                if len(places) < len(base_files) or None in places:
+                    return None
+                numbers = np.array([place[0] for place in places if place], dtype=np.int64)
+                return LocatedValues(located.routed.of_files(numbers), located.is_known[numbers])
+        return None
 
 
 @dataclass(frozen=True, slots=True)

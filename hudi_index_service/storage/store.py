@@ -208,6 +208,12 @@ class Storage:
             raise StorageUnsupported(f"{self.uri} is not a local folder.")
         return Path(self.uri, path)
 
+    def local_name(self, path: str) -> str:
+        """The same as text, which takes a tenth of the time for thousands of files."""
+        if not self.is_local:
+            raise StorageUnsupported(f"{self.uri} is not a local folder.")
+        return f"{self.uri}/{path}"
+
     def root_exists(self) -> bool:
         """Whether anything is stored at the root."""
         with self._request(""):

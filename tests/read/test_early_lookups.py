@@ -44,10 +44,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many look-ups are made for many entries at once, and for single ones."""
     made: Counter[str] = Counter()
     few_rows, within = LuceneReaders.few_rows, LuceneReader._collect_within
-    among = LuceneReader._among
+    of_values, among = LuceneReaders.rows_of_values, LuceneReader._among
 
     def counting(self: LuceneReaders, leaf: Any, most: int) -> Any:
         answers = few_rows(self, leaf, most)
+        made["together"] += answers is not None
+        return answers
+
+    def counting_values(self: LuceneReaders, *arguments: Any) -> Any:
+        answers = of_values(self, *arguments)
         made["together"] += answers is not None
         return answers
 
@@ -60,6 +65,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return among(self, *arguments)
 
     monkeypatch.setattr(LuceneReaders, "few_rows", counting)
+    monkeypatch.setattr(LuceneReaders, "rows_of_values", counting_values)
     monkeypatch.setattr(LuceneReader, "_collect_within", counting_single)
     monkeypatch.setattr(LuceneReader, "_among", counting_rows)
     return made
@@ -133,12 +139,13 @@ def test_after_a_failing_call_slices_are_looked_up_alone(
     table, where = opened("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"
     expected = scanned(table, where)
     monkeypatch.setattr(LuceneReaders, "few_rows", _failing)
+    monkeypatch.setattr(LuceneReaders, "rows_of_values", _failing)
     calls.clear()
     assert table.scan(where, use_index="require").to_arrow().equals(expected)
     assert calls["single"] >= 3
 
 
-def _failing(self: LuceneReaders, leaf: Any, most: int) -> list[BitMap | None]:
+def _failing(self: LuceneReaders, *arguments: Any) -> list[BitMap | None]:
     from hudi_index_service.errors import EntryInvalid
 
     raise EntryInvalid("One of the open indexes is damaged.")

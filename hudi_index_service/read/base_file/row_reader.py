@@ -1,6 +1,7 @@
 """Reads rows of a base file by row id, page by page, with the footer stored in its entry."""
 
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,6 +34,13 @@ FIRST_PAGE = 20_480
 _MOST_ROWS = 131_072  # of a batch
 _NEAR = 8  # rows; skipping fewer takes as long as decoding them
 _MANY = 4096  # rows from which looking for narrow gaps is worth its cost
+
+
+_last_present: ContextVar[tuple[pa.Schema, pa.Schema, list[str]] | None] = ContextVar(
+    "last_present", default=None
+)
+"""The schema of a file, the columns read, and those of them that the file has: most files of a
+table have the same."""
 
 
 def row_positions(rows: BitMap) -> RowIds:
@@ -90,7 +98,7 @@ class RowReader:
 
     def file_rows(self, rows: RowIds) -> FileRows:
         """These rows of a local base file, for `read_files`."""
-        path = self.storage.local_path(self.base_file.path)
+        path = self.storage.local_name(self.base_file.path)
         return FileRows(self.footer, path, rows, self.base_file.size)
 
     def batches(self, rows: RowIds | range, *, limit: int | None = None) -> Iterator[RowsRead]:
@@ -142,7 +150,12 @@ class RowReader:
     @cached_property
     def present(self) -> list[str]:
         """The paths of the columns that the file has."""
-        return present_columns(self.footer.schema, self.columns, source=self.base_file.path)
+        stored, last = self.footer.schema, _last_present.get()
+        if last is None or last[1] is not self.columns or not last[0].equals(stored):
+            present = present_columns(stored, self.columns, source=self.base_file.path)
+            last = stored, self.columns, present
+            _last_present.set(last)
+        return last[2]
 
     def _aligned(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return align(batch, self.columns, source=self.base_file.path)

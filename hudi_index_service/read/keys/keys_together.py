@@ -29,13 +29,12 @@ from hudi_index_service.read.base_file.record_keys import Numbers, RecordKeys
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, row_positions
 from hudi_index_service.read.keys.key_routes import KeyValues
 from hudi_index_service.read.keys.locations import LOCATIONS
-from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
+from hudi_index_service.read.slices.listed_rows import listed_rows
+from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
-
-_MOST_ROWS = 65_536  # of one entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +110,13 @@ class KeysTogether:
             if members[0][1].answer(leaf) is Answer.NONE:
                 continue
             self._open([serving for _, serving in members])
-            with self.pool.held() as held:
-                found = self._rows(leaf, members, sought, plans, held)
-                for group in _portions(found):
-                    read = self._read(group)
-                    if read is not None:
-                        batch, did = read
-                        table, matching = _located(sought, plans, group, self.keys.of(batch))
-                        tables.append(table)
-                        statistics |= _statistics(plans, group, did, matching)
+            for group in _portions(self._rows(leaf, members, sought, plans)):
+                read = self._read(group)
+                if read is not None:
+                    batch, did = read
+                    table, matching = _located(sought, plans, group, self.keys.of(batch))
+                    tables.append(table)
+                    statistics |= _statistics(plans, group, did, matching)
         return tables, statistics
 
     def _open(self, servings: Sequence[ServingEntry]) -> None:
@@ -139,32 +136,17 @@ class KeysTogether:
         members: Sequence[tuple[int, ServingEntry]],
         sought: SoughtKeys,
         plans: Sequence[SlicePlan],
-        held: HeldEntries,
     ) -> list[_Found]:
         """The rows in entries of one layout that may have one of the keys."""
-        group = held.group(members[0][1])
-        if group is None:
-            return []
-        positions = np.array([group.position(each) for _, each in members], dtype=np.int32)
-        places = np.array([place for place, _ in members], dtype=np.int64)[positions >= 0]
-        positions = positions[positions >= 0]
-        routed = sought.routed.of_files(places)
-        try:
-            answers = group.readers.rows_of_values(leaf, positions, routed, _MOST_ROWS)
-        except EntryUnusable as error:
-            log.info("%d entries are asked one by one: %s", len(positions), error)
-            answers = None
-        if answers is None:
-            return []
-        is_valid = group.are_as_opened(positions).tolist()
+        places = np.array([place for place, _ in members], dtype=np.int64)
+        numbers, routed = sought.numbers[places].tolist(), sought.routed.of_files(places)
         counts = (routed.ends - routed.starts).tolist()
+        answers = listed_rows(leaf, [each for _, each in members], routed, self.pool)
         found = []
-        for at, (place, rows) in enumerate(zip(places.tolist(), answers, strict=True)):
-            number = int(sought.numbers[place])
+        for number, keys, answer in zip(numbers, counts, answers, strict=True):
             base_file = plans[number].file_slice.base_file
-            if rows is not None and is_valid[at] and base_file is not None:
-                entry = group.entries[positions[at]]
-                found.append(_Found(number, entry, base_file, rows, counts[at]))
+            if answer is not None and base_file is not None:
+                found.append(_Found(number, answer.entry, base_file, answer.rows, keys))
         return found
 
     def _read(self, group: Sequence[_Found]) -> tuple[pa.RecordBatch, list[ReadStats]] | None:
@@ -173,7 +155,7 @@ class KeysTogether:
         files = [
             FileRows(
                 each.entry.bounds.footer,
-                self.storage.local_path(each.base_file.path),
+                self.storage.local_name(each.base_file.path),
                 row_positions(each.rows),
                 each.base_file.size,
             )

@@ -15,33 +15,49 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.index.contract import Answer, Truths
+from hudi_index_service.index.metadata.segments.exclusion import LocatedValues
 from hudi_index_service.optimizer.cost.constants import FEW_ROWS
 from hudi_index_service.optimizer.decide import look_up_together
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
-from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.plan import Access, Routes, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import In, Predicate
 from hudi_index_service.predicate.fold import Condition
 from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.empty_slices import slices_without_rows
+from hudi_index_service.read.slices.listed_rows import ListedRows, listed_rows
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 
 Found: TypeAlias = Mapping[Predicate, Bounds]
 """The rows in one slice of leaves, and of conjuncts looked up together, as far as known."""
 
+_MOST_PAIRS = 2**22
+"""Pairs of an entry and a value that are looked up together."""
+
 _NOTHING: Found = MappingProxyType({})
 
 
 class EarlyLookups:
-    """What open entries answered before the slices of one query are read."""
+    """What open entries answered before the slices of one query are read.
 
-    def __init__(self) -> None:
+    Args:
+        routes: Tells which values of a list base files may hold.
+    """
+
+    def __init__(self, routes: Routes | None = None) -> None:
+        self._routes = routes
         self._found: dict[str, dict[Predicate, Bounds]] = {}
+        self._listed: dict[str, dict[Predicate, ListedRows]] = {}
 
     def found(self, plan: SlicePlan) -> Found:
         """The rows of leaves in the slice that are known."""
         return self._found.get(_path(plan), _NOTHING)
+
+    def listed(self, plan: SlicePlan, predicate: Predicate) -> ListedRows | None:
+        """The rows of a whole predicate that is a list of values, and the entry that knew them;
+        None if they are not known."""
+        return self._listed.get(_path(plan), {}).get(predicate)
 
     def look_up(
         self, plans: Sequence[SlicePlan], predicate: Predicate | None, pool: ReaderPool
@@ -66,7 +82,8 @@ class EarlyLookups:
         """Looks up a leaf in some slices, and returns those in which it is TRUE for no row."""
         is_empty = np.zeros_like(among)
         for entries in slices.answering(leaf, np.flatnonzero(among).tolist()):
-            for number, rows in zip(entries.numbers, entries.rows(leaf, slices.pool), strict=True):
+            found = self._rows(leaf, entries, slices)
+            for number, rows in zip(entries.numbers, found, strict=True):
                 if rows is None:
                     continue
                 exact = entries.answer is Answer.EXACT
@@ -74,6 +91,30 @@ class EarlyLookups:
                 self._found.setdefault(_path(slices.plans[number]), {})[leaf] = known
                 is_empty[number] = not rows
         return is_empty
+
+    def _rows(
+        self, leaf: Predicate, entries: "_Entries", slices: "_Slices"
+    ) -> Sequence[BitMap | None]:
+        """The rows in each slice; None for those that no call answers."""
+        located: LocatedValues | None = None
+        if isinstance(leaf, In) and self._routes is not None:
+            base_files = [slices.plans[number].file_slice.base_file for number in entries.numbers]
+            located = self._routes.located(leaf, entries.entries[0].index_type.name, base_files)
+        if not isinstance(leaf, In) or located is None or not located.is_known.any():
+            return entries.rows(leaf, slices.pool)
+        rows: list[BitMap | None] = [None] * len(entries.numbers)
+        known = np.flatnonzero(located.is_known)
+        values = located.routed.of_files(known)
+        if values.count > _MOST_PAIRS:
+            return rows
+        servings = [entries.entries[at] for at in known.tolist()]
+        answers = listed_rows(leaf, servings, values, slices.pool)
+        for at, answer in zip(known.tolist(), answers, strict=True):
+            if answer is not None:
+                path = _path(slices.plans[entries.numbers[at]])
+                self._listed.setdefault(path, {})[leaf] = answer
+                rows[at] = answer.rows
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,8 @@ class SliceReader:
 
     def _in_partition(self, plan: SlicePlan) -> "SliceReader":
         """This reader with the partition values of the slice."""
-        return replace(self, query=self.query.where_known(plan.values)) if plan.values else self
+        query = self.query.where_known(plan.values) if plan.values else self.query
+        return self if query is self.query else replace(self, query=query)
 
     def is_index_only(self, plan: SlicePlan) -> bool:
         """Whether `exact_rows` is worth calling: not if the index gives only candidates, which
@@ -330,6 +331,13 @@ class SliceReader:
         self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
     ) -> FoundRows:
         """Looks up a slice that is planned by index, and decides how its rows are read."""
+        predicate = self.query.normal_form
+        assert predicate is not None, "a query without predicate is never read by index"
+        listed = self.early.listed(plan, predicate)
+        if listed is not None and within is None and not any(e.stored for e in plan.entries):
+            statistics.candidates = len(listed.rows)
+            found = FoundRows(plan, statistics, self.query, rows=listed.rows)
+            return self._by_page_or_scan(found, listed.rows, listed.entry.bounds.footer)
         found = FoundRows(plan, statistics, self.query, within=within)
         rows_are_known = bool(self.early.found(plan))
         if (
