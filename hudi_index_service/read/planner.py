@@ -237,15 +237,16 @@ class QueryPlanner:
             among: The numbers of the slices that need entries; None for all.
         """
         snapshot, folder = base_files.snapshot, base_files.folder
+        wanted = None if among is None else frozenset(among)
         base_slices = tuple(
             replace(each, log_files=()) if each.base_file and each.log_files else each
             for each in snapshot.slices
         )
         plan = first_plan(replace(snapshot, slices=base_slices), None)
-        if among is not None:
+        if wanted is not None:
             slices = (
                 each
-                if number in among
+                if number in wanted
                 else SlicePlan(each.file_slice, Access.SKIP, reason=each.reason, values=each.values)
                 for number, each in enumerate(plan.slices)
             )
@@ -312,7 +313,8 @@ class QueryPlanner:
 
     def _with_entries(self, plan: QueryPlan, folder: IndexFolder) -> tuple[SlicePlan, ...]:
         """The slices with their entries. Open entries that are no longer there are closed."""
-        slices, listings = self._coverage.slices(plan, folder)
+        unchanged = self._pool.unchanged if self._table.storage.is_local else None
+        slices, listings = self._coverage.slices(plan, folder, unchanged)
         for listing in listings:
             if listing.is_whole:
                 self._pool.keep(listing)

@@ -70,7 +70,7 @@ def test_random_lists_find_the_rows_of_a_scan(
             expected = table.scan(where, use_index="never").to_arrow()
             assert_same_rows(table.scan(where).to_arrow(), expected)
             assert table.scan(where).count() == expected.num_rows
-            assert table.scan(where).exists() is (expected.num_rows > 0)
+            assert table.scan(where).exists() == bool(expected.num_rows)
     assert sum(asked) > 0 or name == "compacted_then_updated", "which has one base file"
 
 
@@ -84,4 +84,5 @@ def test_each_entry_is_asked_only_for_values_that_its_base_file_may_hold(
         assert scan.to_arrow().num_rows == 100
         # Half of the values are in no base file; bounds of four files exclude few others.
         assert 100 <= sum(asked) <= 400
+        assert scan.statistics is not None
         assert sum(each.candidates or 0 for each in scan.statistics.slices) == 100

@@ -267,6 +267,26 @@ class ReaderPool:
             for each in closing:
                 each.close()
 
+    def unchanged(self, servings: Sequence[ServingEntry]) -> frozenset[str]:
+        """The paths of the data files of those entries that are open, and whose files are as they
+        were when they were found; all are looked at by one call.
+
+        Args:
+            servings: Entries of one index type, most of them of one layout.
+        """
+        with self.held() as held:
+            group = held.group(servings[0]) if servings else None
+            if group is None:
+                return frozenset()
+            positions = np.array([group.position(each) for each in servings], dtype=np.int32)
+            asked = np.flatnonzero(positions >= 0)
+            unchanged = asked[group.are_as_opened(positions[asked])].tolist()
+            return frozenset(
+                servings[number].entry.data_path
+                for number in unchanged
+                if group.entries[positions[number]].listed == servings[number].entry.listed
+            )
+
     def keep(self, listing: EntryListing) -> None:
         """Closes open entries of the listing's index type that are no longer listed, since an open
         file occupies disk space after its deletion. Entries in use are closed when they are

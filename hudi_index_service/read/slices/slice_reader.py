@@ -311,6 +311,10 @@ class SliceReader:
         predicate = found.query.normal_form
         assert predicate is not None, "without predicate there is no index access"
         reader = self if found.query is self.query else replace(self, query=found.query)
+        known = self.early.found(plan).get(predicate)
+        if known is not None and known.exact_rows is not None:
+            statistics.candidates = len(known.exact_rows)
+            return found.without_replaced(known.exact_rows)
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 if if_cheaper and prefer_scan_for_count(
