@@ -24,8 +24,9 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.full_text import LuceneTextMatcher
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.routed import Routed
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
+from hudi_index_service.predicate.expression import AnalyzedText, In, Match, Predicate
 
 _ROWS = 2_000
 _TEXT = {"analyzer": "standard", "ranked": "true"}
@@ -155,7 +156,11 @@ def _look_up(leaf: Predicate, index: PackedIndex, columns: Sequence[StoredColumn
     readers = kind.together([reader])
     if readers is not None:
         readers.few_rows(leaf, _ROWS)
-        readers.without_rows(leaf, np.zeros(1, dtype=np.int32))
+        first = np.zeros(1, dtype=np.int32)
+        readers.without_rows(leaf, first)
+        if isinstance(leaf, In):
+            values = Routed(np.arange(len(leaf.values), dtype=np.int32), first, first + np.int32(1))
+            readers.rows_of_values(leaf, first, values, _ROWS)
     reader.estimate(leaf)
     reader.row_bounds(leaf)
     reader.candidates(leaf, _ROWS)
