@@ -43,7 +43,7 @@ def listed_rows(
     """
     found: list[ListedRows | None] = [None] * len(servings)
     with pool.held() as held:
-        group = held.group(servings[0])
+        group = held.group(servings)
         if group is None:
             return found
         positions = np.array([group.position(each) for each in servings], dtype=np.int32)

@@ -38,6 +38,9 @@ MOST_OPEN = 12_000
 OTHER_FILES = 224
 """Open files that are left to the rest of the process, and a quarter of all others."""
 
+_FEW = 8  # times as many entries are open
+_MANY = 64  # entries, whose files are not looked at one by one
+
 _Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
 """The path of the data file and the columns that the reader, and reads of stored values, may use; a
 query that may use others of the same entry needs another reader."""
@@ -105,12 +108,14 @@ class OpenGroup:
 
     @classmethod
     def of(cls, members: Mapping[_Key, OpenEntry], *, are_copies: bool) -> "OpenGroup | None":
-        """Some entries of one layout; None if each is asked by itself.
+        """Some entries of one layout; None if there are none, or each is asked by itself.
 
         Args:
             are_copies: Whether the data files are copies in the user's cache.
         """
         entries = list(members.values())
+        if not entries:
+            return None
         try:
             readers = entries[0].index_type.together([each.reader for each in entries])
         except EntryUnusable:  # looking up each slice reports it
@@ -153,18 +158,27 @@ class HeldEntries:
         """The entry, if it is open."""
         return self._entries.get(_key(serving))
 
-    def group(self, serving: ServingEntry) -> OpenGroup | None:
-        """All open entries with the index type and the layout of one that serves a query; None if
-        there are none, or each is asked by itself."""
-        layout = serving.index_type.name, serving.layout, serving.names, serving.stored
-        if layout not in self._groups:
-            members = {
-                key: each
-                for key, each in list(self._entries.items())
-                if (each.index_type.name, each.layout, *key[1:]) == layout
-            }
-            group = OpenGroup.of(members, are_copies=self._are_copies) if members else None
-            self._groups[layout] = group
+    def group(self, servings: Sequence[ServingEntry]) -> OpenGroup | None:
+        """Open entries, among them those that are open of some that serve a query; None if there
+        are none, or each is asked by itself.
+
+        Args:
+            servings: Of one index type and layout.
+        """
+        first = servings[0]
+        layout = first.index_type.name, first.layout, first.names, first.stored
+        if layout in self._groups:
+            return self._groups[layout]
+        if _FEW * len(servings) < len(self._entries):  # to group all would take longer
+            keys = map(_key, servings)
+            some = {key: each for key in keys if (each := self._entries.get(key)) is not None}
+            return OpenGroup.of(some, are_copies=self._are_copies)
+        members = {
+            key: each
+            for key, each in list(self._entries.items())
+            if (each.index_type.name, each.layout, *key[1:]) == layout
+        }
+        self._groups[layout] = OpenGroup.of(members, are_copies=self._are_copies)
         return self._groups[layout]
 
 
@@ -269,13 +283,13 @@ class ReaderPool:
 
     def unchanged(self, servings: Sequence[ServingEntry]) -> frozenset[str]:
         """The paths of the data files of those entries that are open, and whose files are as they
-        were when they were found; all are looked at by one call.
+        were when they were found; all are looked at by one call. None for few entries.
 
         Args:
             servings: Entries of one index type, most of them of one layout.
         """
         with self.held() as held:
-            group = held.group(servings[0]) if servings else None
+            group = held.group(servings) if len(servings) >= _MANY else None
             if group is None:
                 return frozenset()
             positions = np.array([group.position(each) for each in servings], dtype=np.int32)
