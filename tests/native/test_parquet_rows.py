@@ -157,7 +157,11 @@ def test_random_rows_equal_those_of_pyarrow(write: Callable[..., Path], layout: 
         assert from_file.equals(expected)
         assert from_footer.schema == expected.schema
         assert from_footer.equals(expected)
-        assert plan_rows(footer, rows).page_bytes == stats.bytes
+        planned = plan_rows(footer, rows).page_bytes
+        if layout == "dictionary abandoned":
+            assert stats.bytes <= planned, "of pages after it, the dictionary is not read"
+        else:
+            assert stats.bytes == planned
 
 
 @pytest.mark.parametrize(

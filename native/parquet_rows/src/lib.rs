@@ -4,6 +4,7 @@
 //! This is the private module `hudi_index_parquet._native`; the package around it contains the
 //! documented functions and their types, and the crate `parquet_rows` all that needs no Python.
 
+mod pages;
 mod python;
 mod routing;
 mod trees;
@@ -34,14 +35,16 @@ use parquet_rows::metadata::{self, Footer};
 use parquet_rows::parallel::{Work, in_parallel};
 use parquet_rows::plan::{self, RowPlan};
 use parquet_rows::positions::Positions;
-use parquet_rows::read::{self, FileRows, LocalFile, Rows};
+use parquet_rows::read::{self, FileRows, Rows, SizedFile};
 use parquet_rows::source::{Gaps, Source, Traffic};
 use parquet_rows::states::{Files, State};
+use parquet_rows::wanted::PageCounts;
 
+use crate::pages::{Pages, keeping};
 use crate::python::{Callback, ParquetReadError, copy_buffer, guard, raised};
 
-/// (calls, ranges, bytes, pages)
-type StatsFields = (u64, u64, u64, u64);
+/// (calls, ranges, bytes, pages, kept pages)
+type StatsFields = (u64, u64, u64, u64, u64);
 /// (positions, values, what was read)
 type MatchingFields<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, StatsFields);
 /// (file, its path, its size, rows)
@@ -115,12 +118,16 @@ impl KnownFile {
         size: Option<u64>,
         merge_gap: Option<u64>,
         threads: Option<usize>,
+        pages: Option<Py<Pages>>,
+        is_scan: bool,
     ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
         let mut source = open_source(source, size, merge_gap)?;
         let rows = row_positions(rows)?;
         let (columns, threads) = (columns.as_deref(), thread_count(threads));
+        let keeping = keeping(pages.as_ref(), is_scan);
+        let file = &self.file;
         let answer = py.detach(|| {
-            guard(|| read::read_known_rows(&self.file, &mut source, &rows, columns, threads))
+            guard(|| read::read_known_rows(file, &mut source, &rows, columns, threads, keeping))
         })?;
         handed_over(py, answer, &source)
     }
@@ -243,6 +250,7 @@ fn read_files<'py>(
     files: Vec<FileFields<'py>>,
     columns: Option<Vec<String>>,
     threads: Option<usize>,
+    pages: Option<Py<Pages>>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Vec<StatsFields>)>> {
     let mut wanted = Vec::with_capacity(files.len());
     for (known, path, size, rows) in &files {
@@ -254,7 +262,8 @@ fn read_files<'py>(
         });
     }
     let (columns, threads) = (columns.as_deref(), thread_count(threads));
-    let answer = py.detach(|| guard(|| read::read_files(&wanted, columns, threads)))?;
+    let keeping = keeping(pages.as_ref(), false);
+    let answer = py.detach(|| guard(|| read::read_files(&wanted, columns, threads, keeping)))?;
     let Some(answer) = answer else {
         return Ok(None);
     };
@@ -268,7 +277,7 @@ fn read_files<'py>(
 #[pyfunction]
 fn read_columns<'py>(
     py: Python<'py>,
-    files: Vec<LocalFile>,
+    files: Vec<SizedFile>,
     columns: Vec<String>,
     threads: Option<usize>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Vec<i64>)>> {
@@ -375,8 +384,13 @@ fn handed_over<'py>(
     ))
 }
 
-fn stats_fields(traffic: Traffic, pages: u64) -> StatsFields {
-    (traffic.calls, traffic.ranges, traffic.bytes, pages)
+fn stats_fields(traffic: Traffic, pages: PageCounts) -> StatsFields {
+    let Traffic {
+        calls,
+        ranges,
+        bytes,
+    } = traffic;
+    (calls, ranges, bytes, pages.used, pages.kept)
 }
 
 fn thread_count(asked: Option<usize>) -> usize {
@@ -606,6 +620,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     )?;
     module.add_class::<KnownFile>()?;
     module.add_class::<FileStates>()?;
+    module.add_class::<Pages>()?;
     module.add_class::<routing::PyRouting>()?;
     module.add_class::<trees::Trees>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;

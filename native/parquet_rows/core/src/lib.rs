@@ -3,18 +3,27 @@
 
 pub mod bloom_filter;
 pub mod bounds;
+pub mod cache;
+pub mod decode;
 pub mod error;
 pub mod file;
+pub mod file_pages;
+pub mod gather;
 pub mod hash;
 pub mod leaf_writer;
 pub mod leaves;
 pub mod lists;
+pub mod local_file;
 pub mod metadata;
+pub mod page;
 pub mod parallel;
 pub mod plan;
 pub mod positions;
 pub mod read;
 pub mod routing;
+pub mod runs;
 pub mod source;
 pub mod states;
 pub mod trees;
+pub mod values;
+pub mod wanted;

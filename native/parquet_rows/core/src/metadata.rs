@@ -90,7 +90,7 @@ fn without_bloom_filter(
     tail: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     // Another read of a local file takes less time than copying and parsing the filter.
-    let Some(length) = metadata_length(tail).filter(|_| source.is_local()) else {
+    let Some(length) = metadata_length(tail).filter(|_| source.local_file().is_some()) else {
         return Ok(None);
     };
     let end = tail_range.end - END_BYTES;

@@ -1,31 +1,29 @@
 //! Reads the rows of one request: fetches pages together and decodes columns in parallel.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions};
-use arrow_schema::{Field, Schema, SchemaRef};
-use arrow_select::concat::{concat, concat_batches};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions, new_empty_array,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat;
 use arrow_select::take::take;
-use parquet::DecodeResult;
-use parquet::arrow::push_decoder::ParquetPushDecoder;
 
+use crate::decode::{Batch, SMALLEST_PIECE};
 use crate::error::{Error, Result};
 use crate::file::ParquetFile;
+use crate::file_pages::{FilePages, Keeping};
+use crate::gather::{Gathered, gather};
 use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
-use crate::plan::{Pages, Request, RowPlan, planned};
+use crate::plan::{Request, RowPlan};
 use crate::positions::{GroupRows, Positions};
-use crate::source::{Fetched, Gaps, Source, Traffic};
+use crate::source::{Gaps, Source, Traffic};
+use crate::wanted::{PageCounts, Part as PagePart, column_of};
 
-/// Maximum number of bytes fetched in one round, and so kept in memory at a time; a single larger
-/// chunk may exceed it.
-const ONE_ROUND_BYTES: u64 = 32 * 1024 * 1024;
-/// Fewer compressed bytes than this are not worth a separate thread.
-const SMALLEST_PIECE: u64 = 64 * 1024;
 /// Fewer files than this are not worth a separate thread that reads their footers.
 const SMALLEST_FOOTERS: u64 = 16;
 /// Pieces per thread, so that no thread waits long for the last piece.
@@ -38,8 +36,7 @@ const DICTIONARY_PIECES_A_THREAD: u64 = 1;
 pub struct Rows {
     pub batches: Vec<RecordBatch>,
     pub schema: SchemaRef,
-    /// Data pages decoded; a chunk without an offset index counts as one.
-    pub pages: u64,
+    pub pages: PageCounts,
 }
 
 /// Reads `rows` from a file whose metadata is not known yet.
@@ -56,19 +53,33 @@ pub fn read_rows(
     } else {
         request.load_offset_index(footer, source)?
     };
-    decode(&ParquetFile::new(metadata)?, source, &request, threads)
+    let file = ParquetFile::new(metadata)?;
+    let pages = file_pages(&file, source, None);
+    decode(&file, source, &request, threads, pages.as_ref())
 }
 
-/// Reads `rows` from a file whose metadata is known.
+/// Reads `rows` from a file whose metadata is known; pages of a local one may be kept.
 pub fn read_known_rows(
     file: &ParquetFile,
     source: &mut Source,
     rows: &Positions,
     columns: Option<&[String]>,
     threads: usize,
+    keeping: Option<Keeping<'_>>,
 ) -> Result<Rows> {
     let request = Request::new(file.metadata(), rows, columns)?;
-    decode(file, source, &request, threads)
+    let pages = file_pages(file, source, keeping);
+    decode(file, source, &request, threads, pages.as_ref())
+}
+
+/// The pages of a local file.
+fn file_pages<'a>(
+    file: &'a ParquetFile,
+    source: &Source,
+    keeping: Option<Keeping<'a>>,
+) -> Option<FilePages<'a>> {
+    let local = source.local_file()?;
+    Some(FilePages::new(file, local.clone(), keeping))
 }
 
 /// Rows of one of several local files.
@@ -82,52 +93,80 @@ pub struct FileRows<'a> {
 /// Rows of several files in one batch, file by file.
 pub struct ManyRows {
     pub batch: RecordBatch,
-    /// What was read of each file, and how many pages.
-    pub stats: Vec<(Traffic, u64)>,
+    /// What was read of each file, and the pages that held its rows.
+    pub stats: Vec<(Traffic, PageCounts)>,
 }
 
-/// Reads rows of several files that have the same columns, at least one row; several files at once,
-/// each by one thread. None if the types of the columns differ.
+/// Reads rows of several files that have the same columns, at least one row; pages of several files
+/// at once. None if the types of the columns differ.
 pub fn read_files(
     files: &[FileRows<'_>],
     columns: Option<&[String]>,
     threads: usize,
+    keeping: Option<Keeping<'_>>,
 ) -> Result<Option<ManyRows>> {
-    let mut tasks = Vec::with_capacity(files.len());
+    let mut requests = Vec::with_capacity(files.len());
+    let mut sources = Vec::with_capacity(files.len());
     let mut schemas = Vec::with_capacity(files.len());
-    for (number, each) in files.iter().enumerate() {
-        let request = Request::new(each.file.metadata(), &each.rows, columns)?;
+    for each in files {
+        let request = Request::in_one_batch(each.file.metadata(), &each.rows, columns)?;
         schemas.push(request.schema(each.file)?);
-        let bytes = request.plan(each.file)?.page_bytes;
-        tasks.push(FileTask {
-            number,
-            request,
-            bytes,
-        });
+        requests.push(request);
+        sources.push(Source::file(each.path.clone(), each.size, Gaps::UpTo(0))?);
     }
     let Some(schema) = common_schema(&schemas)? else {
         return Ok(None);
     };
-    let answers = in_parallel(tasks, threads, SMALLEST_PIECE, |task| {
-        let FileRows {
-            file, path, size, ..
-        } = &files[task.number];
-        let mut source = Source::file(path.clone(), *size, Gaps::UpTo(0))?;
-        let rows = decode(file, &mut source, &task.request, 1)?;
-        Ok((rows, source.traffic))
-    })?;
-    let batches = answers.iter().flat_map(|(rows, _)| &rows.batches);
-    let batch = if schema.fields().is_empty() {
-        let count = batches.map(RecordBatch::num_rows).sum();
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
-        RecordBatch::try_new_with_options(schema, Vec::new(), &options)?
-    } else {
-        concat_batches(&schema, batches)?
-    };
-    let stats = answers.iter().map(|(rows, traffic)| (*traffic, rows.pages));
+    let pages = files.iter().zip(&sources);
+    let pages: Vec<_> = pages
+        .filter_map(|(each, source)| file_pages(each.file, source, keeping))
+        .collect();
+    let parts: Vec<_> = pages
+        .iter()
+        .zip(&requests)
+        .map(|(pages, request)| page_part(pages, request, request.batches.concat(), &schema))
+        .collect();
+    let Gathered { arrays, pages } = gather(&parts, &types_of(&schema), threads)?;
+    let mut stats = Vec::with_capacity(files.len());
+    for (part, counts) in parts.iter().zip(pages) {
+        stats.push((part.pages.traffic(), counts));
+    }
+    let mut tasks = Vec::with_capacity(files.len());
+    for (number, (source, request)) in sources.iter_mut().zip(requests).enumerate() {
+        let missing = missing_roots(&request, &arrays);
+        if missing.is_empty() {
+            continue;
+        }
+        let bytes = request.plan(files[number].file)?.page_bytes;
+        tasks.push(FileTask {
+            number,
+            source,
+            request,
+            missing,
+            bytes,
+        });
+    }
+    let answers = in_parallel(tasks, threads, SMALLEST_PIECE, |task| task.run(files))?;
+    let mut decoded = Vec::with_capacity(files.len());
+    for (each, (columns, pages, traffic)) in stats.iter_mut().zip(answers) {
+        each.0.add(traffic);
+        each.1.used += pages;
+        decoded.push(columns);
+    }
+    let mut columns = Vec::with_capacity(arrays.len());
+    for (position, array) in arrays.into_iter().enumerate() {
+        columns.push(match array {
+            Some(array) => array,
+            None => {
+                let arrays = decoded.iter().flat_map(|columns| &columns[position]);
+                concatenated(schema.field(position).data_type(), arrays)?
+            }
+        });
+    }
+    let rows = files.iter().map(|each| each.rows.len()).sum();
     Ok(Some(ManyRows {
-        stats: stats.collect(),
-        batch,
+        stats,
+        batch: batch_of(schema, columns, rows)?,
     }))
 }
 
@@ -139,12 +178,12 @@ pub struct WholeColumns {
 }
 
 /// A local file and its length in bytes, which is checked.
-pub type LocalFile = (PathBuf, Option<u64>);
+pub type SizedFile = (PathBuf, Option<u64>);
 
 /// Reads whole columns of several local files, whose footers are not known yet, at least one file.
 /// None if the types of the columns differ.
 pub fn read_columns(
-    files: &[LocalFile],
+    files: &[SizedFile],
     columns: &[String],
     threads: usize,
 ) -> Result<Option<WholeColumns>> {
@@ -152,7 +191,7 @@ pub fn read_columns(
         files.iter().collect(),
         threads,
         SMALLEST_FOOTERS,
-        |(path, size): &LocalFile| {
+        |(path, size): &SizedFile| {
             let mut source = Source::file(path.clone(), *size, Gaps::UpTo(0))?;
             ParquetFile::new(Footer::read(&mut source)?.metadata)
         },
@@ -172,14 +211,14 @@ pub fn read_columns(
             rows: Positions::Range(0..rows),
         })
         .collect();
-    let read = read_files(&wanted, Some(columns), threads)?;
+    let read = read_files(&wanted, Some(columns), threads, None)?;
     Ok(read.map(|read| WholeColumns {
         batch: read.batch,
         rows,
     }))
 }
 
-impl Work for &LocalFile {
+impl Work for &SizedFile {
     fn weight(&self) -> u64 {
         1
     }
@@ -210,24 +249,89 @@ fn common_schema(schemas: &[SchemaRef]) -> Result<Option<SchemaRef>> {
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
-/// The rows of one file.
-struct FileTask {
+/// The columns of one file that are not read from opened pages.
+struct FileTask<'a> {
     number: usize,
+    source: &'a mut Source,
     request: Request,
+    /// The columns, by their numbers among those to decode.
+    missing: Vec<usize>,
     bytes: u64,
 }
 
-impl Work for FileTask {
+impl Work for FileTask<'_> {
     fn weight(&self) -> u64 {
         self.bytes
     }
 }
 
+/// Arrays of each requested column, pages decoded, and what was read.
+type DecodedFile = (Vec<Vec<ArrayRef>>, u64, Traffic);
+
+impl FileTask<'_> {
+    fn run(self, files: &[FileRows<'_>]) -> Result<DecodedFile> {
+        let request = &self.request;
+        let mut columns = vec![Vec::new(); request.positions().len()];
+        let mut pages = 0;
+        for groups in &request.batches {
+            let file = files[self.number].file;
+            let batch = Batch {
+                request,
+                groups,
+                roots: &self.missing,
+            };
+            let (decoded, count) = batch.decode(file, self.source, 1, 1)?;
+            pages += count;
+            for (arrays, &root) in columns.iter_mut().zip(request.positions()) {
+                arrays.extend(decoded[root].iter().cloned());
+            }
+        }
+        Ok((columns, pages, self.source.traffic))
+    }
+}
+
+/// The rows of a request with its columns, in the requested order.
+fn page_part<'a>(
+    pages: &'a FilePages<'a>,
+    request: &Request,
+    groups: Vec<GroupRows>,
+    schema: &SchemaRef,
+) -> PagePart<'a> {
+    let roots = request.positions().iter().zip(schema.fields());
+    let columns = roots
+        .map(|(&root, field)| column_of(pages, request.only_leaf(root)?, field.data_type()))
+        .collect();
+    PagePart {
+        pages,
+        groups,
+        columns,
+    }
+}
+
+fn types_of(schema: &SchemaRef) -> Vec<&DataType> {
+    schema
+        .fields()
+        .iter()
+        .map(|field| field.data_type())
+        .collect()
+}
+
+/// The columns to decode, of those requested that have no array.
+fn missing_roots(request: &Request, arrays: &[Option<ArrayRef>]) -> Vec<usize> {
+    let roots = request.positions().iter().zip(arrays);
+    let mut missing: Vec<usize> = roots
+        .filter(|(_, array)| array.is_none())
+        .map(|(&root, _)| root)
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    missing
+}
+
 /// Values of one column as dictionary arrays, one or more for each row group, in row order.
 pub struct Dictionaries {
     pub arrays: Vec<DictionaryArray<Int32Type>>,
-    /// Data pages decoded.
-    pub pages: u64,
+    pub pages: PageCounts,
 }
 
 /// The rows that were chosen by their values.
@@ -343,18 +447,23 @@ pub fn read_dictionaries(
     };
     let mut found = Dictionaries {
         arrays: Vec::new(),
-        pages: 0,
+        pages: PageCounts::default(),
     };
     for groups in &request.batches {
         let pieces = threads as u64 * DICTIONARY_PIECES_A_THREAD;
-        let (columns, pages) = decode_batch(&file, source, &request, groups, threads, pieces)?;
+        let batch = Batch {
+            request: &request,
+            groups,
+            roots: &[0],
+        };
+        let (columns, pages) = batch.decode(&file, source, threads, pieces)?;
         for array in columns.into_iter().flatten() {
             let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(|| {
                 Error::Malformed("a dictionary was decoded as something else".into())
             })?;
             found.arrays.push(array.clone());
         }
-        found.pages += pages;
+        found.pages.used += pages;
     }
     Ok(Some(found))
 }
@@ -368,47 +477,46 @@ pub fn plan_rows(
     Request::new(file.metadata(), rows, columns)?.plan(file)
 }
 
-/// Rows of one column in one row group.
-struct Piece {
-    root: usize,
-    rows: GroupRows,
-    decoder: ParquetPushDecoder,
-    pages: Pages,
-}
-
-impl Piece {
-    fn new(file: &ParquetFile, request: &Request, root: usize, rows: GroupRows) -> Result<Self> {
-        let decoder = request.decoder(file, root, &rows)?;
-        Ok(Self {
-            root,
-            rows,
-            pages: planned(&decoder),
-            decoder,
-        })
-    }
-}
-
-impl Work for Piece {
-    fn weight(&self) -> u64 {
-        self.pages.bytes()
-    }
-}
-
 fn decode(
     file: &ParquetFile,
     source: &mut Source,
     request: &Request,
     threads: usize,
+    opened: Option<&FilePages<'_>>,
 ) -> Result<Rows> {
     let schema = request.schema(file)?;
     let mut batches = Vec::with_capacity(request.batches.len());
-    let mut pages = 0;
+    let mut pages = PageCounts::default();
     for groups in &request.batches {
-        let pieces = threads as u64 * PIECES_A_THREAD;
-        let (columns, decoded) = decode_batch(file, source, request, groups, threads, pieces)?;
-        pages += decoded;
+        let mut arrays = vec![None; schema.fields().len()];
+        if let Some(opened) = opened {
+            let parts = [page_part(opened, request, groups.clone(), &schema)];
+            let gathered = gather(&parts, &types_of(&schema), threads)?;
+            arrays = gathered.arrays;
+            pages.used += gathered.pages[0].used;
+            pages.kept += gathered.pages[0].kept;
+        }
+        let batch = Batch {
+            request,
+            groups,
+            roots: &missing_roots(request, &arrays),
+        };
+        let (decoded, count) =
+            batch.decode(file, source, threads, threads as u64 * PIECES_A_THREAD)?;
+        pages.used += count;
+        let mut columns = Vec::with_capacity(arrays.len());
+        for (position, array) in arrays.into_iter().enumerate() {
+            let root = request.positions()[position];
+            columns.push(match array {
+                Some(array) => array,
+                None => concatenated(schema.field(position).data_type(), &decoded[root])?,
+            });
+        }
         let rows = groups.iter().map(GroupRows::count).sum();
-        batches.push(assemble(columns, request.positions(), &schema, rows)?);
+        batches.push(batch_of(schema.clone(), columns, rows)?);
+    }
+    if let Some(opened) = opened {
+        source.traffic.add(opened.traffic());
     }
     Ok(Rows {
         batches,
@@ -417,219 +525,22 @@ fn decode(
     })
 }
 
-/// The arrays of each decoded column for one batch, and the number of data pages decoded. Several
-/// threads decode about `number_of_pieces` pieces.
-fn decode_batch(
-    file: &ParquetFile,
-    source: &mut Source,
-    request: &Request,
-    groups: &[GroupRows],
-    threads: usize,
-    number_of_pieces: u64,
-) -> Result<(Vec<Vec<ArrayRef>>, u64)> {
-    let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); request.root_count()];
-    let mut pages = 0;
-    for round in rounds(pieces(file, request, groups)?) {
-        let ranges: Vec<_> = round
-            .iter()
-            .flat_map(|piece| piece.pages.ranges.iter().cloned())
-            .collect();
-        pages += round
-            .iter()
-            .map(|piece| piece.pages.data_pages)
-            .sum::<u64>();
-        let fetched = source.fetch_merged(&ranges, threads)?;
-        let round = if threads > 1 {
-            split(file, request, round, number_of_pieces)?
-        } else {
-            round
-        };
-        let roots: Vec<usize> = round.iter().map(|piece| piece.root).collect();
-        let decoded = in_parallel(round, threads, SMALLEST_PIECE, |piece| {
-            decode_piece(piece, &fetched)
-        })?;
-        for (root, arrays) in roots.into_iter().zip(decoded) {
-            columns[root].extend(arrays);
-        }
+/// The arrays of one column, one after the other.
+fn concatenated<'a>(
+    data_type: &DataType,
+    arrays: impl IntoIterator<Item = &'a ArrayRef>,
+) -> Result<ArrayRef> {
+    let arrays: Vec<&dyn Array> = arrays.into_iter().map(AsRef::as_ref).collect();
+    match arrays.as_slice() {
+        [] => Ok(new_empty_array(data_type)),
+        several => Ok(concat(several)?),
     }
-    Ok((columns, pages))
 }
 
-/// One piece per column and row group: row group by row group, in file order.
-fn pieces(file: &ParquetFile, request: &Request, groups: &[GroupRows]) -> Result<Vec<Piece>> {
-    let mut pieces = Vec::with_capacity(groups.len() * request.root_count());
-    for rows in groups {
-        for root in 0..request.root_count() {
-            pieces.push(Piece::new(file, request, root, rows.clone())?);
-        }
-    }
-    Ok(pieces)
-}
-
-/// Divides the pieces into rounds; the pieces of a round are fetched together.
-fn rounds(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
-    let mut rounds: Vec<Vec<Piece>> = Vec::new();
-    let mut left = 0;
-    for piece in pieces {
-        let bytes = piece.weight();
-        match rounds.last_mut() {
-            Some(round) if bytes <= left => {
-                left -= bytes;
-                round.push(piece);
-            }
-            _ => {
-                left = ONE_ROUND_BYTES.saturating_sub(bytes);
-                rounds.push(vec![piece]);
-            }
-        }
-    }
-    rounds
-}
-
-/// Splits large pieces at page boundaries into about so many, so that every thread has work.
-fn split(
-    file: &ParquetFile,
-    request: &Request,
-    pieces: Vec<Piece>,
-    number: u64,
-) -> Result<Vec<Piece>> {
-    let total: u64 = pieces.iter().map(Work::weight).sum();
-    let fair = (total / number.max(1)).max(SMALLEST_PIECE);
-    let mut cut = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let parts = if piece.weight() >= 2 * fair {
-            parts_of(file, request, &piece, fair)
-        } else {
-            Vec::new()
-        };
-        if parts.len() < 2 {
-            cut.push(piece);
-            continue;
-        }
-        for rows in parts {
-            cut.push(Piece::new(file, request, piece.root, rows)?);
-        }
-    }
-    Ok(cut)
-}
-
-/// The rows of a piece in parts of about `fair` bytes, split at page boundaries.
-///
-/// Each part decodes the dictionary again, so parts are at least twice as large as the dictionary.
-fn parts_of(file: &ParquetFile, request: &Request, piece: &Piece, fair: u64) -> Vec<GroupRows> {
-    let row_group = piece.rows.row_group;
-    let index = file.metadata().page_index_for_row_group(row_group);
-    let Some((leaf, pages)) = request
-        .only_leaf(piece.root)
-        .and_then(|leaf| Some((leaf, index.page_locations(leaf)?)))
-    else {
-        return Vec::new();
-    };
-    let chunk = file
-        .metadata()
-        .row_group(row_group)
-        .column(leaf)
-        .byte_range()
-        .0;
-    let dictionary = pages
-        .first()
-        .map_or(0, |page| (page.offset as u64).saturating_sub(chunk));
-    let fair = fair.max(2 * dictionary);
-    let mut parts = Vec::new();
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    let mut wanted = piece.rows.ranges.iter().cloned().peekable();
-    let mut bytes = 0;
-    for (number, page) in pages.iter().enumerate() {
-        let end = pages
-            .get(number + 1)
-            .map_or(usize::MAX, |next| next.first_row_index.max(0) as usize);
-        let before = ranges.len();
-        while let Some(range) = wanted.next_if(|range| range.start < end) {
-            // A range that continues after the page is cut there only if the part ends there.
-            ranges.push(range);
-        }
-        let reaches = ranges
-            .last()
-            .is_some_and(|last| last.end > page.first_row_index.max(0) as usize);
-        if ranges.len() > before || reaches {
-            bytes += page.compressed_page_size.max(0) as u64;
-        }
-        if bytes < fair {
-            continue;
-        }
-        bytes = 0;
-        let mut rest = None;
-        if let Some(last) = ranges.last_mut().filter(|last| last.end > end) {
-            rest = Some(end..last.end);
-            last.end = end;
-        }
-        parts.push(GroupRows {
-            row_group,
-            ranges: std::mem::take(&mut ranges),
-        });
-        ranges.extend(rest);
-    }
-    if !ranges.is_empty() {
-        parts.push(GroupRows { row_group, ranges });
-    }
-    parts
-}
-
-/// Decodes the values of a piece into one or more arrays.
-fn decode_piece(mut piece: Piece, fetched: &Fetched) -> Result<Vec<ArrayRef>> {
-    let mut arrays = Vec::new();
-    loop {
-        match piece.decoder.try_decode()? {
-            DecodeResult::NeedsData(ranges) => {
-                let found = fetched.cut(&ranges).ok_or_else(|| {
-                    Error::Malformed("the pages are not where the metadata says".into())
-                })?;
-                piece.decoder.push_ranges(ranges, found)?;
-            }
-            DecodeResult::Data(batch) => match batch.columns() {
-                [array] => arrays.push(array.clone()),
-                _ => {
-                    return Err(Error::Malformed(
-                        "a column of the file holds no values".into(),
-                    ));
-                }
-            },
-            DecodeResult::Finished => break,
-        }
-    }
-    let decoded: usize = arrays.iter().map(|array| array.len()).sum();
-    if decoded != piece.rows.count() {
-        return Err(Error::Malformed(format!(
-            "the pages contain {decoded} of the {} requested rows",
-            piece.rows.count()
-        )));
-    }
-    Ok(arrays)
-}
-
-/// Builds one batch of the result from the arrays of each decoded column.
-fn assemble(
-    columns: Vec<Vec<ArrayRef>>,
-    positions: &[usize],
-    schema: &SchemaRef,
-    rows: usize,
-) -> Result<RecordBatch> {
-    let mut decoded = Vec::with_capacity(columns.len());
-    for arrays in columns {
-        decoded.push(match arrays.as_slice() {
-            [array] => array.clone(),
-            several => {
-                let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-                concat(&several)?
-            }
-        });
-    }
-    let columns = positions.iter().map(|&position| decoded[position].clone());
+fn batch_of(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     // The row count is given for the case without columns.
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(
-        schema.clone(),
-        columns.collect(),
-        &options,
+        schema, columns, &options,
     )?)
 }

@@ -1,14 +1,13 @@
 //! Sources of bytes: a local file, a callback, or memory.
 
-use std::fs::File;
-use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
+use crate::local_file::LocalFile;
 use crate::parallel::{Work, in_parallel};
 
 /// Fewer bytes of a local file than this are not worth a separate thread.
@@ -28,6 +27,15 @@ pub struct Traffic {
     pub ranges: u64,
     /// Bytes in those ranges.
     pub bytes: u64,
+}
+
+impl Traffic {
+    /// Adds what was fetched besides.
+    pub fn add(&mut self, other: Traffic) {
+        self.calls += other.calls;
+        self.ranges += other.ranges;
+        self.bytes += other.bytes;
+    }
 }
 
 /// A readable sequence of bytes of known size.
@@ -57,26 +65,17 @@ pub trait Fetch: Send + Sync {
 }
 
 enum Kind {
-    File(File, PathBuf),
+    File(Arc<LocalFile>),
     Callback(Box<dyn Fetch>),
     Memory(Bytes),
 }
 
 impl Source {
-    /// Opens a local file; a `size` that differs from the file's is an error.
+    /// A local file; a `size` that differs from the file's is an error.
     pub fn file(path: PathBuf, size: Option<u64>, gaps: Gaps) -> Result<Self> {
-        let file = File::open(&path).map_err(|error| in_file(error, &path))?;
-        let actual = file
-            .metadata()
-            .map_err(|error| in_file(error, &path))?
-            .len();
-        if let Some(expected) = size.filter(|&expected| expected != actual) {
-            return Err(Error::Malformed(format!(
-                "{} has {actual} bytes, not {expected}",
-                path.display()
-            )));
-        }
-        Ok(Self::new(Kind::File(file, path), actual, gaps))
+        let file = LocalFile::find(path, size)?;
+        let size = file.size();
+        Ok(Self::new(Kind::File(file.into()), size, gaps))
     }
 
     /// A file of `size` bytes, which `fetch` reads.
@@ -103,8 +102,12 @@ impl Source {
         self.size
     }
 
-    pub fn is_local(&self) -> bool {
-        matches!(self.kind, Kind::File(..))
+    /// The file, if it is a local one.
+    pub fn local_file(&self) -> Option<&Arc<LocalFile>> {
+        match &self.kind {
+            Kind::File(file) => Some(file),
+            _ => None,
+        }
     }
 
     /// Fetches the ranges in one round; the results are in the order of `ranges`.
@@ -140,11 +143,9 @@ impl Source {
         self.traffic.ranges += ranges.len() as u64;
         self.traffic.bytes += ranges.iter().map(length).sum::<u64>();
         let bytes = match &self.kind {
-            Kind::File(file, path) => {
-                in_parallel(ranges.clone(), threads, SMALLEST_READ, |range| {
-                    read_file(file, path, &range)
-                })?
-            }
+            Kind::File(file) => in_parallel(ranges.clone(), threads, SMALLEST_READ, |range| {
+                file.read(&range)
+            })?,
             Kind::Callback(fetch) => fetch.fetch(&ranges)?,
             Kind::Memory(bytes) => ranges
                 .iter()
@@ -221,13 +222,6 @@ fn merge_near(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merge(ranges, widest)
 }
 
-fn read_file(file: &File, path: &Path, range: &Range<u64>) -> Result<Bytes> {
-    let mut bytes = vec![0; length(range) as usize];
-    file.read_exact_at(&mut bytes, range.start)
-        .map_err(|error| in_file(error, path))?;
-    Ok(Bytes::from(bytes))
-}
-
 impl Work for Range<u64> {
     fn weight(&self) -> u64 {
         length(self)
@@ -236,8 +230,4 @@ impl Work for Range<u64> {
 
 fn length(range: &Range<u64>) -> u64 {
     range.end - range.start
-}
-
-fn in_file(error: io::Error, path: &Path) -> Error {
-    Error::Io(error, Some(path.to_owned()))
 }

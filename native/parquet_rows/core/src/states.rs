@@ -54,7 +54,8 @@ fn is_unchanged((path, known): &(PathBuf, State)) -> bool {
     metadata(path).is_ok_and(|now| state_of(&now) == *known)
 }
 
-fn state_of(now: &Metadata) -> State {
+/// The state of a file that has been looked at.
+pub fn state_of(now: &Metadata) -> State {
     (
         now.dev(),
         now.ino(),

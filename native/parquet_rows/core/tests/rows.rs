@@ -22,6 +22,7 @@ use parquet_rows::plan::page_starts;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{Dictionaries, plan_rows, read_dictionaries, read_known_rows, read_rows};
 use parquet_rows::source::{Fetch, Gaps, Source, merge};
+use parquet_rows::wanted::PageCounts;
 
 const ROWS: i64 = 1_000;
 const GROUP: i64 = 400;
@@ -92,7 +93,7 @@ fn rows_by_position_are_those_rows() {
             assert_eq!(ids(&read.batches), rows);
             let file = known(&bytes);
             let mut source = Source::memory(bytes.clone());
-            let read = read_known_rows(&file, &mut source, &wanted, None, threads).unwrap();
+            let read = read_known_rows(&file, &mut source, &wanted, None, threads, None).unwrap();
             assert_eq!(ids(&read.batches), rows);
         }
     }
@@ -121,7 +122,7 @@ fn only_the_pages_of_the_rows_are_fetched() {
         rounds: Arc::clone(&rounds),
     };
     let mut source = Source::callback(Box::new(recorded), bytes.len() as u64, Gaps::UpTo(0));
-    let read = read_known_rows(&file, &mut source, &rows, Some(&columns), 1).unwrap();
+    let read = read_known_rows(&file, &mut source, &rows, Some(&columns), 1, None).unwrap();
     assert_eq!(ids(&read.batches), [150, 199, 950]);
     let rounds = rounds.lock().unwrap();
     let fetched: u64 = rounds
@@ -218,7 +219,10 @@ fn dictionaries_choose_rows_by_their_values() {
             .collect(),
         [Some("b"), Some("c"), None].into_iter().collect(),
     ];
-    let found = Dictionaries { arrays, pages: 2 };
+    let found = Dictionaries {
+        arrays,
+        pages: PageCounts::default(),
+    };
     // The truths of each dictionary's values, and of NULL: b and NULL are chosen.
     let truths = [Arc::new(vec![0, 1, 1]), Arc::new(vec![1, 0, 1])];
     let rows = Positions::List(vec![10, 20, 30, 40, 50, 60, 70]);
@@ -282,7 +286,7 @@ fn a_damaged_file_is_malformed() {
     damaged[..200].fill(0xff);
     let mut source = Source::memory(damaged.into());
     let answer = parquet_rows::error::guard(|| {
-        read_known_rows(&file, &mut source, &Positions::List(vec![0]), None, 1)
+        read_known_rows(&file, &mut source, &Positions::List(vec![0]), None, 1, None)
     });
     assert!(matches!(answer, Err(Error::Malformed(_))));
 }

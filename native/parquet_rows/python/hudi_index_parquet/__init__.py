@@ -32,6 +32,7 @@ __all__ = [
     "FileStates",
     "Footer",
     "Leaf",
+    "PageCache",
     "ParquetReadError",
     "ReadStats",
     "Routing",
@@ -80,7 +81,40 @@ class ReadStats:
     bytes: int
     """Bytes in those ranges."""
     pages: int
-    """Data pages decoded; a column chunk without an offset index counts as one."""
+    """Data pages that held the rows; a column chunk without an offset index counts as one."""
+    kept: int = 0
+    """Those of these pages that were kept by an earlier read; no byte was read for them."""
+
+
+class PageCache:
+    """Opened pages, decompressed and with the place of each value known, for later reads of the
+    same rows or of others on the same pages. One cache serves any number of local files and
+    threads.
+
+    A page is kept for a file in one state: its device, inode, size and times. A file that was
+    written to is read anew; of one that changed within the last moment, no page is kept. In a
+    process that was forked from the one that made it, the cache keeps nothing.
+
+    Args:
+        budget: The maximum size in bytes.
+
+    Raises:
+        ValueError: `budget` is 0.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, budget: int) -> None:
+        self._native = _native.PageCache(budget)
+
+    @property
+    def bytes(self) -> int:
+        """The size of what is kept."""
+        return self._native.bytes
+
+    def clear(self) -> None:
+        """Forget all pages."""
+        self._native.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +184,8 @@ class Footer:
     def plan(self, rows: Rows, columns: Sequence[str] | None = None) -> RowPlan:
         """Return what `read` would read, without reading anything.
 
-        If no ranges are merged, `read` then fetches exactly `page_bytes`. Compare this number with
+        If no ranges are merged, `read` then fetches `page_bytes`, or less: nothing of pages that
+        are kept, and no dictionary of which no page needs a value. Compare this number with
         `chunk_bytes` and `total_bytes` to choose between pages, whole chunks and a scan.
 
         Raises:
@@ -180,11 +215,22 @@ class Footer:
         size: int | None = None,
         merge_gap: int | None = None,
         threads: int | None = None,
+        pages: PageCache | None = None,
+        is_scan: bool = False,
     ) -> tuple[pa.Table, ReadStats]:
-        """Read the rows at the given positions of the file that has this footer; see `read_rows`.
-        Without rows, nothing is read at all."""
+        """Read the rows at the given positions of the file that has this footer; see `read_rows`
+        for the other arguments. Without rows, nothing is read at all.
+
+        Args:
+            pages: keeps opened pages of a local file; None for no page.
+            is_scan: whether a page is kept only if it is read a second time, since a scan reads
+                more pages than are wanted again.
+        """
         wanted = None if columns is None else list(columns)
-        table, stats = self._native.read(source, rows, wanted, size, merge_gap, threads)
+        cache = None if pages is None else pages._native
+        table, stats = self._native.read(
+            source, rows, wanted, size, merge_gap, threads, cache, is_scan
+        )
         return table, ReadStats(*stats)
 
     def matching(
@@ -313,13 +359,15 @@ def read_files(
     columns: Sequence[str] | None = None,
     *,
     threads: int | None = None,
+    pages: PageCache | None = None,
 ) -> tuple[pa.RecordBatch, list[ReadStats]] | None:
-    """Read a few rows of each of many local files in one call, several files at once. A call for
-    each file would take longer than reading a few pages, and be done by one thread.
+    """Read a few rows of each of many local files in one call, several pages at once. A call for
+    each file would take longer than reading a few pages.
 
     Args:
         files: one or more files.
         columns, threads: see `read_rows`.
+        pages: see `Footer.read`.
 
     Returns:
         The rows of all files in one batch, file by file, and the statistics of each file. None if a
@@ -331,7 +379,8 @@ def read_files(
         OSError: a file cannot be read.
     """
     wanted = [(each.footer._native, each.path, each.size, each.rows) for each in files]
-    found = _native.read_files(wanted, None if columns is None else list(columns), threads)
+    cache = None if pages is None else pages._native
+    found = _native.read_files(wanted, None if columns is None else list(columns), threads, cache)
     return None if found is None else (found[0], [ReadStats(*each) for each in found[1]])
 
 

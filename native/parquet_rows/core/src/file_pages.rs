@@ -1,0 +1,183 @@
+//! The pages of one local file: those that are kept, and those that have to be read.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
+
+use crate::cache::{Admission, Kept, Key, PageCache};
+use crate::error::{Error, Result};
+use crate::file::ParquetFile;
+use crate::local_file::LocalFile;
+use crate::page::{OpenPage, dictionary_range, open_dictionary, open_page};
+use crate::source::{Traffic, merge};
+use crate::values::{Class, Values};
+
+/// Where pages are kept, and which.
+#[derive(Clone, Copy)]
+pub struct Keeping<'a> {
+    pub cache: &'a PageCache,
+    pub admission: Admission,
+}
+
+/// A flat column of a file.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Column {
+    pub leaf: usize,
+    pub class: Class,
+    pub is_nullable: bool,
+}
+
+/// A data page of a file.
+#[derive(Clone)]
+pub struct PageOf {
+    pub column: Column,
+    pub row_group: usize,
+    pub location: PageLocation,
+    /// Its number of rows.
+    pub rows: usize,
+}
+
+/// A dictionary, for which other threads wait while the first one reads it. The inner None says
+/// that it is not supported.
+type Shared = Arc<Mutex<Option<Option<Arc<Values>>>>>;
+
+/// The pages of a local file for one read; all in the state in which the file was found.
+pub struct FilePages<'a> {
+    file: &'a ParquetFile,
+    local: Arc<LocalFile>,
+    keeping: Option<Keeping<'a>>,
+    /// By their offsets.
+    dictionaries: Mutex<HashMap<u64, Shared>>,
+    read: Mutex<Vec<Range<u64>>>,
+}
+
+impl<'a> FilePages<'a> {
+    pub fn new(file: &'a ParquetFile, local: Arc<LocalFile>, keeping: Option<Keeping<'a>>) -> Self {
+        Self {
+            file,
+            local,
+            keeping: keeping.filter(|keeping| keeping.cache.here().is_some()),
+            dictionaries: Mutex::default(),
+            read: Mutex::default(),
+        }
+    }
+
+    pub fn file(&self) -> &'a ParquetFile {
+        self.file
+    }
+
+    /// The page, if it is kept.
+    pub fn kept(&self, page: &PageOf) -> Option<Arc<OpenPage>> {
+        let start = u64::try_from(page.location.offset).ok()?;
+        match self.keeping?.cache.get(&self.key(start)?)? {
+            Kept::Page(kept) => kept.is_of(page.column.class, page.rows).then_some(kept),
+            Kept::Dictionary(_) => None,
+        }
+    }
+
+    /// Reads the page from the file; None if its encoding is not supported.
+    ///
+    /// # Errors
+    /// `Error::Io`; `Error::Malformed` if the file is damaged, or not as it was found. So for
+    /// `dictionary`.
+    pub fn read(&self, page: &PageOf) -> Result<Option<Arc<OpenPage>>> {
+        let PageOf {
+            column, location, ..
+        } = page;
+        let start = position(location.offset)?;
+        let length = position(location.compressed_page_size.into())?;
+        let bytes = self.bytes(start..start.saturating_add(length))?;
+        let chunk = self.chunk(page);
+        let (class, is_nullable) = (column.class, column.is_nullable);
+        let opened = open_page(class, is_nullable, chunk, location, bytes, page.rows)?;
+        let opened = opened.map(Arc::new);
+        if let Some(opened) = &opened {
+            self.keep(start, Kept::Page(opened.clone()));
+        }
+        Ok(opened)
+    }
+
+    /// The dictionary of the page's column chunk, which is read once for all its pages; None if its
+    /// encoding is not supported.
+    pub fn dictionary(&self, page: &PageOf) -> Result<Option<Arc<Values>>> {
+        let Column { leaf, class, .. } = page.column;
+        let (chunk, metadata) = (self.chunk(page), self.file.metadata());
+        let index = metadata.page_index_for_row_group(page.row_group);
+        let first = index.page_locations(leaf).and_then(|pages| pages.first());
+        let located = first.and_then(|first| Some((first, dictionary_range(chunk, first)?)));
+        let (first, range) =
+            located.ok_or_else(|| Error::Malformed("a chunk has no dictionary".into()))?;
+        let start = range.start;
+        if let (Some(key), Some(keeping)) = (self.key(start), self.keeping)
+            && let Some(Kept::Dictionary(values)) = keeping.cache.get(&key)
+            && values.class() == class
+        {
+            return Ok(Some(values));
+        }
+        let shared: Shared = lock(&self.dictionaries).entry(start).or_default().clone();
+        let mut known = lock(&shared);
+        if let Some(values) = &*known {
+            return Ok(values.clone());
+        }
+        let opened = open_dictionary(class, chunk, first, self.bytes(range)?)?;
+        let values = opened.map(Arc::new);
+        if let Some(values) = &values {
+            self.keep(start, Kept::Dictionary(values.clone()));
+        }
+        *known = Some(values.clone());
+        Ok(values)
+    }
+
+    /// What has been read from the file so far.
+    pub fn traffic(&self) -> Traffic {
+        let read = lock(&self.read);
+        Traffic {
+            calls: u64::from(!read.is_empty()),
+            ranges: merge(&read, 0).len() as u64,
+            bytes: read.iter().map(|range| range.end - range.start).sum(),
+        }
+    }
+
+    fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
+        if range.start > range.end || range.end > self.local.size() {
+            return Err(Error::Malformed(format!(
+                "the metadata points at bytes {}..{} of a file of {} bytes",
+                range.start,
+                range.end,
+                self.local.size()
+            )));
+        }
+        let bytes = self.local.read(&range)?;
+        lock(&self.read).push(range);
+        Ok(bytes)
+    }
+
+    fn chunk(&self, page: &PageOf) -> &'a ColumnChunkMetaData {
+        let group = self.file.metadata().row_group(page.row_group);
+        group.column(page.column.leaf)
+    }
+
+    fn key(&self, offset: u64) -> Option<Key> {
+        let file = *self.local.settled_state()?;
+        Some(Key { file, offset })
+    }
+
+    fn keep(&self, offset: u64, kept: Kept) {
+        if let (Some(key), Some(Keeping { cache, admission })) = (self.key(offset), self.keeping) {
+            cache.offer(key, kept, admission);
+        }
+    }
+}
+
+fn position(number: i64) -> Result<u64> {
+    u64::try_from(number)
+        .map_err(|_| Error::Malformed("the metadata has a negative position".into()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

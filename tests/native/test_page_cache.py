@@ -1,0 +1,127 @@
+"""Pages that stay opened: rows read again come from memory, unless the file has changed."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hudi_index_parquet import FileRows, Footer, PageCache, read_files, stripped_footer
+
+from tests.forked_child import status_of_child
+
+ROWS, PAGE_ROWS = 10_000, 1_000
+COLUMNS = ["number", "word"]
+SOME = np.array([3, 4, 1_700, 9_999])
+PAGES = 3 * len(COLUMNS)  # that hold these rows
+A_TICK = 20_000_000  # nanoseconds in which two writes may leave the same times
+
+
+def contents(first: int) -> pa.Table:
+    numbers = np.arange(first, first + ROWS)
+    return pa.table({"number": numbers, "word": [f"w{number % 7}" for number in numbers]})
+
+
+def write(path: Path, table: pa.Table, compression: str = "gzip") -> Path:
+    """Writes the table, and waits until a later write would leave other times."""
+    pq.write_table(
+        table,
+        path,
+        compression=compression,
+        max_rows_per_page=PAGE_ROWS,
+        write_page_index=True,
+        use_dictionary=["word"],
+    )
+    while time.time_ns() - path.stat().st_ctime_ns <= A_TICK:
+        pass
+    return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write(tmp_path / "f.parquet", contents(0))
+
+
+@pytest.fixture
+def pages() -> Iterator[PageCache]:
+    cache = PageCache(2**24)
+    yield cache
+    assert cache.bytes <= 2**24
+
+
+def test_rows_that_are_read_again_come_from_memory(path: Path, pages: PageCache) -> None:
+    footer = Footer(stripped_footer(path))
+    expected = contents(0).take(SOME).combine_chunks()
+    for kept in (0, PAGES, PAGES):
+        table, stats = footer.read(path, SOME, COLUMNS, pages=pages)
+        assert table.combine_chunks() == expected
+        assert (stats.pages, stats.kept) == (PAGES, kept)
+        assert (stats.bytes == 0) == (stats.kept == PAGES)
+    _, stats = footer.read(path, np.array([5, 2_500]), COLUMNS, pages=pages)
+    assert (stats.pages, stats.kept) == (4, 2), "others on the same pages, too"
+    assert pages.bytes > 0
+    pages.clear()
+    assert pages.bytes == 0
+
+
+def test_a_scan_keeps_pages_from_its_second_use_on(path: Path, pages: PageCache) -> None:
+    footer = Footer(stripped_footer(path))
+    for _ in range(2):
+        _, stats = footer.read(path, range(ROWS), COLUMNS, pages=pages, is_scan=True)
+        assert (stats.pages, stats.kept) == (2 * ROWS // PAGE_ROWS, 0)
+    _, stats = footer.read(path, range(ROWS), COLUMNS, pages=pages, is_scan=True)
+    assert stats.kept >= stats.pages - 4, "of two pages with the same hash, none was seen before"
+
+
+def test_many_files_share_a_cache(tmp_path: Path, pages: PageCache) -> None:
+    paths = [write(tmp_path / f"{first}.parquet", contents(first)) for first in (0, 500)]
+    files = [FileRows(Footer(stripped_footer(path)), path, SOME) for path in paths]
+    for kept in (0, PAGES):
+        read = read_files(files, COLUMNS, pages=pages)
+        assert read is not None
+        batch, stats = read
+        assert batch["number"].to_pylist() == [*SOME, *(SOME + 500)]
+        assert [each.kept for each in stats] == [kept, kept]
+
+
+def test_a_file_that_was_written_in_place_is_read_anew(path: Path, pages: PageCache) -> None:
+    footer = Footer(stripped_footer(write(path, contents(0), "none")))
+    for first in (0, 1, 2):
+        size, inode = path.stat().st_size, path.stat().st_ino
+        write(path, contents(first), "none")
+        assert (path.stat().st_size, path.stat().st_ino) == (size, inode)
+        for kept in (0, PAGES):
+            table, stats = footer.read(path, SOME, ["number"], pages=pages)
+            assert table["number"].to_pylist() == list(SOME + first)
+            assert stats.kept == kept // len(COLUMNS)
+
+
+def test_times_that_are_set_back_do_not_hide_a_write(path: Path, pages: PageCache) -> None:
+    footer = Footer(stripped_footer(write(path, contents(0), "none")))
+    before = path.stat()
+    footer.read(path, SOME, COLUMNS, pages=pages)
+    write(path, contents(1), "none")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    table, stats = footer.read(path, SOME, COLUMNS, pages=pages)
+    assert (table["number"].to_pylist(), stats.kept) == (list(SOME + 1), 0)
+
+
+def test_a_forked_child_reads_without_the_cache_of_its_parent(path: Path, pages: PageCache) -> None:
+    footer = Footer(stripped_footer(path))
+    footer.read(path, SOME, COLUMNS, pages=pages)
+
+    def in_child() -> None:
+        table, stats = footer.read(path, SOME, COLUMNS, pages=pages)
+        assert table["number"].to_pylist() == list(SOME)
+        assert (stats.kept, pages.bytes) == (0, 0)
+
+    assert status_of_child(in_child) == 0
+    assert footer.read(path, SOME, COLUMNS, pages=pages)[1].kept == PAGES
+
+
+def test_a_cache_needs_room() -> None:
+    with pytest.raises(ValueError, match="room"):
+        PageCache(0)
