@@ -17,11 +17,9 @@ TOGETHER = (
     "tests/cluster",
     "tests/hbase",
     "tests/hdfs",
-    "tests/spark_rule",
-    "tests/sql",
     "tests/tpch",
 )
-"""Folders whose tests share a server, tables that take long to index, or sessions with the rule."""
+"""Folders whose tests share a server, or tables that take long to index."""
 
 RELEASES = "tests/versions"
 """Its tests share the tables of a Hudi release, which are written on first use."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 
 from hudi_index_service.errors import IndexServiceError
+from tests.spark_session import PATIENT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +20,8 @@ def with_messages(
     spark: "SparkSession", database: str, written: Path, path: Path
 ) -> "SparkSession":
     """A session whose current database is one with a copy of a table as ``messages``."""
+    for key, value in PATIENT.items():
+        spark.conf.set(key, value)
     shutil.copytree(written, path)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
     spark.sql(f"USE {database}")

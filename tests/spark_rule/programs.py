@@ -1,5 +1,6 @@
 """Programs with a Spark session of their own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,16 +54,15 @@ def run_program(body: str, folder: Path, work: Path, *, timeout: float = 150) ->
     done = subprocess.run(
         [sys.executable, str(path)],
         cwd=work,
-        env={**_environment(), "PYTHONPATH": str(ROOT)},
+        env={
+            **os.environ,
+            "HUDI_INDEX_STATE_FOLDER": str(work / "state"),  # not that of the tests' process
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT),
+        },
         capture_output=True,
         text=True,
         timeout=timeout,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "PYSPARK_PYTHON": sys.executable}
