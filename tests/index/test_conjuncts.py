@@ -4,7 +4,7 @@ from itertools import product
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -22,6 +22,7 @@ from hudi_index_service.index.lucene.search import (
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import And, ArrayContains, BoundColumn, Predicate
+from tests.examples import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 ROWS = pa.table(
@@ -200,7 +201,7 @@ def matching(search: Search, values: list[bytes]) -> set[bytes]:
     raise TypeError(search)
 
 
-@settings(derandomize=True, deadline=None, max_examples=500, database=None)
+@examples(500)
 @given(one=st.sampled_from(searches()), other=st.sampled_from(searches()))
 def test_an_intersection_of_term_searches_finds_what_both_find(one: Search, other: Search) -> None:
     values = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
@@ -209,7 +210,7 @@ def test_an_intersection_of_term_searches_finds_what_both_find(one: Search, othe
     assert matching(both, values) == matching(one, values) & matching(other, values)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150, database=None)
+@examples(150)
 @given(
     ends=st.lists(st.integers(-3, 3), min_size=4, max_size=4),
     points=st.lists(st.integers(-3, 3), max_size=4),

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.index.number_encoding import (
@@ -25,8 +25,9 @@ from hudi_index_service.index.number_encoding import (
 from hudi_index_service.index.stored_column import is_wide_number
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
+from tests.examples import examples
 
-fixed = settings(derandomize=True, deadline=None, max_examples=200, database=None)
+fixed = examples(200)
 RANGED = tuple(set(Operator) - {Operator.NE})
 doubles = st.floats(allow_nan=True, allow_infinity=True)
 singles = st.floats(width=32, allow_nan=True, allow_infinity=True)

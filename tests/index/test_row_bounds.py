@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Match, MatchMode, Not, Predicate
+from tests.examples import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 from tests.index.test_full_text import search as analyzed_search
 from tests.index.test_full_text import texts_of
@@ -192,7 +193,7 @@ def test_a_repeated_word_is_counted_once(build_index: BuildIndex) -> None:
     assert bounds(indexed, search("car home")) == (0, 1)
 
 
-@settings(derandomize=True, deadline=None, database=None, max_examples=40)
+@examples(40)
 @given(
     literals=st.lists(st.integers(-5, ROWS + 5), min_size=2, max_size=5, unique=True),
     column=st.sampled_from(("n", "code")),

@@ -2,12 +2,13 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Constant, Predicate
 from hudi_index_service.predicate.simplify import simplified
+from tests.examples import examples
 
 NAN = "CAST('NaN' AS DOUBLE)"
 SCHEMA = pa.schema(
@@ -66,7 +67,7 @@ def true_rows(predicate: Predicate) -> list[bool]:
     return [each for batch in found for each in batch]
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@examples(400)
 @given(PREDICATES)
 def test_simplified_predicate_keeps_the_same_rows(where: str) -> None:
     predicate = negation_normal_form(parse_predicate(where, SCHEMA, time_zone="UTC"))

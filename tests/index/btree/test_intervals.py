@@ -1,6 +1,6 @@
 """Sets of keys as intervals."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.index.btree.keys import (
@@ -11,6 +11,7 @@ from hudi_index_service.index.btree.keys import (
     prefixed,
 )
 from hudi_index_service.predicate.bounds import above_prefix
+from tests.examples import examples
 
 BYTES = [b"", b"\x00", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff"]
 
@@ -21,7 +22,7 @@ def disjoint_intervals(ends: list[bytes]) -> list[Interval]:
     return [Interval(a, b) for a, b in zip(ordered[::2], ordered[1::2], strict=False)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=300, database=None)
+@examples(300)
 @given(
     one=st.lists(st.sampled_from(BYTES), max_size=8),
     other=st.lists(st.sampled_from(BYTES), max_size=8),

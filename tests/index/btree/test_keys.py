@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.index.btree.builder import sorted_bytes, sorted_numbers
@@ -22,9 +22,10 @@ from hudi_index_service.index.btree.keys import (
 )
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
+from tests.examples import examples
 from tests.index.test_leaves import VALUES
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60, database=None)
+PROPERTY = examples(60)
 
 
 def keys_of(values: list[object], type: pa.DataType) -> list[bytes]:

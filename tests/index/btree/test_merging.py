@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -20,6 +20,7 @@ from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, S
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from tests.examples import examples
 from tests.index.conftest import IndexedData
 
 KIND = index_type("btree")
@@ -151,7 +152,7 @@ def stream(keys: list[int], offset: int, *, as_bytes: bool) -> list[Groups]:
     return made
 
 
-@settings(derandomize=True, deadline=None, max_examples=100, database=None)
+@examples(100)
 @given(
     streams=st.lists(st.sets(st.integers(0, 40), max_size=20), min_size=1, max_size=4),
     as_bytes=st.booleans(),

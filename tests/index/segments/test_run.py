@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.metadata.segments import run as runs
 from hudi_index_service.index.metadata.segments.bounds import distinct, exact_keys, hashes
 from hudi_index_service.index.metadata.segments.run import Pairs, Run, RunLayout, joined, packed
+from tests.examples import examples
 
 HASHES = [248629889170205, 242220607053498, 119009866348380]
 NUMBER_HASHES = [79296918065833, 46625482681859, 10278111015248]
@@ -164,7 +165,7 @@ def test_hashes_answer_no_range() -> None:
     assert run.within(0, 2**64 - 1, 10**9, 1) is None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30).map(
