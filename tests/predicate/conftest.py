@@ -1,7 +1,6 @@
 """Spark's own results for predicates, on the same data as the evaluator's."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass
-class Answer:
-    """Spark's results for one predicate."""
-
-    truth: list[bool | None]
-    """The truth value of each row, in the order of the rows."""
-    kept: list[int]
-    """The positions of the rows that the predicate keeps as a filter condition."""
-
-
-SparkAnswers = Callable[..., list[Answer]]
+SparkAnswers = Callable[..., list[list[bool | None]]]
+"""Makes a list for each predicate: its truth value in each row, in the order of the rows."""
 
 
 @pytest.fixture
@@ -32,9 +22,9 @@ def spark_answers(spark: "SparkSession", tmp_path: Path) -> SparkAnswers:
 
     def evaluate_all(
         data: pa.Table, predicates: Sequence[str], *, time_zone: str = "UTC"
-    ) -> list[Answer]:
+    ) -> list[list[bool | None]]:
         path = str(tmp_path / "data.parquet")
-        pq.write_table(data.append_column("_row", pa.array(range(len(data)), pa.int32())), path)
+        pq.write_table(data, path)
         # Compiling hundreds of expressions takes far longer than interpreting them.
         settings = {
             "spark.sql.session.timeZone": time_zone,
@@ -47,20 +37,10 @@ def spark_answers(spark: "SparkSession", tmp_path: Path) -> SparkAnswers:
         try:
             frame = spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(path)
             truths = [f"({where}) AS p{i}" for i, where in enumerate(predicates)]
-            kept = [
-                f"CASE WHEN ({where}) THEN _row END AS k{i}" for i, where in enumerate(predicates)
-            ]
-            rows = frame.selectExpr(*truths, *kept).collect()
+            rows = frame.selectExpr(*truths).collect()
         finally:
             for key, value in previous.items():
                 spark.conf.set(key, value)
-        count = len(predicates)
-        return [
-            Answer(
-                [row[i] for row in rows],
-                [row[count + i] for row in rows if row[count + i] is not None],
-            )
-            for i in range(count)
-        ]
+        return [list(column) for column in zip(*rows, strict=True)]
 
     return evaluate_all

@@ -8,11 +8,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Not, Or
+from tests.examples import examples
 
 pytestmark = pytest.mark.fast
 
@@ -109,10 +110,10 @@ def random_tree(choose: random.Random, depth: int) -> str:
 def test_random_predicates_give_sparks_results(spark_answers):
     choose = random.Random(SEED)
     wheres = [random_tree(choose, depth=1 + n % 4) for n in range(TREES)]
-    for where, answer in zip(wheres, spark_answers(DATA, wheres), strict=True):
+    for where, truth in zip(wheres, spark_answers(DATA, wheres), strict=True):
         predicate = parse_predicate(where, DATA.schema)
-        assert evaluate(predicate, DATA).to_pylist() == answer.truth, where
-        assert evaluate(negation_normal_form(predicate), DATA).to_pylist() == answer.truth, where
+        assert evaluate(predicate, DATA).to_pylist() == truth, where
+        assert evaluate(negation_normal_form(predicate), DATA).to_pylist() == truth, where
 
 
 def test_spark_filter_on_a_file_keeps_the_same_rows(spark, tmp_path):
@@ -133,7 +134,7 @@ wheres = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(wheres)
 def test_normal_form_is_equivalent_and_negates_leaves_only(where):
     predicate = parse_predicate(where, DATA.schema)
@@ -143,7 +144,7 @@ def test_normal_form_is_equivalent_and_negates_leaves_only(where):
     assert all(not node.operand.children for node in nodes(normal) if isinstance(node, Not))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(wheres)
 def test_text_of_a_predicate_parses_to_the_same_predicate(where):
     predicate = parse_predicate(where, DATA.schema)
@@ -155,7 +156,7 @@ def test_text_of_a_predicate_parses_to_the_same_predicate(where):
         assert hash(again) == hash(predicate)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(wheres, st.integers(min_value=1, max_value=4))
 def test_chunks_and_batches_give_the_same_results(where, rows):
     predicate = parse_predicate(where, DATA.schema)
