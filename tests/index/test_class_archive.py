@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from errno import ENOSPC, EROFS
 from pathlib import Path
 from typing import NoReturn
@@ -81,11 +81,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 
 
 @pytest.fixture
-def copied(prepared: Installation, tmp_path: Path) -> Installation:
-    """An installation with an archive that was made for another one."""
-    installation = Installation(tmp_path / "copied")
-    shutil.copy(prepared.archive, installation.archive)
-    return installation
+def archive(prepared: Installation) -> Iterator[Path]:
+    """The archive of `prepared`, which the test may change."""
+    content = prepared.archive.read_bytes()
+    yield prepared.archive
+    prepared.archive.write_bytes(content)
 
 
 def test_only_the_archive_is_added_to_the_installation(prepared: Installation) -> None:
@@ -101,19 +101,22 @@ def test_without_an_archive_classes_come_from_the_jars(tmp_path: Path) -> None:
     assert Installation(tmp_path / "new").sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
-def test_an_archive_of_other_jars_is_ignored(copied: Installation, tmp_path: Path) -> None:
+def test_an_archive_of_other_jars_is_ignored(prepared: Installation, tmp_path: Path) -> None:
+    copied = Installation(tmp_path / "copied")
+    shutil.copy(prepared.archive, copied.archive)
     assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
-def test_a_changed_jar_is_used_and_a_new_archive_fits(copied: Installation, tmp_path: Path) -> None:
-    assert copied.prepare().returncode == 0
-    os.utime(copied.jar, (0, 0))
-    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+def test_a_changed_jar_is_used_and_a_new_archive_fits(
+    prepared: Installation, tmp_path: Path
+) -> None:
+    os.utime(prepared.jar, (0, 0))
+    assert prepared.sources_of_classes(tmp_path) == {IN_A_JAR}
 
-    assert copied.prepare().returncode == 0
+    assert prepared.prepare().returncode == 0
     again = tmp_path / "again"
     again.mkdir()
-    assert copied.sources_of_classes(again) == {ARCHIVED}
+    assert prepared.sources_of_classes(again) == {ARCHIVED}
 
 
 def emptied(content: bytes) -> bytes:
@@ -135,36 +138,37 @@ def nothing_of_java(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [emptied, cut_short, changed_within, nothing_of_java])
 def test_a_damaged_archive_is_not_given_to_java(
-    damage: Callable[[bytes], bytes], prepared: Installation, tmp_path: Path
+    damage: Callable[[bytes], bytes], archive: Path
 ) -> None:
-    archive = tmp_path / "damaged.jsa"
-    archive.write_bytes(prepared.archive.read_bytes())
     assert jvm.shared_classes(archive)
 
     archive.write_bytes(damage(archive.read_bytes()))
     assert jvm.shared_classes(archive) == ()
 
 
-def test_queries_run_with_a_damaged_archive(copied: Installation, tmp_path: Path) -> None:
-    assert copied.prepare().returncode == 0
-    copied.archive.write_bytes(cut_short(copied.archive.read_bytes()))
-    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+def test_queries_run_with_a_damaged_archive(
+    prepared: Installation, archive: Path, tmp_path: Path
+) -> None:
+    archive.write_bytes(cut_short(archive.read_bytes()))
+    assert prepared.sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
-def test_what_is_no_archive_of_java_is_ignored(copied: Installation, tmp_path: Path) -> None:
-    jvm.store_classes(b"not Java's" * 10_000, copied.archive)
-    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+def test_what_is_no_archive_of_java_is_ignored(
+    prepared: Installation, archive: Path, tmp_path: Path
+) -> None:
+    jvm.store_classes(b"not Java's" * 10_000, archive)
+    assert prepared.sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
-def test_a_java_that_writes_no_archive_is_reported(copied: Installation) -> None:
-    before = copied.archive.read_bytes()
-    done = copied.prepare(JAVA_TOOL_OPTIONS="-Xshare:off")
+def test_a_java_that_writes_no_archive_is_reported(prepared: Installation, archive: Path) -> None:
+    before = archive.read_bytes()
+    done = prepared.prepare(JAVA_TOOL_OPTIONS="-Xshare:off")
 
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("NATIVE_MODULE_MISSING: Java wrote no archive")
     assert "Use a JDK with an archive of its own classes" in done.stderr
-    assert copied.archive.read_bytes() == before
+    assert archive.read_bytes() == before
 
 
 @pytest.mark.parametrize(("errno", "error"), [(EROFS, PermissionDenied), (ENOSPC, StorageFailed)])
