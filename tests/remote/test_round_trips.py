@@ -46,13 +46,19 @@ def hundred(golden: Golden, s3: S3Server, tmp_path_factory: pytest.TempPathFacto
 def cold(
     hundred: str, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[IndexedTable]:
-    """The table with nothing cached; each response of the store takes 50 ms."""
+    """The table with nothing cached."""
     monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=4096))
     settings = Settings(cache_folder=tmp_path / "cache", read=ReadSettings(parallelism=16))
     s3.forget()
-    s3.latency = 0.05
     with open_table(hundred, storage_options=s3.options, settings=settings) as table:
         yield table
+
+
+@pytest.fixture
+def far_away(s3: S3Server) -> Iterator[None]:
+    """Each response of the store takes 50 ms, so that requests in parallel are one round."""
+    s3.latency = 0.05
+    yield
     s3.latency = 0.0
 
 
@@ -70,6 +76,7 @@ def requests_by_kind(s3: S3Server) -> Counter[str]:
     )
 
 
+@pytest.mark.usefixtures("far_away")
 def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("amount = 55", columns=["amount"])
     assert scan.to_arrow().column("amount").to_pylist() == [55]
@@ -95,6 +102,7 @@ def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Serve
     assert "statistics rule the predicate out" in str(scan.explain())
 
 
+@pytest.mark.usefixtures("far_away")
 def test_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) -> None:
     assert cold.scan("msg <> 'Buying car 0'").count() == FILES
 
@@ -115,6 +123,7 @@ def test_skipped_partitions_send_no_requests(cold: IndexedTable, s3: S3Server) -
     assert "the partition's path rules the predicate out" in str(scan.explain())
 
 
+@pytest.mark.usefixtures("far_away")
 def test_warm_query_lists_three_folders_concurrently(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("amount = 55", columns=["id"])
     assert scan.count() == 1
