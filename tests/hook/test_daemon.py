@@ -20,8 +20,6 @@ from hudi_index_service.hudi.properties import parse_properties
 from tests.hook.processes import started
 from tests.hudi_tables import hudi_options, run_clustering, write
 
-pytestmark = pytest.mark.fast
-
 CALLBACK = "hoodie.write.commit.callback"
 SERVE = "import sys; from hudi_index_service.hook.hook import serve; serve(sys.argv[1:], wait=60)"
 

@@ -3,8 +3,6 @@
 import logging
 from pathlib import Path
 
-import pytest
-
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.hook import IndexHook
@@ -13,8 +11,6 @@ from hudi_index_service.hook.table_upkeep import TableUpkeep
 from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
 from tests.hudi_tables import write
 from tests.indexed import indexed
-
-pytestmark = pytest.mark.fast
 
 KEYS = {
     "hoodie.index.columns": "sender",
@@ -30,7 +26,6 @@ def index_names(path: Path) -> list[str]:
     return [each.name for each in open_table(path).indexes()]
 
 
-@pytest.mark.slow
 def test_hook_restores_the_index_from_the_keys_of_the_write(message_table, caplog):
     table = message_table()
     with (
@@ -104,7 +99,6 @@ def test_open_table_reports_the_overwrite_and_scans(message_table, caplog):
     assert caplog.text.count("TABLE_OVERWRITTEN") == 1
 
 
-@pytest.mark.slow
 def test_truncating_the_table_is_reported_as_an_overwrite(spark, message_table, caplog):
     table = message_table()
     table.write()

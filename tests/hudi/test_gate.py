@@ -16,8 +16,6 @@ from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, wr
 from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
-pytestmark = pytest.mark.fast
-
 # hoodie.properties as Hudi 1.2.0 writes it.
 TABLE = {
     "hoodie.archivelog.folder": "history",
@@ -145,7 +143,6 @@ def order_by(table, key, columns):
     return table
 
 
-@pytest.mark.slow
 def test_spark_reads_two_ordering_columns_alike(spark, tmp_path):
     options = hudi_options("t", ordering_column="ts,amount", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 20), tmp_path, options)

@@ -13,8 +13,6 @@ from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_compaction, write
 
-pytestmark = pytest.mark.fast
-
 SCHEMA = T.StructType(
     [
         T.StructField("id", T.IntegerType(), False),

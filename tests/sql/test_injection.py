@@ -140,6 +140,7 @@ def state(messages) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in messages.path.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_hostile_statements_change_nothing_on_a_real_table(session, messages):
     session.sql(f"CREATE INDEX mine ON {messages.name} USING lucene (id)")
     tables = session.spark.sql("SHOW TABLES").collect()

@@ -108,6 +108,7 @@ CREATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("second_hudi_writer")
 def test_hudis_documented_index_sql(session, documented_table):
     bare = session.spark
