@@ -60,14 +60,6 @@ def test_measured_constants_are_used_from_then_on(
     assert [each.name for each in calibration.path.parent.iterdir()] == [calibration.path.name]
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    settings = Settings(state_folder=tmp_path / "state")
-    calibration = calibrate(settings, seconds=0, dry_run=True, rows=2_000)
-    assert calibration.path is None
-    assert not settings.state_folder.exists()
-    assert load_constants(settings) == calibration.old
-
-
 def test_the_error_names_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(ConfigInvalid, match=r"state/costs\.json cannot be written"):

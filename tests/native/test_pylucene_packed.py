@@ -229,33 +229,6 @@ def test_packed_index_is_read_only(packed: PackedFile) -> None:
         directory.rename("a", "b")
 
 
-def test_damaged_bits_are_detected_or_harmless(
-    folder: Path, packed: PackedFile, tmp_path: Path
-) -> None:
-    """A damaged file raises CorruptIndexException or gives the same answers, nothing in between."""
-    expected = answers(open_folder(folder))
-    random = np.random.default_rng(3)
-    size = packed.path.stat().st_size
-    damaged = replace(packed, path=tmp_path / "damaged.bin")
-    detected = 0
-    for _ in range(150):
-        content = bytearray(packed.path.read_bytes())
-        at, length = int(random.integers(size)), int(random.integers(1, 64))
-        for position in range(at, min(at + length, size)):
-            content[position] ^= 1 << int(random.integers(8))
-        damaged.path.unlink(missing_ok=True)  # a mapped file is replaced, never modified
-        damaged.path.write_bytes(content)
-        try:
-            found = answers(open_searcher(damaged.open()))
-        except lucene.JavaError as error:
-            if not is_corruption(error):
-                raise
-            detected += 1
-        else:
-            assert found == expected
-    assert detected > 100
-
-
 def test_damaged_block_is_reported_on_first_use(packed: PackedFile, tmp_path: Path) -> None:
     from org.apache.lucene.store import IOContext
 

@@ -283,16 +283,6 @@ def test_syntax_errors_have_a_position_and_what_was_expected(query, message):
     assert caught.value.code == "STATEMENT_INVALID"
 
 
-@pytest.mark.parametrize(
-    "name", ["x'; DROP TABLE t; --", "a`b", "i ON t; DROP TABLE t", "../../etc", "\u202e\n\t"]
-)
-def test_back_quoted_text_is_a_name(name):
-    quoted = "`" + name.replace("`", "``") + "`"
-    assert parse_statement(f"DROP INDEX {quoted} ON {quoted}.{quoted}") == DropIndex(
-        name, TableName((name, name))
-    )
-
-
 STATEMENTS = [
     "CREATE INDEX IF NOT EXISTS i ON TABLE db . t USING lucene , btree "
     "( a . b OPTIONS ( k . l = 'v' , m = 1 ) , c ) OPTIONS ( 'k' = true )",

@@ -1,7 +1,5 @@
-"""Flipped bits are detected or harmless, wherever they are. (tests/read/test_btree.py tests the
-same through the public API.)"""
+"""Flipped bits are detected or harmless in a file that is open; forged and misplaced leaves."""
 
-import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -51,38 +49,6 @@ WHERE = [
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> IndexedData:
     build: BuildIndex = building(index_type("btree"), tmp_path_factory.mktemp("btree"))
     return build(DATA, batch_rows=5000)
-
-
-def answers(data: IndexedData) -> list[object]:
-    """The row ids for each condition, or "refused"."""
-    found: list[object] = []
-    try:
-        reader = data.kind.open(data.index, data.columns)
-    except EntryInvalid:
-        return ["refused"] * len(WHERE)
-    for where in WHERE:
-        leaf = negation_normal_form(parse_predicate(where, DATA.schema))
-        try:
-            found.append(reader.row_ids(leaf))
-        except EntryInvalid:
-            found.append("refused")
-    reader.close()
-    return found
-
-
-def test_a_flipped_bit_is_detected_or_harmless(indexed: IndexedData, tmp_path: Path) -> None:
-    whole = indexed.index.path.read_bytes()
-    expected = answers(indexed)
-    damaged = replace(indexed, index=replace(indexed.index, path=tmp_path / "damaged"))
-    choose, refused = random.Random(3), 0
-    for _ in range(120):
-        content = bytearray(whole)
-        content[choose.randrange(len(whole))] ^= 1 << choose.randrange(8)
-        damaged.index.path.write_bytes(content)
-        found = answers(damaged)
-        refused += "refused" in found
-        assert all(a in (b, "refused") for a, b in zip(found, expected, strict=True))
-    assert refused > 60
 
 
 def test_bits_flipped_in_an_open_file_are_detected_or_harmless(

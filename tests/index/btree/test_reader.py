@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
+from hudi_index_service.errors import IndexDefinitionInvalid
 from hudi_index_service.index.btree.keys import CUT_BYTES
 from hudi_index_service.index.btree.leaf_file import SET_ROWS
 from hudi_index_service.index.contract import Answer, Conjunction
@@ -205,21 +205,6 @@ def test_conjuncts_on_several_columns_are_not_answered_together(build: BuildInde
     other = BoundColumn("other", pa.string())
     for leaf in (IsNull(other), Not(IsNull(other)), like("a%"), *leaves[:0]):
         assert indexed.answer(leaf) is Answer.NONE
-
-
-@pytest.mark.parametrize(
-    "type",
-    [
-        pa.uint8(), pa.uint64(), pa.float16(), pa.decimal256(39, 0), pa.time64("us"), pa.binary(4),
-        pa.struct([("a", pa.string())]), pa.map_(pa.string(), pa.string()), pa.null(),
-        pa.list_(pa.list_(pa.string())), pa.dictionary(pa.int32(), pa.string()),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_unsupported_types_are_refused_by_name(type: pa.DataType) -> None:
-    with pytest.raises(ColumnNotIndexable, match="price") as refused:
-        index_type("btree").fields("price", type, {})
-    assert str(type) in refused.value.message
 
 
 def test_btree_has_no_column_options() -> None:
