@@ -40,10 +40,12 @@ def table(path: Path) -> Iterator[IndexedTable]:
         yield opened
 
 
-@pytest.fixture
-def spark_only(spark: SparkSession, path: Path, tmp_path: Path) -> IndexedTable:
+@pytest.fixture(scope="module")
+def spark_only(
+    spark: SparkSession, path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> IndexedTable:
     """A copy that only Spark can read: its schema seems to have been changed on read."""
-    copy = tmp_path / "table"
+    copy = tmp_path_factory.mktemp("spark_only") / "table"
     shutil.copytree(path, copy)
     as_if_changed_on_read(copy)
     return open_table(copy, spark=spark)
@@ -172,20 +174,20 @@ def test_spark_returns_batches(spark_only: IndexedTable) -> None:
     assert sum(batch.num_rows for batch in limited.to_batches()) == 7
 
 
-@pytest.mark.parametrize("text", ["${env:HOME}", "${spark.app.name}", "${system:user.dir}"])
 def test_spark_gets_no_text_in_which_it_would_replace_a_part(
-    table: IndexedTable, spark_only: IndexedTable, spark: SparkSession, text: str
+    table: IndexedTable, spark_only: IndexedTable, spark: SparkSession
 ) -> None:
-    where = f"msg < '{text}'"
-    assert table.scan(where).count() == 0, "the characters themselves"
-    assert spark_only.scan(where).count() == 0
-    assert spark_only.scan(f"msg >= '{text}'").count() == spark_only.scan().count()
+    for text in ("${env:HOME}", "${spark.app.name}", "${system:user.dir}"):
+        where = f"msg < '{text}'"
+        assert table.scan(where).count() == 0, "the characters themselves"
+        assert spark_only.scan(where).count() == 0
     reads = [
         lambda: spark_only.scan(where).to_arrow().num_rows,
         lambda: sum(each.num_rows for each in spark_only.scan(where).to_batches()),
         lambda: spark_only.scan(where).to_spark(spark).count(),
     ]
     assert [read() for read in reads] == [0, 0, 0]
+    assert spark_only.scan(f"msg >= '{text}'").count() == spark_only.scan().count()
     with pytest.raises(PredicateUnsupported):  # nothing here parses this
         spark_only.scan(f"upper(msg) < '{text}'")
     assert spark_only.scan("msg < '$_env:HOME}' OR msg LIKE '$_env:HOME}'").count() == 0

@@ -1,9 +1,5 @@
 """Tables with a B+ tree index, alone or next to Lucene's, give exactly Spark's answers."""
 
-import os
-import random
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,47 +92,3 @@ def test_each_condition_uses_the_fastest_index_type(
         ("amount", "Together"): "btree",
         ("name", "Compare"): "btree",
     }
-
-
-_PROGRAM = """
-import sys
-from hudi_index_service import open_table
-
-for line in sys.stdin.read().split():
-    path, at, bit = line.split(":")
-    with open(path, "r+b") as file:
-        file.seek(int(at))
-        old = file.read(1)[0]
-        file.seek(int(at))
-        file.write(bytes([old ^ 1 << int(bit)]))
-    table = open_table(sys.argv[1])
-    for where in sys.argv[2:]:
-        print(table.scan(where, columns=["id"]).to_arrow().num_rows, end=" ")
-    print()
-"""
-
-
-def test_flipped_bits_never_crash_the_process(
-    clustered: Callable[[bool], Indexed], tmp_path: Path
-) -> None:
-    """Flips accumulate. After each, the table is reopened and queried, in a separate process so
-    that a crash would show."""
-    table = reindexed_copy(clustered(True).path, tmp_path / "table", "btree")
-    wheres = ["amount BETWEEN 30 AND 300", "name = 'plain'", "msg LIKE 'Buying a new car 1%'",
-              "raw IS NULL", "NOT array_contains(tags, 'x')"]  # fmt: skip
-    expected = [str(table.scan(where, use_index="never").count()) for where in wheres]
-    choose = random.Random(17)
-    packs = sorted((tmp_path / "table/.hoodie/.index/btree").rglob("data-*.pack"))
-    flips = [
-        f"{pack}:{choose.randrange(pack.stat().st_size)}:{choose.randrange(8)}"
-        for pack in packs * 8
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(tmp_path / "table"), *wheres],
-        input="\n".join(flips), capture_output=True, text=True, check=False,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = [line.split() for line in done.stdout.splitlines()]
-    assert found == [expected] * len(flips)
-    assert "damaged" in done.stderr

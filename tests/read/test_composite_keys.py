@@ -9,6 +9,7 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
+from tests.examples import share
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.indexed import indexed
 from tests.read.conftest import Indexed, unindexed_copy
@@ -85,7 +86,7 @@ def conditions(column: str, dice: random.Random) -> str:
     return dice.choice(forms)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(share(60)))
 def test_conjuncts_give_the_answer_of_a_scan(table: IndexedTable, seed: int) -> None:
     dice = random.Random(seed)
     key = dice.choice(KEYS)

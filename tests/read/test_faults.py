@@ -40,8 +40,6 @@ from tests.golden.recipes.awkward import ROWS, awkward_rows
 from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, run_compaction, write
 from tests.read.conftest import COLUMNS, Indexed
 
-pytestmark = pytest.mark.fast
-
 WHERE = "name = 'plain' AND amount > 100"
 
 

@@ -48,20 +48,11 @@ PREDICATES = (
 )
 
 
-@pytest.fixture(scope="module")
-def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = golden("awkward_clustered").put(tmp_path_factory.mktemp("first"))
-    indexed(path, COLUMNS)
-    return path
-
-
 @pytest.mark.parametrize(
     ("name", "needed"),
     [
         ("awkward_clustered", set()),
-        ("awkward_clustered_partitioned", set()),
         # Hudi's own reader merges the touched rows of base files, from a small file.
-        ("awkward_with_logs", {"pyarrow.parquet"}),
         ("awkward_with_logs_partitioned", {"pyarrow.parquet"}),
     ],
 )
@@ -73,22 +64,6 @@ def test_it_imports_nothing_else(
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     modules = json.loads(done.stdout.splitlines()[-1])
     assert set(NOT_NEEDED) & set(modules) == needed
-
-
-def test_a_missing_jdk_is_met_where_entries_are_opened(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    program = (
-        "import sys\n"
-        "from hudi_index_service import open_table\n"
-        "scan = open_table(sys.argv[1]).scan(\"name > 'a'\")\n"
-        "print(scan.count(), scan.statistics.slices[0].note)\n"
-    )
-    command = [sys.executable, "-c", program, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "lucene needs /nowhere/lib/server/libjvm.so" in done.stdout
-    assert "Traceback" not in done.stderr
 
 
 def test_the_package_alone_imports_none_of_what_its_names_need() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -234,17 +233,3 @@ def test_values_stored_beside_the_index_are_read_in_parts(
         assert frame.rdd.getNumPartitions() > 2, "for two base files"
         plain_rows = collected(plain(spark, copy, where).select(columns))
         assert_same_rows(collected(frame), plain_rows)
-
-
-@pytest.mark.usefixtures("small_splits")
-def test_a_file_deleted_before_tasks_read_it_is_a_clear_error(
-    spark: SparkSession, copy_on_write: Written, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(copy_on_write.path, copy)
-    with open_table(copy) as table:
-        frame = table.scan("amount >= 300", columns=["id"]).to_spark(spark)
-    for file in copy.glob("*/*.parquet"):
-        file.unlink()
-    with pytest.raises(PySparkException, match="SNAPSHOT_CHANGED"):
-        frame.collect()
