@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Marks tests by what they need (see pyproject.toml), leaves out the other landings' shares,
     and puts first what takes longest."""
     for item in items:
-        needs = {"spark", "hbase", "hdfs"} & set(getattr(item, "fixturenames", ()))
+        needs = {"spark", "hbase", "hdfs", "wheels"} & set(getattr(item, "fixturenames", ()))
         if needs and not any(item.iter_markers("fast")):
             item.add_marker("slow")
         if "spark" in needs:

@@ -95,6 +95,7 @@ def on_spark(path: str, memory: str, cores: int) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_spark_workers_with_too_little_memory_are_refused_before_a_task_runs(
     cow: IndexedTable,
 ) -> None:
@@ -113,6 +114,7 @@ def test_spark_workers_with_too_little_memory_are_refused_before_a_task_runs(
     assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
 
 
+@pytest.mark.slow
 def test_spark_workers_with_just_enough_memory_build(cow: IndexedTable) -> None:
     found = on_spark(cow.uri, f"{HEAP_MB + RESERVED_MB}m", cores=1)
 

@@ -1,7 +1,7 @@
 """Damages a packed index of several blocks, in one way at a time, and repeats the same look-ups:
-``python -m tests.index.damage <index type> <empty folder>``. It is a process of its own, since a
-damaged index may crash it. Prints how often the index was refused and how often all answers were
-unchanged."""
+``python -m tests.index.damage <index type> <empty folder> <times>``. It is a process of its own,
+since a damaged index may crash it. Prints how often the index was refused and how often all answers
+were unchanged."""
 
 import json
 import random
@@ -20,7 +20,6 @@ from hudi_index_service.index.packed_file import BLOCK_SIZE
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import building
 
-DAMAGES = 300
 LEAST_BLOCKS = 6
 ROWS = range(20_000)
 DATA = pa.table(
@@ -82,7 +81,7 @@ def damaged(whole: bytes, choose: random.Random) -> bytes:
     return bytes(content)
 
 
-def main(name: str, folder: Path) -> None:
+def main(name: str, folder: Path, times: int) -> None:
     """Fails if an answer differs from that of the undamaged index."""
     kind = index_type(name)
     indexed = building(kind, folder)(DATA, batch_rows=2_000)
@@ -90,7 +89,7 @@ def main(name: str, folder: Path) -> None:
     whole = indexed.index.path.read_bytes()
     choose, outcomes = random.Random(5), Counter[str]()
     assert len(indexed.index.block_crc32) >= LEAST_BLOCKS, len(indexed.index.block_crc32)
-    for number in range(DAMAGES):
+    for number in range(times):
         index = replace(indexed.index, path=folder / f"damaged-{number}")
         index.path.write_bytes(damaged(whole, choose))
         try:
@@ -107,4 +106,4 @@ def main(name: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

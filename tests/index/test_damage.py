@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.docs.markdown import ROOT
-from tests.index.damage import DAMAGES
+from tests.examples import share
 
 
 @pytest.mark.parametrize("name", ["btree", "lucene"])
 def test_damage_is_refused_or_harmless(tmp_path: Path, name: str) -> None:
-    command = [sys.executable, "-m", "tests.index.damage", name, str(tmp_path)]
+    times = share(300)
+    command = [sys.executable, "-m", "tests.index.damage", name, str(tmp_path), str(times)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
     )
 
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout.splitlines()[-1])
-    assert sum(outcomes.values()) == DAMAGES
-    assert outcomes["refused"] > DAMAGES // 3
+    assert sum(outcomes.values()) == times
+    assert outcomes["refused"] > times // 3

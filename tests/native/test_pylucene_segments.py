@@ -113,12 +113,16 @@ def random_rows(dice: random.Random, count: int) -> pa.RecordBatch:
     )
 
 
-@pytest.mark.parametrize(("seed", "threads"), [(1, 1), (2, 1), (3, 2), (4, 4), (5, 99)])
-def test_segments_equal_those_of_lucene(tmp_path: Path, seed: int, threads: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "threads", "count"), [(1, 1, 3_000), (3, 2, 1_000), (4, 4, 1_000), (5, 99, 1_000)]
+)
+def test_segments_equal_those_of_lucene(
+    tmp_path: Path, seed: int, threads: int, count: int
+) -> None:
     from org.apache.lucene.document import LongPoint
     from org.apache.lucene.index import CheckIndex
 
-    rows = random_rows(random.Random(seed), 3_000)
+    rows = random_rows(random.Random(seed), count)
     ours, lucenes = tmp_path / "ours", tmp_path / "lucene"
     batches = [rows.slice(0, 700), rows.slice(700)]
     index_batches(ours, [SENDER, MESSAGE, AMOUNT, NULL_AMOUNT], batches, threads=threads)
