@@ -1,7 +1,5 @@
 """hudi-index-pylucene: Arrow batches in, row ids out."""
 
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,6 @@ from tests.native.lucene_index import (
     set_column,
     term,
 )
-
-MAX_TERM_LENGTH = 32_766
 
 SENDER = IndexField("sender", "KEYWORD", "sender")
 MESSAGE = IndexField("message", "TEXT", "message")
@@ -44,69 +40,8 @@ def between(field: str, low: int, high: int) -> Any:
     return LongPoint.newRangeQuery(field, low, high)
 
 
-def everything() -> Any:
-    from org.apache.lucene.search import MatchAllDocsQuery
-
-    return MatchAllDocsQuery()
-
-
 def one_column(name: str, array: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([array], names=[name])
-
-
-def test_search_by_keyword_word_number_and_null(tmp_path: Path) -> None:
-    rows = pa.RecordBatch.from_pydict(
-        {
-            "sender": ["UserA", "UserB", None, "UserA"],
-            "message": ["Summer is coming", "Buying a new car", "", None],
-            "amount": [-5, None, 2**63 - 1, 7],
-        }
-    )
-    fields = [SENDER, nulls("sender"), MESSAGE, nulls("message"), AMOUNT, nulls("amount")]
-    assert index_batches(tmp_path, fields, [rows]) == [0] * 6
-
-    index = open_folder(tmp_path)
-    assert row_ids(index, term("sender", "UserA")) == [0, 3]
-    assert row_ids(index, term("sender.null", "1")) == [2]
-    assert row_ids(index, term("message", "buying")) == [1]
-    assert row_ids(index, term("message.null", "1")) == [3]
-    assert row_ids(index, between("amount", -5, 7)) == [0, 3]
-    assert row_ids(index, between("amount", 2**63 - 1, 2**63 - 1)) == [2]
-    assert row_ids(index, term("amount.null", "1")) == [1]
-    assert row_ids(index, term("sender", "nobody")) == []
-
-
-def test_phrase_matches_words_in_order(tmp_path: Path) -> None:
-    from org.apache.lucene.search import PhraseQuery
-
-    rows = pa.array(["buying a new car", "a car, new", None, "the new car"])
-    index_batches(tmp_path, [MESSAGE], [one_column("message", rows)])
-
-    phrase = PhraseQuery("message", lucene.JArray("string")(["new", "car"]))
-    assert row_ids(open_folder(tmp_path), phrase) == [0, 3]
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_strings_are_found_by_their_utf8_bytes(tmp_path: Path, kind: pa.DataType) -> None:
-    values = ["", "a", "ä", "é", "e\u0301", "日本語", "😀", "\U0010ffff", "\ufffd", "a\0b", " a"]
-    values.append("\U0001f469\u200d\U0001f467")  # a family: two emoji with a joiner
-    column = pa.array([*values, None, *values], kind)
-    index_batches(tmp_path, [SENDER, nulls("sender")], [one_column("sender", column)])
-
-    index = open_folder(tmp_path)
-    for row, value in enumerate(values):
-        assert row_ids(index, term("sender", value)) == [row, len(values) + 1 + row]
-    assert row_ids(index, term("sender.null", "1")) == [len(values)]
-
-
-def test_keyword_ranges_follow_the_order_of_utf8_bytes(tmp_path: Path) -> None:
-    from org.apache.lucene.search import TermRangeQuery
-
-    # UTF-16 puts the emoji (a surrogate pair) before U+FF5E; UTF-8, like Spark, puts it after.
-    index_batches(tmp_path, [SENDER], [one_column("sender", pa.array(["z", "\uff5e", "😀"]))])
-
-    beyond = TermRangeQuery.newStringRange("sender", "\uff5e", None, False, True)
-    assert row_ids(open_folder(tmp_path), beyond) == [2]
 
 
 def test_columns_of_a_batch_may_be_slices_with_different_offsets(tmp_path: Path) -> None:
@@ -136,20 +71,6 @@ def test_columns_of_a_batch_may_be_slices_with_different_offsets(tmp_path: Path)
         assert row_ids(index, term("sender", "before")) == []
 
 
-def test_rows_with_only_nulls_keep_their_row_ids(tmp_path: Path) -> None:
-    rows = pa.RecordBatch.from_pydict(
-        {
-            "sender": pa.array([None, None, "x", None], pa.string()),
-            "amount": pa.array([None, None, 1, None], pa.int64()),
-        }
-    )
-    index_batches(tmp_path, [SENDER, AMOUNT], [rows])
-
-    index = open_folder(tmp_path)
-    assert row_ids(index, everything()) == [0, 1, 2, 3]
-    assert row_ids(index, term("sender", "x")) == [2]
-
-
 def test_arrays_without_data_or_validity_buffers(tmp_path: Path) -> None:
     indexer = new_indexer(tmp_path, [SENDER, nulls("sender")])
     offsets = np.zeros(4, np.int32)
@@ -164,42 +85,6 @@ def test_arrays_without_data_or_validity_buffers(tmp_path: Path) -> None:
     index = open_folder(tmp_path)
     assert row_ids(index, term("sender", "")) == [0, 1, 2]
     assert row_ids(index, term("sender.null", "1")) == []
-
-
-def test_doc_ids_are_row_positions_across_segments(tmp_path: Path) -> None:
-    random = np.random.default_rng(7)
-    amounts = random.integers(0, 1000, 20_000)
-    senders = [f"user{i}" for i in random.integers(0, 50, len(amounts))]
-    table = pa.table({"sender": senders, "amount": amounts})
-    index_batches(
-        tmp_path,
-        [SENDER, AMOUNT],
-        table.to_batches(max_chunksize=777),
-        segment_per_batch=True,
-    )
-
-    index = open_folder(tmp_path)
-    assert index.getIndexReader().leaves().size() == 26
-    assert row_ids(index, everything()) == list(range(len(amounts)))
-    for user in ("user0", "user17", "user49"):
-        assert row_ids(index, term("sender", user)) == [
-            i for i, sender in enumerate(senders) if sender == user
-        ]
-    expected = np.flatnonzero((amounts >= 100) & (amounts <= 300)).tolist()
-    assert row_ids(index, between("amount", 100, 300)) == expected
-
-
-def test_long_keyword_is_truncated_and_counted(tmp_path: Path) -> None:
-    fits = "x" * MAX_TERM_LENGTH
-    cut_in_a_character = "x" * (MAX_TERM_LENGTH - 1) + "😀 and more"
-    column = pa.array(["short", fits, fits + "y", cut_in_a_character])
-    truncated = index_batches(tmp_path, [SENDER], [one_column("sender", column)])
-
-    assert truncated == [2]
-    index = open_folder(tmp_path)
-    assert row_ids(index, term("sender", fits)) == [1, 2]
-    assert row_ids(index, term("sender", cut_in_a_character.encode()[:MAX_TERM_LENGTH])) == [3]
-    assert row_ids(index, everything()) == [0, 1, 2, 3]
 
 
 def test_long_token_is_truncated_between_characters_and_counted(tmp_path: Path) -> None:
@@ -281,64 +166,3 @@ def test_row_ids_never_write_beyond_the_buffer(tmp_path: Path) -> None:
         assert buffer[:capacity].tolist() == list(range(10, 10 + capacity))
         assert (buffer[capacity:] == 7).all()
     assert row_ids(index, query) == list(range(10, 19_990))
-
-
-def among(index: Any, query: Any, rows: Sequence[int]) -> list[int]:
-    from hudiindex import RowIds
-
-    candidates = np.array(rows, np.uint32)
-    found = RowIds.among(
-        index, query, candidates.ctypes.data, len(candidates), candidates.ctypes.data
-    )
-    return list(candidates[:found].tolist())
-
-
-def test_candidate_rows_are_checked_against_a_query(tmp_path: Path) -> None:
-    from org.apache.lucene.search import PhraseQuery
-
-    senders = pa.array([f"user{i % 10}" for i in range(10_000)])
-    batches = [one_column("sender", senders.slice(at, 2_500)) for at in range(0, 10_000, 2_500)]
-    index_batches(tmp_path / "s", [SENDER], batches, segment_per_batch=True)
-    index = open_folder(tmp_path / "s")
-    rows = [0, 3, 13, 2_499, 2_500, 2_503, 7_777, 9_993, 9_999]
-    assert among(index, term("sender", "user3"), rows) == [3, 13, 2_503, 9_993]
-    assert among(index, term("sender", "nobody"), rows) == []
-    assert among(index, everything(), rows) == rows
-    assert among(index, everything(), []) == []
-
-    texts = pa.array(["new car", "car new", None, "a new car", "new", "car"])
-    index_batches(tmp_path / "t", [MESSAGE], [one_column("message", texts)])
-    phrase = PhraseQuery("message", lucene.JArray("string")(["new", "car"]))
-    assert among(open_folder(tmp_path / "t"), phrase, [0, 1, 2, 3, 5]) == [0, 3]
-
-
-def test_cost_of_a_term_is_an_upper_bound(tmp_path: Path) -> None:
-    from hudiindex import RowIds
-    from org.apache.lucene.search import MatchNoDocsQuery
-
-    senders = pa.array([f"user{i % 10}" for i in range(10_000)])
-    batches = [one_column("sender", senders.slice(at, 2_500)) for at in range(0, 10_000, 2_500)]
-    index_batches(tmp_path, [SENDER], batches, segment_per_batch=True)
-
-    index = open_folder(tmp_path)
-    assert RowIds.cost(index, term("sender", "user3")) == 1_000
-    assert RowIds.cost(index, term("sender", "nobody")) == 0
-    assert RowIds.cost(index, MatchNoDocsQuery()) == 0
-    assert RowIds.cost(index, everything()) == 10_000
-
-
-def test_threads_search_after_attaching(tmp_path: Path) -> None:
-    index_batches(tmp_path, [SENDER], [one_column("sender", pa.array(["a", "b", "a"]))])
-    index = open_folder(tmp_path)
-    found: list[list[int]] = []
-
-    def search() -> None:
-        attach()
-        found.append(row_ids(index, term("sender", "a")))
-
-    threads = [threading.Thread(target=search) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [[0, 2]] * 4

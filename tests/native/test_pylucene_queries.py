@@ -1,8 +1,5 @@
 """Our own queries: LIKE over terms, and the best rows across several indexes."""
 
-import random
-from collections.abc import Iterator
-from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -20,39 +17,6 @@ WORD = IndexField("word", "KEYWORD", "word")
 @pytest.fixture(autouse=True)
 def _jvm() -> None:
     attach()
-
-
-def matches_pattern(parts: tuple[str, ...], text: str) -> bool:
-    """Whether the text matches the LIKE pattern, by brute force."""
-    if not parts:
-        return not text
-    first, rest = parts[0], parts[1:]
-    if first == "%":
-        return any(matches_pattern(rest, text[at:]) for at in range(len(text) + 1))
-    if first == "_":
-        return bool(text) and matches_pattern(rest, text[1:])
-    return text.startswith(first[1:]) and matches_pattern(rest, text[len(first) - 1 :])
-
-
-def patterns() -> Iterator[tuple[str, ...]]:
-    for length in range(5):
-        for parts in product(("%", "_", "=a", "=ab", "=é"), repeat=length):
-            if ("%", "%") not in pairwise(parts):
-                yield parts
-
-
-def test_like_equals_brute_force(tmp_path: Path) -> None:
-    from hudiindex import TermScan
-
-    alphabet = ["a", "b", "é", "😀"]
-    words = ["".join(each) for length in range(5) for each in product(alphabet, repeat=length)]
-    batches = pa.table({"word": words}).to_batches(max_chunksize=100)
-    index_batches(tmp_path, [WORD], batches, segment_per_batch=True)
-    searcher = open_folder(tmp_path)
-    for parts in random.Random(1).sample(list(patterns()), 120):
-        query = TermScan("word", lucene.JArray("string")(list(parts)), 2**31 - 1)
-        expected = [row for row, word in enumerate(words) if matches_pattern(parts, word)]
-        assert row_ids(searcher, query) == expected, parts
 
 
 def test_terms_of_maximum_length_match_any_pattern(tmp_path: Path) -> None:
