@@ -38,15 +38,6 @@ def data_files(table: IndexedTable) -> set[str]:
     return {str(path.relative_to(root)) for path in (root / ".hoodie/.index/hbase").rglob("*.pack")}
 
 
-def without(rows: dict[bytes, dict[bytes, bytes]], *uris: str) -> dict[bytes, dict[bytes, bytes]]:
-    """The rows that list entries of other tables than these."""
-    return {
-        key: row
-        for key, row in rows.items()
-        if b"i:uri" in row and row[b"i:uri"].decode() not in uris
-    }
-
-
 def test_clean_removes_superseded_generations_only(open_copy: Open, cells: Cells) -> None:
     other = in_hbase(open_copy("mor"), COLUMNS)
     table = in_hbase(open_copy("cow"), COLUMNS)

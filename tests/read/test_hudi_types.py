@@ -66,9 +66,6 @@ COLUMNS = [
 ]
 
 
-VECTORS = COLUMNS[:3]
-
-
 def rows(spark: SparkSession, start: int, stop: int, version: int = 0) -> DataFrame:
     """Rows with all of the types; each fifth has none of their values."""
 

@@ -114,7 +114,6 @@ def test_a_column_is_read_as_spark_reads_it_or_left_to_spark_by_name(
 
 MICROS = pa.timestamp("us", "UTC")
 MILLIS = pa.timestamp("ms", "UTC")
-NESTED = pa.struct([("at", MICROS)])
 
 
 def record(unit: object) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """Segments of small made-up base files."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -52,8 +51,3 @@ def facts(number: int, columns: Mapping[str, pa.Array], *, routed: bool = True) 
             keys[name].add(values)
     pairs = {name: known for name, each in keys.items() if (known := each.pairs())}
     return facts_of(manifest(number, columns), pairs)
-
-
-def arrays(rows: Sequence[Sequence[Any]], type: pa.DataType) -> list[pa.Array]:
-    """One array for each base file."""
-    return [pa.array(each, type) for each in rows]

@@ -34,8 +34,6 @@ from tests.index.segments.facts import PARTITION, facts, manifest, path_of
 
 SCHEMA = pa.schema({"u": pa.string(), "v": pa.int64()})
 
-WHERE = parse_predicate("u = 'u17'", SCHEMA)
-
 
 def columns(number: int) -> dict[str, pa.Array]:
     """A value of `u` is in three base files."""
