@@ -11,14 +11,11 @@ from textwrap import wrap
 from typing import Any
 from unittest.mock import patch
 
-import pytest
 import yaml
 from pydantic import BaseModel
 
 from dev.docs_site import documented
 from hudi_index_service.config import Settings
-
-pytestmark = pytest.mark.fast
 
 FILE = Path(__file__).parents[2] / "configs" / "service.yaml"
 WIDTH = 100
