@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_index_service.index.btree.builder import sorted_bytes, sorted_numbers
 from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import (
     CUT_BYTES,
@@ -18,12 +16,10 @@ from hudi_index_service.index.btree.keys import (
     byte_keys,
     key_bytes,
     number_keys,
-    position,
 )
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 from tests.examples import examples
-from tests.index.test_leaves import VALUES
 
 PROPERTY = examples(60)
 
@@ -83,20 +79,6 @@ def test_keys_compare_as_spark_compares_values(type: pa.DataType) -> None:
     holds()
 
 
-@pytest.mark.parametrize("type", VALUES, ids=str)
-def test_keys_of_edge_values_are_in_order(type: pa.DataType) -> None:
-    """The list is in Spark's order, with -0.0 beside 0.0."""
-    if pa.types.is_floating(type) or not (has_number_keys(type) or pa.types.is_decimal(type)):
-        ordered = sorted(keys_of(VALUES[type], type))
-    else:
-        ordered = keys_of(VALUES[type], type)
-    assert all(one <= other for one, other in pairwise(ordered))
-    if pa.types.is_floating(type):
-        nan, least, negative, zero = keys_of([float("nan"), -float("inf"), -0.0, 0.0], type)
-        assert (ordered[-1], ordered[0]) == (nan, least)
-        assert negative == zero
-
-
 def test_all_nans_have_the_same_key() -> None:
     payloads = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF800000000ABCD], np.uint64)
     assert len({*number_keys(pa.array(payloads.view(np.float64))).tolist()}) == 1
@@ -107,39 +89,3 @@ def test_long_keys_are_truncated(length: int) -> None:
     keys, cut = byte_keys(pa.array(["a", "é" * (length // 2) + "x" * (length % 2)]))
     assert cut == (length >= CUT_BYTES)
     assert [len(key.as_py()) for key in keys] == [1, min(length, CUT_BYTES)]
-
-
-@PROPERTY
-@given(
-    keys=st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 1)), max_size=40),
-    start=st.integers(0, 2**32 - 41),
-    unique=st.booleans(),
-)
-def test_numbers_are_sorted_with_their_rows(keys: list[int], start: int, unique: bool) -> None:
-    rows = np.arange(start, start + len(keys), dtype=np.uint32) // (2 if unique else 1)
-    groups = sorted_numbers(np.array(keys, dtype=np.uint64), rows, unique=unique)
-    pairs = sorted(zip(keys, rows.tolist(), strict=True))
-    assert np.repeat(groups.keys, groups.counts).tolist() == [
-        key for key, _ in (sorted({*pairs}) if unique else pairs)
-    ]
-    assert groups.rows.tolist() == [row for _, row in (sorted({*pairs}) if unique else pairs)]
-
-
-@PROPERTY
-@given(keys=st.lists(st.binary(max_size=3), max_size=40), repeated=st.integers(1, 3))
-def test_bytes_are_sorted_with_their_rows(keys: list[bytes], repeated: int) -> None:
-    keys = keys * repeated
-    groups = sorted_bytes(
-        [pa.array(keys, pa.binary())], np.arange(len(keys), dtype=np.uint32), unique=False
-    )
-    pairs = sorted((key, row) for row, key in enumerate(keys))
-    assert list(groups.keys) == sorted({*keys})
-    assert groups.rows.tolist() == [row for _, row in pairs]
-
-
-@PROPERTY
-@given(keys=st.sets(st.integers(0, 2**64 - 1), max_size=30), bound=st.binary(max_size=9))
-def test_position_counts_the_numbers_below_a_bound(keys: set[int], bound: bytes) -> None:
-    numbers = np.array(sorted(keys), dtype=np.uint64)
-    below = sum(key_bytes(numbers, at) < bound for at in range(len(numbers)))
-    assert position(numbers, bound) == below

@@ -5,22 +5,14 @@ from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.keys import ByteKeys
-from hudi_index_service.index.btree.merge import merged
-from hudi_index_service.index.btree.writer import Groups
 from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from tests.examples import examples
 from tests.index.conftest import IndexedData
 
 KIND = index_type("btree")
@@ -133,43 +125,3 @@ def test_damaged_parts_are_not_combined(tmp_path: Path) -> None:
     (tmp_path / "joined").mkdir()
     with pytest.raises(EntryInvalid, match="damaged"):
         KIND.combine([part, part], tmp_path / "joined")
-
-
-def stream(keys: list[int], offset: int, *, as_bytes: bool) -> list[Groups]:
-    """Groups of three keys; each key has one or two rows, every fourth a bitmap."""
-    made = []
-    for start in range(0, len(keys), 3):
-        some = keys[start : start + 3]
-        counts = np.array([0 if key % 4 == 0 else 1 + key % 2 for key in some])
-        rows = [offset + key * 2 + i for key, count in zip(some, counts, strict=True)
-                for i in range(count)]  # fmt: skip
-        sets = {at: BitMap([offset + key * 2]) for at, key in enumerate(some) if key % 4 == 0}
-        numbers = np.array(some, dtype=np.uint64)
-        own = ByteKeys.of(pa.array([b"%03d" % key for key in some], pa.large_binary()))
-        made.append(
-            Groups(own if as_bytes else numbers, counts, np.array(rows, dtype=np.uint32), sets)
-        )
-    return made
-
-
-@examples(100)
-@given(
-    streams=st.lists(st.sets(st.integers(0, 40), max_size=20), min_size=1, max_size=4),
-    as_bytes=st.booleans(),
-)
-def test_streams_are_merged(streams: list[set[int]], as_bytes: bool) -> None:
-    expected: dict[int, list[int]] = {}
-    for number, keys in enumerate(streams):
-        for key in keys:
-            rows = [1000 * number + key * 2 + i for i in range(1 + key % 2)]
-            expected.setdefault(key, []).extend(rows)
-    made = [stream(sorted(s), 1000 * n, as_bytes=as_bytes) for n, s in enumerate(streams)]
-    found: dict[int, list[int]] = {}
-    for groups in merged(made):
-        ends = np.cumsum(groups.counts)
-        for at, key in enumerate(groups.keys):
-            rows = groups.rows[ends[at] - groups.counts[at] : ends[at]].tolist()
-            assert not (rows and at in groups.sets)
-            found[int(key)] = rows or list(groups.sets[at])
-    assert found == dict(sorted(expected.items()))
-    assert list(found) == sorted(found)
