@@ -97,6 +97,7 @@ def test_all_of_lucene_comes_from_the_archive(prepared: Installation, tmp_path: 
     assert prepared.sources_of_classes(tmp_path) == {ARCHIVED}
 
 
+@pytest.mark.slow
 def test_without_an_archive_classes_come_from_the_jars(tmp_path: Path) -> None:
     assert Installation(tmp_path / "new").sources_of_classes(tmp_path) == {IN_A_JAR}
 
@@ -107,6 +108,7 @@ def test_an_archive_of_other_jars_is_ignored(prepared: Installation, tmp_path: P
     assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
+@pytest.mark.slow
 def test_a_changed_jar_is_used_and_a_new_archive_fits(
     prepared: Installation, tmp_path: Path
 ) -> None:
@@ -146,13 +148,7 @@ def test_a_damaged_archive_is_not_given_to_java(
     assert jvm.shared_classes(archive) == ()
 
 
-def test_queries_run_with_a_damaged_archive(
-    prepared: Installation, archive: Path, tmp_path: Path
-) -> None:
-    archive.write_bytes(cut_short(archive.read_bytes()))
-    assert prepared.sources_of_classes(tmp_path) == {IN_A_JAR}
-
-
+@pytest.mark.slow
 def test_what_is_no_archive_of_java_is_ignored(
     prepared: Installation, archive: Path, tmp_path: Path
 ) -> None:
