@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from hudi_index_service.sql.rule.uses import RelationUse
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture
 def session(spark: "SparkSession", enabled_once: "SparkSession") -> "Iterator[SparkSession]":
@@ -53,6 +51,7 @@ def uses(session: "SparkSession", spark: "SparkSession", query: str) -> "tuple[R
     return last_queries(session)[-1]
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize(
     "query",
     [
@@ -109,6 +108,7 @@ def texts(spark, session, golden: Golden, tmp_path) -> "Iterator[SparkSession]":
     spark.sql("DROP TABLE searched")
 
 
+@pytest.mark.fast
 def test_full_text(texts, spark):
     search = "match(msg, 'car')"
     found = {int(row.id) for row in texts.sql(f"SELECT id FROM searched WHERE {search}").collect()}
@@ -147,6 +147,7 @@ def reason(session: "SparkSession", spark: "SparkSession", number: int) -> str:
     return use.reason
 
 
+@pytest.mark.fast
 def test_daemon_that_dies_and_comes_back(session, spark, tables):
     with daemon(tables.folder) as listener:
         asks(session, listener.url)
@@ -218,6 +219,7 @@ def test_rows_that_are_none(session, spark, tables, monkeypatch, response):
         assert "reading by index failed" in reason(asks(session, listener.url), spark, 69)
 
 
+@pytest.mark.fast
 def test_wrong_token(session, spark, tables):
     with daemon(tables.folder) as listener:
         asks(session, listener.url, "another")

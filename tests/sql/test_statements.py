@@ -220,6 +220,7 @@ def test_drop_by_columns(session, messages):
         session.sql(f"DROP INDEX ON {messages.name} (amount)")
 
 
+@pytest.mark.slow
 def test_optimize_builds_what_clustering_wrote(session, messages):
     session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
     assert session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY INCREMENTAL").collect() == []
