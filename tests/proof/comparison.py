@@ -1,7 +1,7 @@
 """The comparison: families of tables, predicates on them, three answers to each, and the counts."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
@@ -15,7 +15,7 @@ from hudi_index_service.columns import root_column
 from tests.hudi_tables import read_rows, timeline_folder
 from tests.proof.answers import OurAnswer, Rows, SparksAnswers, View, our_answers
 from tests.proof.drawn import drawn
-from tests.proof.families import KEY_PLACES, Family, Place, families
+from tests.proof.families import ID, Family, Place, families
 from tests.proof.full_text import searches
 from tests.proof.layouts import SHAPES, Layout, layouts, make_table
 from tests.proof.predicates import Condition, cells, counted, predicates
@@ -43,6 +43,7 @@ class Member:
         stride: One in this many predicates is put to it.
     """
 
+    family: Family
     view: View
     layout: Layout
     stride: int
@@ -117,6 +118,36 @@ class Counts:
         )
 
 
+def family_of(number: int) -> Family:
+    """The family of this number."""
+    return drawn(families(ZONES[number % len(ZONES)]), 1, number)[0]
+
+
+def members(
+    spark: SparkSession, folder: Path, number: int, shapes: Iterable[str] = SHAPES
+) -> Iterator[Member]:
+    """The tables of one family, each as soon as it is written, and their other views.
+
+    Args:
+        number: Which family; the same one for the same number.
+    """
+    family = family_of(number)
+    zone = family.time_zone
+    for at, shape in enumerate(shapes):
+        layout = drawn(layouts(shape), 1, number * 10 + at)[0]
+        table_folder = folder / f"{number}-{at}"
+        table_folder.mkdir()
+        path = make_table(spark, family, layout, table_folder)
+        views = [View(path, zone)]
+        if shape in OTHER_VIEWS:
+            views.append(View(path, zone, as_of=instants(path)[1]))
+        if layout.has_logs:
+            views.append(View(path, zone, query_type="read_optimized"))
+        for view in views:
+            stride = STRIDES.get(shape, 1) if view is views[0] else OTHER_VIEWS[shape]
+            yield Member(family, view, layout, stride)
+
+
 class FamilyProof:
     """The tables of one family, and the predicates put to them.
 
@@ -124,6 +155,7 @@ class FamilyProof:
         number: Which family; the same one for the same number.
         count: How many predicates, each put to the tables as `STRIDES` says.
         workers: Query the service, while Spark is queried here.
+        shapes: The shapes of the tables.
     """
 
     def __init__(
@@ -133,32 +165,24 @@ class FamilyProof:
         number: int,
         count: int,
         workers: ProcessPoolExecutor,
+        shapes: Iterable[str] = SHAPES,
     ) -> None:
         self.spark = spark
-        zone = ZONES[number % len(ZONES)]
-        self.family: Family = drawn(families(zone), 1, number)[0]
+        self.family = family_of(number)
         self.conditions = drawn(predicates(self.family), count, number)
         self.wheres = [str(condition) for condition in self.conditions]
         self.members: list[Member] = []
         self._ours: list[list[Future[list[OurAnswer]]]] = []
-        for at, shape in enumerate(SHAPES):
-            layout = drawn(layouts(shape), 1, number * 10 + at)[0]
-            table_folder = folder / f"{number}-{at}"
-            table_folder.mkdir()
-            path = make_table(spark, self.family, layout, table_folder)
-            views = [View(path, zone)]
-            if shape in OTHER_VIEWS:
-                views.append(View(path, zone, as_of=instants(path)[1]))
-            if layout.has_logs:
-                views.append(View(path, zone, query_type="read_optimized"))
-            for view in views:
-                stride = STRIDES[shape] if view is views[0] else OTHER_VIEWS[shape]
-                self._start(Member(view, layout, stride), workers)
+        at_once = min(OURS_AT_ONCE, count // 2)
+        for member in members(spark, folder, number, shapes):
+            self.members.append(member)
+            chunks = _chunks(member.sample(self.wheres), at_once)
+            self._ours.append([workers.submit(our_answers, member.view, each) for each in chunks])
         frame = reduce(DataFrame.unionByName, map(self._rows, range(len(self.members))))
         frame = frame.localCheckpoint()
-        self._sparks = SparksAnswers(frame, zone)
+        self._sparks = SparksAnswers(frame, self.family.time_zone)
         self._texts = frame.select("table", "row", "msg").collect()
-        self.searches = searches(number, SEARCHES)
+        self.searches = searches(number, min(SEARCHES, count // 4))
         wheres = [each.where for each in self.searches]
         self._search_answers = {
             at: workers.submit(our_answers, member.view, wheres)
@@ -166,18 +190,13 @@ class FamilyProof:
             if member.layout.searchable and member.name == "latest"
         }
 
-    def _start(self, member: Member, workers: ProcessPoolExecutor) -> None:
-        self.members.append(member)
-        chunks = _chunks(member.sample(self.wheres), OURS_AT_ONCE)
-        self._ours.append([workers.submit(our_answers, member.view, each) for each in chunks])
-
     def _rows(self, number: int) -> DataFrame:
         view = self.members[number].view
         options = {"hoodie.datasource.query.type": view.query_type}
         if view.as_of is not None:
             options["as.of.instant"] = view.as_of
         rows = read_rows(self.spark, view.path, **options)
-        columns = ["row", *(place.name for place in KEY_PLACES), *self.family.schema.names]
+        columns = ["row", ID.name, self.family.part.name, *self.family.schema.names]
         return rows.select(F.lit(number).alias("table"), *columns)
 
     def compare(self, counts: Counts) -> list[str]:

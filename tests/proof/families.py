@@ -18,6 +18,7 @@ from tests.proof.kinds import (
     INT,
     LONG,
     MESSAGE,
+    PARTITIONED_BY,
     STRING,
     TIMESTAMP,
     Kind,
@@ -51,24 +52,33 @@ class Place:
         return [value for value in self.pool if value is not None]
 
 
-KEY_PLACES = (
-    Place("id", STRING, ("key 7", "key 40", "key 151", "key 299", "key 1000")),
-    Place("part", STRING, ("p0", "p1", "p2")),
-)
-"""What every table also has: the record key, and the column that some tables are partitioned by."""
+ID = Place("id", STRING, ("key 7", "key 40", "key 151", "key 299", "key 1000"))
+"""The record key of every table."""
+
+BROKEN = "broken"
+"""A column of texts, some of which are not UTF-8 in some tables: conditions on it are answered, or
+refused, but its values can not be returned."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """The places by name, and the session time zone of all queries."""
+    """What the tables have in common.
+
+    Attributes:
+        places: The places by name.
+        part: The column that some tables are partitioned by; the first two values of its pool are
+            those of the partitions.
+        time_zone: The session time zone of all queries.
+    """
 
     places: Mapping[str, Place]
+    part: Place
     time_zone: str
 
     @property
     def predicate_places(self) -> tuple[Place, ...]:
         """The places that predicates are on."""
-        return (*self.places.values(), *KEY_PLACES)
+        return (*self.places.values(), ID, self.part)
 
     @property
     def schema(self) -> pa.Schema:
@@ -131,6 +141,7 @@ def families(draw: Callable[[st.SearchStrategy[Any]], Any], time_zone: str) -> F
         "huge": wide,
         "s": STRING,
         "Name": STRING,
+        BROKEN: STRING,
         "msg": MESSAGE,
         "raw": BINARY,
         "day": DATE,
@@ -156,4 +167,6 @@ def families(draw: Callable[[st.SearchStrategy[Any]], Any], time_zone: str) -> F
         nulls = draw(st.integers(0, len(values)))
         pool = (*values, *[None] * nulls)
         places[name] = Place(name, kind, pool, array=name in arrays)
-    return Family(places, time_zone)
+    kind, values = draw(st.sampled_from(PARTITIONED_BY))
+    paths = draw(st.permutations((*values, None)))
+    return Family(places, Place("part", kind, tuple(paths)), time_zone)

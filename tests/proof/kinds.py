@@ -57,6 +57,7 @@ def _integers(name: str, bits: int) -> Kind:
         return literals + [str(step) for step in (value - 1, value + 1) if abs(step) < 2**63]
 
     odd = ("NULL", "'no number'", "CAST('NaN' AS DOUBLE)", "1e300", "-1e300", "CAST(NULL AS INT)")
+    odd += (f"1{'0' * 37}", "-0.0D", f"'{10**30}'")  # casts to the column's type overflow
     odd += ("2147483648", "-2147483649", "9223372036854775808", "-9223372036854775809", "0.5")
     values = st.sampled_from(extremes) | st.integers(-9, 9) | st.integers(least, most)
     return Kind(name, {32: pa.int32(), 64: pa.int64()}[bits], values, str, near, odd)
@@ -87,6 +88,7 @@ def _floating(name: str, bits: int) -> Kind:
         return literals
 
     odd = ("NULL", "0", "-0.0D", "'NaN'", "'-Infinity'", "'x'", "9007199254740993", "0.1", "1e-46")
+    odd += ("CAST('-0.0' AS FLOAT)", "CAST('NaN' AS FLOAT)", "3.5e38D", "-3.5e38D", "'1e400'")
     values = st.sampled_from(extremes).map(lambda value: float(kind(value)))
     values |= st.floats(width=bits, allow_nan=False) | st.integers(-4, 4).map(lambda n: n / 2)
     return Kind(name, pa.float32() if bits == 32 else pa.float64(), values, own, near, odd)
@@ -108,6 +110,8 @@ def decimals(name: str, precision: int, scale: int) -> Kind:
         return [*literals, str(int(exact))]
 
     odd = ("NULL", "0", "0.0D", "'x'", "CAST('NaN' AS DOUBLE)", "CAST('Infinity' AS DOUBLE)", "1")
+    widest = "9" * (38 - scale)  # of the numbers that can be compared with the column
+    odd += (widest, f"-{widest}", "'1e40'", "1e38D", "-0.0D")
     extremes = [0, 1, -1, most, -most, most - 1, min(10**scale, most), 10 ** max(scale - 1, 0)]
     some = min(500, most)
     unscaled = st.sampled_from(extremes) | st.integers(-some, some) | st.integers(-most, most)
@@ -222,3 +226,16 @@ TIMESTAMP = Kind(
     _moment_near,
     ("NULL", "'2024'", "'x'", "DATE'1970-01-01'", "'+12345-01-01 00:00:00'"),
 )
+
+PARTITIONED_BY: tuple[tuple[Kind, tuple[Any, ...]], ...] = (
+    (STRING, ("p0", "p1", "p2")),
+    (STRING, ("a", "B c", "é")),
+    (BOOLEAN, (True, False)),
+    (INT, (7, -8, 0)),
+    (LONG, (3_000_000_000, 5)),
+    (FLOAT, (float(np.float32(0.1)), 1e10)),
+    (DOUBLE, (0.1, -1e-20)),
+    (decimals("decimal of 64 bits", 10, 2), (Decimal("1.50"), Decimal("-20.00"))),
+    (DATE, (date(2024, 2, 29), date(1969, 12, 31))),
+)
+"""The kinds of partition columns, with values that paths spell in a way that readers understand."""

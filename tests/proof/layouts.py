@@ -3,25 +3,30 @@
 A layout is the recipe of a table: with its family and its seed it makes the same table again.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from hudi_index_service import Column, open_table
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.proof.families import Family, Place
+from hudi_index_service.columns import root_column
+from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey
+from tests.golden.recipes.shapes import STAYS
+from tests.hudi.log_blocks import block
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
+from tests.proof.families import BROKEN, Family, Place
 
 # Hudi would add rows to a small base file; here each write makes its own files.
 NEW_FILES = {"hoodie.parquet.small.file.limit": "0"}
 PARTITIONS = 2
-KEYS = pa.schema(
-    [("id", pa.string()), ("row", pa.int32()), ("part", pa.string()), ("ts", pa.int64())]
-)
+NO_UTF8 = (b"a\xff", b"\xed\xa0\x80", b"ab", b"\xffa", b"a\xc3")
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Write:
         partitions: The number of partitions, from the first, that rows are written to.
         build: Whether the index is built afterwards.
         grow: Whether columns are added to the index before that.
+        tasks: The number of Spark's tasks, each of which writes files of its own.
     """
 
     operation: str
@@ -41,6 +47,7 @@ class Write:
     partitions: int = PARTITIONS
     build: bool = False
     grow: bool = False
+    tasks: int = 1
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,14 @@ class Layout:
         words_only: … and messages are not indexed as whole values.
         unindexed: One in this many columns is not indexed; 0: all are indexed.
         segments: What becomes of segments after builds, one of `SEGMENTS`.
+        first_schema: How the first of several writes differs from the last, one of `SCHEMAS`.
+        stay: Whether updates name the other partition, while records stay in theirs.
+        broken: Whether some texts are not UTF-8.
+        two_levels: Whether updates write arrays in the older of Parquet's two layouts, which has no
+            NULL in an array.
+        log_blocks: How log files hold rows: ``avro`` or ``parquet``.
+        rolled_back: Whether a block of a log file rolls back the first update, as releases before
+            1.0 wrote it.
         seed: The seed of the rows.
     """
 
@@ -74,6 +89,12 @@ class Layout:
     words_only: bool
     unindexed: int
     segments: str
+    first_schema: str
+    stay: bool
+    broken: bool
+    two_levels: bool
+    log_blocks: str
+    rolled_back: bool
     seed: int
 
     @property
@@ -84,6 +105,22 @@ class Layout:
         )
 
     @property
+    def stays(self) -> bool:
+        """Whether records stay in their partition; without Hudi's own columns none are found."""
+        return self.stay and self.partitioned and self.meta_fields
+
+    @property
+    def breaks_texts(self) -> bool:
+        """Whether some texts are not UTF-8. hudi-rs cannot merge log files with such a base file,
+        and its error is reported as a storage failure."""
+        return self.broken and not self.has_logs
+
+    @property
+    def rolls_back(self) -> bool:
+        """Whether an update is rolled back."""
+        return self.rolled_back and self.has_logs and self.version == "6"
+
+    @property
     def searchable(self) -> bool:
         """Whether an index holds the words of the messages."""
         return self.analyzer and not self.unindexed
@@ -91,6 +128,9 @@ class Layout:
 
 SEGMENTS = ("as built", "missing", "damaged", "of each build")
 """Segments may be lost or damaged; those that later ones replace may be there still."""
+
+SCHEMAS = ("same", "fewer columns", "narrower")
+NARROWER, FEWER = {"big": pa.int32()}, ("n", "day", "codes")
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 FIRST_HALF, SECOND_HALF = Write("bulk_insert", (0, 150)), Write("bulk_insert", (150, 320))
@@ -133,11 +173,19 @@ SHAPES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
 }
 
 
+MANY_FILES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
+    "thousands of files": [
+        (COW, True, (Write("bulk_insert", (0, 2_600), build=True, tasks=1_500),)),
+    ],
+}
+"""One more shape, in which queries take seconds: about two thousand base files of a row or two."""
+
+
 def layouts(shape: str) -> st.SearchStrategy[Layout]:
-    """Recipes of one of `SHAPES`."""
+    """Recipes of one of `SHAPES`, or of `MANY_FILES`."""
     return st.builds(
         lambda made, **others: Layout(shape, *made, **others),
-        st.sampled_from(SHAPES[shape]),
+        st.sampled_from((SHAPES | MANY_FILES)[shape]),
         hive_style=st.booleans(),
         codec=st.sampled_from(("gzip", "snappy", "zstd", "uncompressed")),
         page_bytes=st.sampled_from((200, 1_000, 1 << 20)),
@@ -150,6 +198,12 @@ def layouts(shape: str) -> st.SearchStrategy[Layout]:
         words_only=st.booleans(),
         unindexed=st.just(3 if shape == "some columns" else 0),
         segments=st.sampled_from(SEGMENTS),
+        first_schema=st.sampled_from(SCHEMAS),
+        stay=st.booleans(),
+        broken=st.booleans(),
+        two_levels=st.booleans(),
+        log_blocks=st.sampled_from(("avro", "parquet")),
+        rolled_back=st.booleans(),
         seed=st.integers(0, 2**32),
     )
 
@@ -161,7 +215,6 @@ def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path
         "proof",
         layout.table_type,
         partition_column="part" if layout.partitioned else None,
-        **NO_METADATA_TABLE,
         **NEW_FILES,
         **{
             "hoodie.parquet.compression.codec": layout.codec,
@@ -172,22 +225,54 @@ def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path
             "hoodie.populate.meta.fields": str(layout.meta_fields).lower(),
             "hoodie.write.table.version": layout.version,
             "hoodie.datasource.write.hive_style_partitioning": str(layout.hive_style).lower(),
-            "hoodie.bulkinsert.shuffle.parallelism": "1",
+            "hoodie.bulkinsert.shuffle.parallelism": str(layout.writes[0].tasks),
+            "hoodie.bulkinsert.sort.mode": "NONE",
+            "hoodie.logfile.data.block.format": layout.log_blocks,
+            **(STAYS if layout.stays else NO_METADATA_TABLE),
         },
     )
     earlier: dict[Path, bytes] = {}
     for version, each in enumerate(layout.writes):
         staged = folder / f"{version}.parquet"
         pq.write_table(_rows(family, layout, each, version), staged)
-        rows = spark.read.parquet(str(staged)).coalesce(1)
-        write(rows, path, options, each.operation)
-        if version == 0 or each.grow:
-            _define(path, family, layout, grow=each.grow)
+        rows = spark.read.parquet(str(staged))
+        rows = rows.coalesce(1) if each.tasks == 1 else rows.repartition(each.tasks, "id")
+        with _arrays(spark, layout):
+            write(rows, path, options, each.operation)
         if each.build:
+            _define(path, family, layout, grow=each.grow)
             with open_table(path) as table:
                 table.build(strategy="all").raise_for_failures()
             _treat_segments(path, layout.segments, earlier)
+    if layout.rolls_back:
+        _roll_back(path)
     return path
+
+
+@contextmanager
+def _arrays(spark: SparkSession, layout: Layout) -> Iterator[None]:
+    """Hudi's Avro writer, which writes updates, uses the layout of arrays that the recipe says."""
+    name, hadoop = "parquet.avro.write-old-list-structure", spark._jsc.hadoopConfiguration()
+    hadoop.set(name, str(layout.two_levels).lower())
+    try:
+        yield
+    finally:
+        hadoop.set(name, "false")
+
+
+def _roll_back(path: Path) -> None:
+    """Appends a block that rolls back the table's first update to the log file that holds it."""
+    logs = (each for each in path.rglob(".*.log.*") if each.suffix != ".crc")
+    log = min(logs, key=lambda each: each.stat().st_mtime_ns)
+    instant = sorted(each.name for each in timeline_folder(path).glob("*.deltacommit"))[1]
+    header = {
+        HeaderKey.INSTANT_TIME: b"20990101000000000",
+        HeaderKey.TARGET_INSTANT_TIME: instant.split(".")[0].encode(),
+        HeaderKey.COMMAND_BLOCK_TYPE: b"0",
+    }
+    with log.open("ab") as file:
+        file.write(block(BlockType.COMMAND, header=header))
+    log.with_name(f".{log.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum
 
 
 def _treat_segments(path: Path, how: str, earlier: dict[Path, bytes]) -> None:
@@ -214,15 +299,39 @@ def _rows(family: Family, layout: Layout, each: Write, version: int) -> pa.Table
     """The rows of one write. `row` is unique among all rows ever written."""
     keys = [k for k in range(*each.keys) if _partition(k, layout) < each.partitions]
     values = family.rows(layout.seed + version, len(keys))
-    columns: dict[str, list[Any]] = {
-        "id": [f"key {k}" for k in keys],
-        "row": [k * 10 + version for k in keys],
-        "part": [f"p{_partition(k, layout)}" for k in keys],
-        "ts": [version] * len(keys),
+    other = int(layout.stays and each.operation == "upsert")
+    paths = [(_partition(k, layout) + other) % PARTITIONS for k in keys]
+    columns: dict[str, pa.Array] = {
+        "id": pa.array([f"key {k}" for k in keys]),
+        "row": pa.array([k * 10 + version for k in keys], pa.int32()),
+        "part": pa.array([family.part.pool[each] for each in paths], family.part.kind.arrow),
+        "ts": pa.array([version] * len(keys), pa.int64()),
     }
-    schema = pa.schema([*KEYS, *family.schema])
-    columns |= {name: [row[name] for row in values] for name in family.schema.names}
-    return pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
+    for field in family.schema:
+        columns[field.name] = pa.array(
+            [_stored(row[field.name], layout) for row in values], field.type
+        )
+    if layout.breaks_texts:
+        texts = [
+            NO_UTF8[k % 5] if k % 3 == 0 else row[BROKEN]
+            for k, row in zip(keys, values, strict=True)
+        ]
+        encoded = [each.encode() if isinstance(each, str) else each for each in texts]
+        columns[BROKEN] = pa.array(encoded, pa.binary()).cast(pa.string(), safe=False)
+    if version == 0 and len(layout.writes) > 1 and layout.first_schema == "fewer columns":
+        columns = {name: it for name, it in columns.items() if name not in FEWER}
+    if version == 0 and len(layout.writes) > 1 and layout.first_schema == "narrower":
+        for name, narrow in NARROWER.items():
+            fits = pc.and_(pc.less(columns[name], 2**31), pc.greater(columns[name], -(2**31)))
+            columns[name] = pc.if_else(fits, columns[name], None).cast(narrow)
+    return pa.table(columns)
+
+
+def _stored(value: Any, layout: Layout) -> Any:
+    """Without NULL in arrays, if these have two levels."""
+    if layout.two_levels and isinstance(value, list):
+        return [each for each in value if each is not None]
+    return value
 
 
 def _partition(key: int, layout: Layout) -> int:
@@ -230,18 +339,19 @@ def _partition(key: int, layout: Layout) -> int:
 
 
 def _define(path: Path, family: Family, layout: Layout, *, grow: bool) -> None:
-    places = list(family.predicate_places if layout.analyzer else family.places.values())
-    left_out = places[:: layout.unindexed] if layout.unindexed else []
-    columns_to_index = [
-        Column(name=place.name, options=_options(place, layout))
-        for place in places
-        if place not in left_out
-    ]
+    places = family.predicate_places if layout.analyzer else tuple(family.places.values())
+    left_out = places[:: layout.unindexed] if layout.unindexed else ()
     with open_table(path) as table:
         if grow:
             table.alter_index("proof", add=[place.name for place in left_out[::2]])
-        else:
-            table.create_index("proof", columns_to_index)
+            return
+        present = {root_column(name) for name in table.schema().names}
+        columns = [
+            Column(name=place.name, options=_options(place, layout))
+            for place in places
+            if place not in left_out and root_column(place.name) in present
+        ]
+        table.create_index("proof", columns)
 
 
 def _options(place: Place, layout: Layout) -> dict[str, str]:
