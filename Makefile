@@ -15,7 +15,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope --no
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-turn turn coverage test-hdfs test-native test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
+.PHONY: calibrate help demo test test-slow test-all test-turn turn coverage test-hdfs test-native test-oracle test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -48,6 +48,10 @@ test-hdfs: setup ## Run the tests of tables in a real HDFS, which it starts on t
 test-proof: setup ## Compare index, scan and Spark on many more random tables and predicates
 	@$(ENVIRONMENT) && PROOF_COMPARISONS=$${PROOF_COMPARISONS:-200000} \
 	  PROOF_SEED=$${PROOF_SEED:-$$RANDOM} pytest tests/proof -m "" $(PYTEST_ARGS)
+
+test-oracle: setup ## Compare the working tree with the service of a fixed commit: rows, errors, work
+	@$(ENVIRONMENT) && python -m dev.oracle && ORACLE_COMPARISONS=$${ORACLE_COMPARISONS:-20000} \
+	  ORACLE_SEED=$${ORACLE_SEED:-$$RANDOM} pytest tests/oracle -m "" $(PYTEST_ARGS)
 
 golden: setup ## Write the golden tables of the tests by Spark and Hudi; TABLES picks some
 	@$(ENVIRONMENT) && python -m tests.golden $(TABLES)

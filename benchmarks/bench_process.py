@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_table import ROOT
@@ -18,13 +19,21 @@ class ContestantProcess:
     Args:
         module: Run by ``python -m``; it calls `serve`.
         arguments: Command-line arguments of the module.
+        frozen: The interpreter, working folder and variables of another environment.
     """
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        frozen: tuple[Path, Path, dict[str, str]] | None = None,
+    ) -> None:
+        present = {**os.environ, "PYTHONPATH": f"{ROOT}:{INSTALLED}"}
+        python, folder, variables = frozen or (Path(sys.executable), ROOT, present)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}:{INSTALLED}"},
+            [python, "-m", module, *arguments],
+            cwd=folder,
+            env=variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

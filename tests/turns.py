@@ -97,7 +97,7 @@ FAMILIES: Mapping[str, Family] = {
         ),
     ),
     "proof": Family(
-        ("tests/proof/*",),
+        ("tests/proof/*", "tests/oracle/*"),
         (
             "hudi_index_service/index/*",
             "hudi_index_service/optimizer/*",
