@@ -177,6 +177,10 @@ class ReadSettings(_Section):
     open_mb: MiB of index data that stays open between queries; it is mapped, not read. The least
     recently used data is closed first.
     log_rows_mb: MiB of merged rows of log files that are kept for later queries.
+    page_cache_mb: MiB of decompressed pages of local base files that a process keeps for later
+    queries; 0 for none. By default 256, or a sixteenth of the memory that the process may use if
+    that is less. A Spark task keeps a tenth. Each process has one such cache, so the process's own
+    settings apply, not those passed to `open_table`.
     time_zone: Session time zone for literals without one, when no Spark session is given.
     """
 
@@ -190,6 +194,7 @@ class ReadSettings(_Section):
     parallelism: Positive = 4
     open_mb: Positive = 8192
     log_rows_mb: Positive = 256
+    page_cache_mb: Annotated[int, Field(ge=0)] | None = None
     time_zone: str = "UTC"
 
 

@@ -1,4 +1,5 @@
-"""The two ends of a process that threads do not survive: a fork, and the exit.
+"""The two ends of a process that threads do not survive: a fork, and the exit. And how much memory
+it may use.
 
 A forked child has none of its parent's threads, so a library that needs its own is of no use there.
 
@@ -16,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import isfunction
+from pathlib import Path
 from threading import Condition, Thread, current_thread, main_thread
 from types import GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
@@ -144,3 +146,28 @@ os.register_at_fork(after_in_child=_forget)
 # What is registered later is called earlier: finalizers would close the files of running calls.
 weakref.finalize(_Calls, bool)
 atexit.register(lambda: _calls.end())
+
+
+def control_group_limits(
+    groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """The limits of this process's control groups, of both cgroup versions, in bytes."""
+    for line in _lines(groups):
+        _, controllers, name = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, file = (
+            (mount / "memory", "memory.limit_in_bytes") if controllers else (mount, "memory.max")
+        )
+        inner = root / name.lstrip("/")
+        for folder in (inner, *inner.parents):
+            if folder.is_relative_to(root):
+                # "max", and version 1's largest number, are no limit.
+                yield from (int(text) for text in _lines(folder / file) if text.isdigit())
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:  # no such group, or no permission
+        return []

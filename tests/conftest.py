@@ -143,6 +143,30 @@ def _nothing_is_learnt_of_other_tests() -> None:
 
 
 @pytest.fixture(autouse=True)
+def _no_page_is_kept_from_other_tests() -> None:
+    """A test that counts what is read of a table would hang on which other ones have read it."""
+    module = sys.modules.get("hudi_index_service.read.base_file.kept_pages")
+    if module is not None:
+        module.forget_pages()
+
+
+@pytest.fixture
+def keeps_no_pages() -> Iterator[None]:
+    """Every page is read from its file, so that what one query reads can be compared with what
+    another one does."""
+    from hudi_index_service.config import settings
+    from hudi_index_service.read.base_file.kept_pages import forget_pages
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUDI_INDEX_READ__PAGE_CACHE_MB", "0")
+        settings.cache_clear()
+        forget_pages()
+        yield
+    settings.cache_clear()
+    forget_pages()
+
+
+@pytest.fixture(autouse=True)
 def _spark_reads_parquet_as_in_a_new_session(request: pytest.FixtureRequest) -> None:
     """Hudi switches the vectorized reader off for the session once it has read a table that it
     cannot read so. The other one gives the same rows by other code, or fails elsewhere: what a test

@@ -56,6 +56,7 @@ class ExplainedReading(_Part):
         rows: The number of matching rows.
         rows_checked: The number of rows read and checked against the predicate.
         pages, bytes: Pages read by row id; bytes read of the base file.
+        kept_pages: Those of these pages that were kept in memory, and not read from the file.
         index_requests, index_bytes: Requests for index data, and bytes fetched by them.
         lookup_ms, ms: Milliseconds of look-ups, and of the slice including look-ups.
         log_rows: The number of rows of record keys in log files, merged alone; absent if none were.
@@ -68,6 +69,7 @@ class ExplainedReading(_Part):
     rows: int
     rows_checked: int
     pages: int
+    kept_pages: int
     bytes: int
     index_requests: int
     index_bytes: int
@@ -114,6 +116,7 @@ class ExplainedRun(_Part):
     Attributes:
         seconds: Elapsed time.
         slices: The number of slices per access.
+        pages, kept_pages: Pages read by row id, and those of them that were kept in memory.
         stored: The number of slices whose rows were read from values stored beside the index.
         notes: Notes on slices that were not read as planned.
     """
@@ -122,6 +125,7 @@ class ExplainedRun(_Part):
     rows_returned: int
     rows_checked: int
     pages: int
+    kept_pages: int
     bytes: int
     index_requests: int
     index_bytes: int

@@ -114,6 +114,7 @@ class Explanation:
             rows_returned=statistics.rows_returned,
             rows_checked=statistics.rows_checked,
             pages=statistics.pages,
+            kept_pages=statistics.kept_pages,
             bytes=statistics.bytes_read,
             index_requests=statistics.index_requests,
             index_bytes=statistics.index_bytes,
@@ -177,9 +178,10 @@ def _covered(plan: SlicePlan) -> bool | None:
 
 
 def _run_lines(run: ExplainedRun) -> list[str]:
+    kept = f" ({run.kept_pages:,} kept in memory)" if run.kept_pages else ""
     lines = [
         f"actual   {counted(run.rows_returned, 'row')} returned of {run.rows_checked:,} read, "
-        f"{counted(run.pages, 'page')}, {run.bytes:,} bytes, {run.seconds * 1000:.1f} ms"
+        f"{counted(run.pages, 'page')}{kept}, {run.bytes:,} bytes, {run.seconds * 1000:.1f} ms"
     ]
     if run.index_requests:
         requests = counted(run.index_requests, "request")
@@ -264,6 +266,7 @@ def _reading(statistics: SliceStatistics) -> ExplainedReading:
         rows=statistics.rows_returned,
         rows_checked=statistics.rows_checked,
         pages=statistics.pages,
+        kept_pages=statistics.kept_pages,
         bytes=statistics.bytes_read,
         index_requests=statistics.index_requests,
         index_bytes=statistics.index_bytes,

@@ -21,7 +21,8 @@ class SliceStatistics:
         access: The access that was used in the end.
         candidates: The number of row ids from the index; None if it was not used.
         pages: The number of data pages read by row id.
-        ranges: The number of byte ranges in which these pages were read.
+        kept_pages: Those of these pages that were kept in memory, and not read from the file.
+        ranges: The number of byte ranges in which the others were read.
         bytes_read: Compressed bytes of the columns and pages that were read, without log files.
         rows_checked: The number of rows that the residual checked, or that a scan ruled out by
             their value in a dictionary.
@@ -44,6 +45,7 @@ class SliceStatistics:
     access: Access
     candidates: int | None = None
     pages: int = 0
+    kept_pages: int = 0
     ranges: int = 0
     bytes_read: int = 0
     rows_checked: int = 0
@@ -61,6 +63,7 @@ class SliceStatistics:
     def add_read(self, stats: ReadStats) -> None:
         """Adds the counts of the row reader."""
         self.pages += stats.pages
+        self.kept_pages += stats.kept
         self.ranges += stats.ranges
         self.bytes_read += stats.bytes
 
@@ -92,6 +95,7 @@ class SliceStatistics:
 
 _SUMS = (
     "pages",
+    "kept_pages",
     "ranges",
     "bytes_read",
     "rows_checked",
@@ -164,6 +168,11 @@ class ReadStatistics:
     def pages(self) -> int:
         """Data pages read by row id."""
         return sum(each.pages for each in self.begun.values())
+
+    @property
+    def kept_pages(self) -> int:
+        """Those of these pages that were kept in memory."""
+        return sum(each.kept_pages for each in self.begun.values())
 
     @property
     def bytes_read(self) -> int:

@@ -16,9 +16,9 @@ from hudi_index_service.build.entry.worker import (
     Needs,
     check_address_space,
     check_held,
-    control_group_limits,
 )
 from hudi_index_service.errors import WorkerMemoryTooSmall
+from hudi_index_service.process import control_group_limits
 
 HEAP_MB = 256
 

@@ -78,6 +78,7 @@ def test_a_covered_table_is_read_by_index_only(clustered: Callable[[bool], Index
     assert {each.access for each in plan.slices} == {Access.INDEX}
 
 
+@pytest.mark.usefixtures("keeps_no_pages")
 def test_a_struct_field_reads_only_its_own_pages(
     clustered: Callable[[bool], Indexed],
 ) -> None:

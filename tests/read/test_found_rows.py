@@ -17,6 +17,8 @@ from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
 from tests.indexed import indexed
 
+pytestmark = pytest.mark.usefixtures("keeps_no_pages")
+
 Opened = Callable[[str, list[str]], IndexedTable]
 
 
@@ -40,9 +42,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     files: list[int] = []
     read_files = found_rows.read_files
 
-    def counting(some: Any, columns: Any) -> Any:
+    def counting(some: Any, columns: Any, **options: Any) -> Any:
         files.append(len(some))
-        return read_files(some, columns)
+        return read_files(some, columns, **options)
 
     monkeypatch.setattr(found_rows, "read_files", counting)
     return files

@@ -150,6 +150,7 @@ def test_a_look_up_stops_when_a_scan_is_cheaper(table: IndexedTable, where: str)
         assert scan.statistics.slices[0].candidates == rows
 
 
+@pytest.mark.usefixtures("keeps_no_pages")
 def test_half_of_the_rows_are_read_by_page_if_adjacent(table: IndexedTable) -> None:
     half = ", ".join(f"'kind{number}'" for number in range(ROWS // RUN // 2))
     scan = table.scan(f"kind IN ({half})", columns=["id", "text"])

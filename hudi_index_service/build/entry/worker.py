@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import WorkerMemoryTooSmall
+from hudi_index_service.process import control_group_limits
 from hudi_index_service.storage.temporary_folder import (
     BUILDING,
     remove_abandoned,
@@ -118,31 +119,6 @@ def check_held(limit_mb: int, needs: Needs) -> None:
             remedy="Give the container more memory (spark.executor.memoryOverhead, for each core), "
             f"{needs.remedy}",
         )
-
-
-def control_group_limits(
-    groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
-) -> Iterator[int]:
-    """The limits of this process's control groups, of both cgroup versions, in bytes."""
-    for line in _lines(groups):
-        _, controllers, name = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        root, file = (
-            (mount / "memory", "memory.limit_in_bytes") if controllers else (mount, "memory.max")
-        )
-        inner = root / name.lstrip("/")
-        for folder in (inner, *inner.parents):
-            if folder.is_relative_to(root):
-                # "max", and version 1's largest number, are no limit.
-                yield from (int(text) for text in _lines(folder / file) if text.isdigit())
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:  # no such group, or no permission
-        return []
 
 
 @contextmanager

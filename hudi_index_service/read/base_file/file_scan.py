@@ -199,7 +199,7 @@ class FileScan:
         that it could read."""
         rows, rows_read = left.rows, 0
         columns = pa.schema([each for each in self.columns if each.name not in left.values])
-        reader = RowReader(self.storage, self.base_file, footer, columns)
+        reader = RowReader(self.storage, self.base_file, footer, columns, is_scan=True)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
         portions = reader.batches(rows, limit=limit)
         try:

@@ -21,6 +21,7 @@ from hudi_index_service.hudi.files.parquet_file import (
     row_source,
 )
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.storage.store import Storage
 
 RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -82,6 +83,7 @@ class RowReader:
 
     Attributes:
         columns: The columns to read, in the table's types.
+        is_scan: Whether more pages are read than are soon wanted again.
 
     Every method raises `ParquetReadError` if the row reader cannot read the file, though a scan
     might, and TableFeatureUnsupported if the file lacks the table's columns.
@@ -91,6 +93,7 @@ class RowReader:
     base_file: BaseFile
     footer: Footer
     columns: pa.Schema
+    is_scan: bool = False
 
     def plan(self, rows: RowIds) -> RowPlan:
         """The cost of reading these rows; reads nothing."""
@@ -129,7 +132,12 @@ class RowReader:
             rows_to_read, places = _with_near(portion)
             with refusals_named(self.base_file.path):
                 table, stats = self.footer.read(
-                    source, rows_to_read, present, size=self.base_file.size
+                    source,
+                    rows_to_read,
+                    present,
+                    size=self.base_file.size,
+                    pages=kept_pages(),
+                    is_scan=self.is_scan,
                 )
             batches = _batches(table, len(rows_to_read))
             largest = max(batches, key=lambda batch: batch.nbytes)

@@ -20,6 +20,7 @@ from hudi_index_service.hudi.files.base_file import align
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate import evaluate
+from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, RowReader, row_positions
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.statistics import SliceStatistics
@@ -123,7 +124,7 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     assert len(readers) == len(row_ids) == len(group), "rows that are read by page"
     files = [reader.file_rows(rows) for reader, rows in zip(readers, row_ids, strict=True)]
     try:
-        read = read_files(files, first.present)
+        read = read_files(files, first.present, pages=kept_pages())
     except (OSError, ParquetReadError) as error:  # reading it alone reports it, or scans the file
         log.info("One of %d files cannot be read by row: %s", len(group), error)
         return None

@@ -20,6 +20,7 @@ from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.cost.pages import share_of_pages
 from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.base_file.kept_pages import keep_less_for_tasks
 from hudi_index_service.read.base_file.row_group_bounds import row_counts
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.log_rows import LogRowsCache
@@ -83,6 +84,7 @@ class SliceTask:
             NeedsSpark: only Spark can read a slice, which its first rows did not show.
         """
         left = self.limit
+        keep_less_for_tasks()
         with self.opened() as reader:
             for number, plan, rows in parts:
                 if left == 0:

@@ -25,7 +25,7 @@ class Observed:
 
     Attributes:
         rows: Rows that matched the relation's conditions.
-        pages: Data pages read by row id.
+        pages, kept_pages: Data pages read by row id, and those of them that were kept in memory.
         bytes: Compressed bytes of base files.
         requests: Requests for index data to a remote store.
         milliseconds: Elapsed time for the driver; for tasks the sum over the slices, many of which
@@ -34,6 +34,7 @@ class Observed:
 
     rows: int = 0
     pages: int = 0
+    kept_pages: int = 0
     bytes: int = 0
     requests: int = 0
     milliseconds: float | None = None
@@ -56,6 +57,7 @@ class Observed:
     def _add(self, statistics: SliceStatistics) -> None:
         self.rows += statistics.rows_returned
         self.pages += statistics.pages
+        self.kept_pages += statistics.kept_pages
         self.bytes += statistics.bytes_read
         self.requests += statistics.index_requests
 
