@@ -175,8 +175,7 @@ def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: 
     """Whether look-ups are compared with a scan while they run: not if few rows match by guaranteed
     bounds, or clearly few by past queries of the shape; and not if checking a row takes longer than
     reading it, as for full text, which is analyzed, and regular expressions."""
-    leaves = (leaf.operand if isinstance(leaf, Not) else leaf for leaf in predicate.leaves())
-    if any(isinstance(leaf, Match | RLike) for leaf in leaves):
+    if any(isinstance(leaf, Match | RLike) for leaf in predicate.leaves()):
         return False
     if expected is None:
         return True

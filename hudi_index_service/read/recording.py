@@ -8,17 +8,11 @@ from hudi_index_service.optimizer.history.record import Observation
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
-from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.read.statistics import SliceStatistics, of_parts
 
 _READ = (Access.INDEX, Access.SCAN)
-
-_columns_by_shape: dict[str, tuple[tuple[ServingEntry, ...], frozenset[str]]] = {}
-"""Shape → entries, and the columns of the shape's leaves that they answer; reused for the next
-query of the shape if its entries have the same columns."""
-_MOST_SHAPES = 1_000
 
 
 def is_remembered(plan: QueryPlan) -> bool:
@@ -58,7 +52,7 @@ def observation(
     if predicate is None or not is_remembered(plan):
         return None
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
-    answered_columns, path_columns = _answered_columns(predicate, shape, plan.slices)
+    answered_columns, path_columns = _answered_columns(predicate, plan.slices)
     amounts: dict[str, float] = {}
     guess, rows = None, 0
     for planned, actual in read:
@@ -114,7 +108,7 @@ class ReadByTasks:
 
 
 def _answered_columns(
-    predicate: Predicate, shape: str, slices: Sequence[SlicePlan]
+    predicate: Predicate, slices: Sequence[SlicePlan]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The columns of leaves that the entries of the first slice with entries answer, and the
     columns whose value is in the partitions' paths. Where segments have excluded every slice that
@@ -122,35 +116,15 @@ def _answered_columns(
     for each in slices:
         entries = each.entries or each.rejected_entries
         if entries:
-            return _answered_by(entries, predicate, shape), frozenset(each.values)
+            answered = (
+                leaf.columns()
+                for leaf in predicate.leaves()
+                if any(entry.answer(leaf) is not Answer.NONE for entry in entries)
+            )
+            return frozenset().union(*answered), frozenset(each.values)
     path_columns = (frozenset(each.values) for each in slices if each.values)
     excluded = any(each.rule == EXCLUDED for each in slices)
     return predicate.columns() if excluded else frozenset(), next(path_columns, frozenset())
-
-
-def _answered_by(
-    entries: tuple[ServingEntry, ...], predicate: Predicate, shape: str
-) -> frozenset[str]:
-    cached = _columns_by_shape.get(shape)
-    if cached is not None and _are_alike(cached[0], entries):
-        return cached[1]
-    leaf_columns = (
-        leaf.columns()
-        for leaf in predicate.leaves()
-        if any(entry.answer(leaf) is not Answer.NONE for entry in entries)
-    )
-    columns: frozenset[str] = frozenset().union(*leaf_columns)
-    if len(_columns_by_shape) >= _MOST_SHAPES:
-        _columns_by_shape.clear()
-    _columns_by_shape[shape] = entries, columns
-    return columns
-
-
-def _are_alike(some: tuple[ServingEntry, ...], others: tuple[ServingEntry, ...]) -> bool:
-    return len(some) == len(others) and all(
-        one.columns is other.columns and one.index_type is other.index_type
-        for one, other in zip(some, others, strict=True)
-    )
 
 
 def _add_amounts(amounts: dict[str, float], statistics: SliceStatistics, pace: float) -> None:

@@ -2,21 +2,12 @@
 pages of the sample cost more than a scan, so do the pages of all candidates."""
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from pyroaring import BitMap
 
 from hudi_index_service.optimizer.cost.constants import FEWEST_STEPS
 from hudi_index_service.optimizer.grouping import grouped
-from hudi_index_service.predicate.expression import (
-    And,
-    Constant,
-    Leaf,
-    Not,
-    Or,
-    Predicate,
-    Together,
-)
+from hudi_index_service.predicate.expression import And, Or, Predicate, Together
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 
 
@@ -33,18 +24,13 @@ def sampled_rows(predicate: Predicate, samples: EntryLookups) -> BitMap:
 
 def _sampled(predicate: Predicate, samples: EntryLookups) -> BitMap:
     match predicate:
-        case Constant():
-            return BitMap()
-        case Together() | Not() | Leaf():
-            if not samples.entries.answered(predicate):
-                return BitMap()
-            return samples.entries.sample(predicate, FEWEST_STEPS)
-        case And(operands):
-            return _of_all(operands, samples)
         case Or(operands):
             return BitMap.union(*(_sampled(each, samples) for each in operands))
-        case _:
-            assert_never(predicate)
+        case And(operands) if not isinstance(predicate, Together):
+            return _of_all(operands, samples)
+    if not samples.entries.answered(predicate):
+        return BitMap()
+    return samples.entries.sample(predicate, FEWEST_STEPS)
 
 
 def _of_all(operands: Sequence[Predicate], samples: EntryLookups) -> BitMap:
