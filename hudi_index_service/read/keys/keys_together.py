@@ -9,6 +9,7 @@ table are. All others are left to `KeyLocator`, also those of which anything goe
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +61,7 @@ class _Found:
 
     Attributes:
         keys: The number of keys looked for.
+        ms: The milliseconds of the look-up.
     """
 
     number: int
@@ -67,6 +69,7 @@ class _Found:
     base_file: BaseFile
     rows: BitMap
     keys: int
+    ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,14 @@ class KeysTogether:
                 continue
             self._open([serving for _, serving in members])
             for group in _portions(self._rows(leaf, members, sought, plans)):
+                started = perf_counter_ns()
                 read = self._read(group)
+                ms = (perf_counter_ns() - started) / 1e6
                 if read is not None:
                     batch, did = read
                     table, matching = _located(sought, plans, group, self.keys.of(batch))
                     tables.append(table)
-                    statistics |= _statistics(plans, group, did, matching)
+                    statistics |= _statistics(plans, group, did, matching, ms)
         return tables, statistics
 
     def _open(self, servings: Sequence[ServingEntry]) -> None:
@@ -146,7 +151,7 @@ class KeysTogether:
         for number, keys, answer in zip(numbers, counts, answers, strict=True):
             base_file = plans[number].file_slice.base_file
             if answer is not None and base_file is not None:
-                found.append(_Found(number, answer.entry, base_file, answer.rows, keys))
+                found.append(_Found(number, answer.entry, base_file, answer.rows, keys, answer.ms))
         return found
 
     def _read(self, group: Sequence[_Found]) -> tuple[pa.RecordBatch, list[ReadStats]] | None:
@@ -220,6 +225,7 @@ def _statistics(
     group: Sequence[_Found],
     did: Sequence[ReadStats],
     matching: Sequence[int],
+    reading_ms: float,
 ) -> dict[int, SliceStatistics]:
     """The statistics of each slice, of which so many rows have one of the keys."""
     statistics = {}
@@ -227,6 +233,8 @@ def _statistics(
         name, rows = plans[each.number].file_slice.name, len(each.rows)
         of_slice = SliceStatistics(name, Access.INDEX, candidates=rows, rows_checked=rows)
         of_slice.keys, of_slice.rows_returned = each.keys, returned
+        of_slice.lookup_ms = each.ms
+        of_slice.ms = each.ms + reading_ms / len(group)
         of_slice.add_read(stats)
         statistics[each.number] = of_slice
     return statistics

@@ -340,6 +340,8 @@ class SliceReader:
         listed = self.early.listed(plan, predicate)
         if listed is not None and within is None and not any(e.stored for e in plan.entries):
             statistics.candidates = len(listed.rows)
+            statistics.lookup_ms += listed.ms
+            statistics.ms += listed.ms
             found = FoundRows(plan, statistics, self.query, rows=listed.rows)
             return self._by_page_or_scan(found, listed.rows, listed.entry.bounds.footer)
         found = FoundRows(plan, statistics, self.query, within=within)
