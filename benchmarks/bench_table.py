@@ -77,15 +77,17 @@ def write_table(spark: "SparkSession", path: Path, rows: int, files: int) -> flo
     return write_rows(bench_rows(spark, rows, files), path, files)
 
 
-def write_rows(rows: "DataFrame", path: Path, files: int) -> float:
-    """Writes rows, of `files` tasks, as a table of as many base files; returns the seconds."""
+def write_rows(rows: "DataFrame", path: Path, files: int, partitioned_by: str = "") -> float:
+    """Writes rows, of `files` tasks, as a table of as many base files; returns the seconds. The
+    rows of a task are of one partition."""
     started = perf_counter()
-    (
-        rows.write.format("hudi")
-        .options(**OPTIONS, **{"hoodie.bulkinsert.shuffle.parallelism": str(files)})
-        .mode("overwrite")
-        .save(str(path))
-    )
+    options = {**OPTIONS, "hoodie.bulkinsert.shuffle.parallelism": str(files)}
+    if partitioned_by:
+        options["hoodie.datasource.write.partitionpath.field"] = partitioned_by
+        options["hoodie.datasource.write.keygenerator.class"] = (
+            "org.apache.hudi.keygen.SimpleKeyGenerator"
+        )
+    (rows.write.format("hudi").options(**options).mode("overwrite").save(str(path)))
     return perf_counter() - started
 
 
@@ -102,4 +104,5 @@ def cluster(spark: "SparkSession", path: Path, codec: str = "gzip") -> float:
 
 def base_files(path: Path) -> list[Path]:
     """The table's Parquet files, old slices included."""
-    return sorted(path.glob("*.parquet"))
+    found = (each for each in path.rglob("*.parquet") if ".hoodie" not in each.parts)
+    return sorted(found)

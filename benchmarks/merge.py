@@ -8,6 +8,7 @@ queries in turn; ratios are the medians of the rounds' ratios.
 
 - log rows: only the rows of record keys in log files are merged. Cold: by a table just opened, with
   Java and the files' pages in memory; warm: again;
+- scan: the same without an index, cold and warm;
 - whole: every slice with log files is merged whole, by a table just opened;
 - compacted: the same query after compaction, warm.
 
@@ -21,6 +22,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -43,12 +45,14 @@ MERGE_ON_READ = {
     "hoodie.compact.inline": "false",
 }
 
-Run = Callable[[IndexedTable, str], int]
+Run = Callable[..., int]
 
 KINDS: dict[str, Run] = {
-    "rows": lambda table, where: table.scan(where, columns=["key", "price"]).to_arrow().num_rows,
-    "count": lambda table, where: table.scan(where).count(),
-    "exists": lambda table, where: int(table.scan(where).exists()),
+    "rows": lambda table, where, **how: (
+        table.scan(where, columns=["key", "price"], **how).to_arrow().num_rows
+    ),
+    "count": lambda table, where, **how: table.scan(where, **how).count(),
+    "exists": lambda table, where, **how: int(table.scan(where, **how).exists()),
 }
 
 
@@ -135,6 +139,11 @@ def measured(folder: Path, wheres: list[str], run: Run) -> dict[str, float]:
             found.add(number)
             if name == "cold":
                 results["warm"] = warm(run, table, wheres)
+    scanned = partial(run, use_index="never")
+    with open_table(folder) as table:
+        results["scan_cold"], number = timed(scanned, table, wheres[0])
+        found.add(number)
+        results["scan_warm"] = warm(scanned, table, wheres)
     with merged_whole(), open_table(folder) as table:
         results["whole"], number = timed(run, table, wheres[0])
         found.add(number)
@@ -161,6 +170,8 @@ def of_table(folder: Path, rounds: int) -> dict[str, Any]:
             "cold_over_whole": _ratio(runs, "cold", "whole"),
             "keyed_cold_over_whole": _ratio(runs, "keyed_cold", "whole"),
             "warm_over_compacted": _ratio(runs, "warm", "compacted"),
+            "cold_over_scan": _ratio(runs, "cold", "scan_cold"),
+            "warm_over_scan": _ratio(runs, "warm", "scan_warm"),
         }
     return results
 
@@ -188,7 +199,12 @@ def targets(tables: dict[str, Any]) -> list[Target]:
                 large["cold_over_whole"],
             ),
         ]
-    return result
+    many = tables["many"]
+    return [
+        *result,
+        at_most("count, 100 slices, warm, over a scan", 1, many["count"]["warm_over_scan"]),
+        at_most("exists, 100 slices, cold, over a scan", 0.3, many["exists"]["cold_over_scan"]),
+    ]
 
 
 def main() -> None:

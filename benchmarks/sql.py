@@ -226,8 +226,8 @@ def targets(results: list[dict[str, Any]], over: dict[str, dict[str, float]]) ->
     """A query without an index costs little more, and one with an index is faster than before."""
     return [
         at_most("no Hudi table: ms more", 0.3, over["no Hudi table"]["median"]),
-        at_most("a known decision: ms more", 1, over["known"]["median"]),
-        at_most("a new decision: ms more", 4, over["new"]["median"]),
+        at_most("a known decision: ms more", 0.5, over["known"]["median"]),
+        at_most("a new decision: ms more", 2, over["new"]["median"]),
         at_most("a new decision, 95 of 100: ms more", 12, over["new"]["p95"]),
         *map(_target, results),
     ]

@@ -1,58 +1,51 @@
 """The queries of `benchmarks.scale`, each of which makes as many different conditions as needed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.bench_table import base_files
+from benchmarks.scale.contestant import How
 from benchmarks.scale.tables import V_VALUES, distinct_u, rows_of
 
 SEED = 18
 FEW_FILES = 6
-"""Base files of the table of the mixed queries."""
+"""Base files of the table whose index also stores values."""
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(How):
     """A query.
 
     Attributes:
         name: In the results.
         where: Makes a condition.
-        columns: The columns returned.
-        counts: Whether the query returns only the number of rows.
-        words: The query for full-text indexes; "" if there is a condition.
-        lance: Whether Lance runs it, too.
     """
 
     name: str
     where: Callable[[Random], str]
-    columns: tuple[str, ...] = ("key", "amount")
-    counts: bool = False
-    words: str = ""
-    lance: bool = True
 
     def wheres(self, number: int, seed: str) -> list[str]:
         """So many conditions, the same for the same seed."""
         dice = Random(f"{SEED} {self.name} {seed}")
         return [self.where(dice) for _ in range(number)]
 
-    def options(self) -> dict[str, Any]:
-        """The further options of a contestant."""
-        return {"columns": list(self.columns), "counts": self.counts, "words": self.words}
+    @property
+    def how(self) -> How:
+        """What it returns, and how it is run."""
+        return How(**{each.name: getattr(self, each.name) for each in fields(How)})
 
 
 def some_keys(table: Path, number: int) -> list[str]:
-    """Record keys of rows of several base files."""
-    files = base_files(table)
-    some = files[:: max(1, len(files) // 20)]
-    keys = pa.concat_tables(pq.read_table(each, columns=["key"]) for each in some)["key"]
-    return [keys[place].as_py() for place in Random(SEED).sample(range(len(keys)), number)]
+    """Record keys of rows anywhere in the table."""
+    keys = pa.concat_tables(pq.read_table(each, columns=["key"]) for each in base_files(table))
+    places = Random(SEED).sample(range(len(keys)), min(number, len(keys)))
+    found: list[str] = keys["key"].take(pa.array(places)).to_pylist()
+    return found
 
 
 def _range(column: str, most: int, width: int) -> Callable[[Random], str]:
@@ -61,10 +54,6 @@ def _range(column: str, most: int, width: int) -> Callable[[Random], str]:
         return f"{column} BETWEEN {low} AND {low + width}"
 
     return where
-
-
-def _any_of(values: list[int]) -> str:
-    return "u IN ({})".format(", ".join(f"'u{each}'" for each in values))
 
 
 def look_ups(files: int) -> list[Query]:
@@ -79,70 +68,53 @@ def look_ups(files: int) -> list[Query]:
     ]
 
 
-def long_in(files: int, number: int = 10_000) -> Query:
-    """IN with many values."""
-
-    def where(dice: Random) -> str:
-        values = dice.sample(range(distinct_u(files)), number)
-        return _any_of(values)
-
-    return Query(f"IN of {number:,} values", where, ("key",))
+def stopped_early(files: int) -> list[Query]:
+    """Queries that end once some rows are found, of which each base file has many."""
+    wide = Query("LIMIT 10", _range("v", V_VALUES * 8 // 10, V_VALUES // 10), limit=10)
+    return [wide, replace(wide, name="EXISTS", limit=None, exists=True)]
 
 
-def mixed(table: Path) -> list[Query]:
-    """Twenty queries on the table of six base files."""
-    values, rows = distinct_u(FEW_FILES), rows_of(FEW_FILES)
-    keys = iter(some_keys(table, 5_000))
-
-    def u(dice: Random) -> str:
-        return f"u = 'u{dice.randrange(values)}'"
-
-    def city(dice: Random) -> str:
-        return f"city = 'city{dice.randrange(300)}'"
+def by_keys(keys: list[str]) -> list[Query]:
+    """Queries by many record keys, which are spread over the base files."""
 
     def any_of(number: int) -> Callable[[Random], str]:
-        def where(dice: Random) -> str:
-            return _any_of([dice.randrange(values) for _ in range(number)])
+        return lambda dice: "key IN ('{}')".format("', '".join(dice.sample(keys, number)))
 
-        return where
-
-    def both(left: Callable[[Random], str], word: str, right: Callable[[Random], str]) -> Any:
-        return lambda dice: f"({left(dice)}) {word} ({right(dice)})"
-
-    amount, narrow = _range("amount", 900_000, 10_000), _range("amount", 900_000, 5)
     return [
-        Query("point, two columns", u),
-        Query("point, all columns", u, ("key", "u", "v", "seq", "city", "amount", "msg", "note")),
-        Query("record key", lambda dice: f"key = '{next(keys)}'"),
-        Query("absent value", lambda dice: f"u = 'u{values + dice.randrange(values)}'"),
-        Query("count of a point", u, counts=True),
-        Query("IN of 10", any_of(10)),
-        Query("IN of 100", any_of(100)),
-        Query("IN of 1,000", any_of(1_000)),
-        Query("narrow range, no order", narrow),
-        Query("narrow range, in order", _range("seq", rows, 50)),
-        Query("range of 1 %", amount, ("key",)),
-        Query("count of 1 %", amount, counts=True),
-        Query("one of 300", city, ("amount",)),
-        Query("count of one of 300", city, counts=True),
-        Query("AND of two", both(city, "AND", amount)),
-        Query("OR of two points", both(u, "OR", u)),
-        Query("OR of point and range", both(u, "OR", narrow)),
-        Query("AND NOT", both(city, "AND NOT", _range("amount", 1, 950_000))),
-        Query("count of AND", both(city, "AND", amount), counts=True),
-        Query("full text, a rare word", lambda dice: "msg LIKE '% tag4242'", words="tag4242"),
+        Query("key IN (100)", any_of(100)),
+        Query("key IN (1,000)", any_of(1_000)),
+        Query(
+            "tag_location of 1,000 keys",
+            lambda dice: ",".join(dice.sample(keys, 1_000)),
+            locates=True,
+        ),
     ]
 
 
-UNINDEXED = (
-    Query(
-        "filter without index, one column",
-        lambda dice: f"note = 'note{dice.randrange(50_000)}'",
-        ("note",),
-    ),
-    Query(
-        "filter without index, two columns",
-        lambda dice: f"note = 'note{dice.randrange(50_000)}' AND price > {dice.randrange(100)}",
-        ("note", "price"),
-    ),
-)
+def may_get_slower(files: int, keys: list[str]) -> list[Query]:
+    """Queries that are as fast as they can be without an engine for many files."""
+    half = Query("half of the rows", lambda dice: f"amount < {dice.randrange(490_000, 510_000)}")
+    return [
+        replace(look_ups(files)[0], name="a point"),
+        replace(half, name="first batch of half of the rows", first_batch=True),
+        half,
+        Query(
+            "a long range of texts AND one key",
+            lambda dice: f"u > 'u{dice.randrange(10, 20)}' AND key = '{dice.choice(keys)}'",
+        ),
+    ]
+
+
+def of_stored_values(keys: list[str]) -> list[Query]:
+    """Queries that an index which stores values answers without base files."""
+    values, rows = distinct_u(FEW_FILES), rows_of(FEW_FILES)
+    every = ("key", "u", "v", "seq", "city", "amount", "msg", "note")
+    two = Query("point, two columns", lambda dice: f"u = 'u{dice.randrange(values)}'")
+    return [
+        Query("record key", lambda dice: f"key = '{dice.choice(keys)}'"),
+        two,
+        replace(two, name="point, all columns", columns=every),
+        Query("narrow range, no order", _range("amount", 900_000, 5)),
+        Query("narrow range, in order", _range("seq", rows, 50)),
+        Query("range of 1 %", _range("amount", 900_000, 10_000), columns=("key",)),
+    ]

@@ -1,8 +1,9 @@
 """The tables of `benchmarks.scale`, written by Hudi, indexed, and kept between runs.
 
-`python -m benchmarks.scale.tables FOLDER FILES...` writes those that are missing, by Spark in this
+`python -m benchmarks.scale.tables FOLDER FILES…` writes those that are missing, by Spark in this
 process, which ends before the measurements begin. Each value is a hash of the row's number, the
-same in every run. A value of `u` occurs in about five base files; `v` is a number without order.
+same in every run. A value of `u` occurs in about five base files; `v` is a number without order;
+record keys are spread over all files. The table of 1,000 base files has 100 partitions.
 """
 
 import os
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-GENERATION = 2
+GENERATION = 3
 """Increased with every change of rows or indexes, so that older tables are not used."""
 
 ROWS_A_FILE = {1: 2_000_000, 6: 300_000, 100: 20_000, 1_000: 2_000, 10_000: 2_000}
 """Base files of a table → rows of each."""
+
+PARTITIONS = {1_000: 100}
+"""Base files of a table → its partitions; others are not partitioned."""
 
 FILES_A_VALUE = 5
 V_VALUES = 1_000_000_000
@@ -39,14 +43,28 @@ LARGEST_INDEXED: list[str | Column] = ["key", "u", "v"]
 _WORDS = ("buying", "selling", "new", "old", "car", "home", "boat", "summer", "winter", "coming")
 
 
+SMALLER = "BENCH_SCALE_SMALLER"
+"""Environment variable: by what the rows of each file are divided, to try things out."""
+
+
+def smaller() -> int:
+    """The value of `SMALLER`."""
+    return int(os.environ.get(SMALLER, "1"))
+
+
 def folder_of(scratch: Path, files: int) -> Path:
     """The table of so many base files."""
-    return scratch / f"generation-{GENERATION}" / f"files-{files}"
+    return scratch / f"generation-{GENERATION}-{smaller()}" / f"files-{files}"
+
+
+def rows_a_file(files: int) -> int:
+    """Rows of each base file of the table."""
+    return ROWS_A_FILE[files] // smaller()
 
 
 def rows_of(files: int) -> int:
     """Rows of the table in all."""
-    return files * ROWS_A_FILE[files]
+    return files * rows_a_file(files)
 
 
 def distinct_u(files: int) -> int:
@@ -82,7 +100,15 @@ def _rows(spark: "SparkSession", files: int) -> "DataFrame":
         F.concat(F.lit("note"), dice(36, 50_000).cast("string")).alias("note"),
         F.sha2(F.col("id").cast("string"), 256).alias("payload"),
         F.lit(0).cast("long").alias("ts"),
+        F.concat(F.lit("p"), _partition(F.col("id"), files).cast("string")).alias("part"),
     )
+
+
+def _partition(number: "SparkColumn", files: int) -> "SparkColumn":
+    """Of the row of this number: the same for all rows of a file."""
+    from pyspark.sql import functions as F
+
+    return F.floor(number / rows_a_file(files)) % PARTITIONS.get(files, 1)
 
 
 def is_ready(scratch: Path, files: int) -> bool:
@@ -98,7 +124,8 @@ def prepare(spark: "SparkSession", scratch: Path, files: int) -> None:
     """Writes and indexes a table."""
     folder = folder_of(scratch, files)
     log(f"{files} base files: writing {rows_of(files):,} rows …")
-    seconds = write_rows(_rows(spark, files), folder, files)
+    partitioned_by = "part" if files in PARTITIONS else ""
+    seconds = write_rows(_rows(spark, files), folder, files, partitioned_by)
     log(f"{files} base files: written in {seconds:.0f} s; building their index …")
     started = perf_counter()
     with open_table(folder) as table:
@@ -109,8 +136,8 @@ def prepare(spark: "SparkSession", scratch: Path, files: int) -> None:
 
 
 def with_stored_values(scratch: Path, files: int) -> Path:
-    """A copy of the table by hard links, whose index also stores the values of the columns that the
-    mixed queries return; made if it is missing."""
+    """A copy of the table by hard links, whose index also stores the values of a further column, so
+    that queries read no base file; made if it is missing."""
     copy = folder_of(scratch, files).with_name(f"files-{files}-stored")
     mark = copy.with_name(f"{copy.name}.ready")
     if not mark.is_file():
@@ -126,10 +153,9 @@ def with_stored_values(scratch: Path, files: int) -> Path:
 
 
 def main(scratch: str, *files: str) -> None:
-    """Prepares the tables of so many base files; all if none is given."""
+    """Prepares the tables of so many base files."""
     folder = Path(scratch)
-    selected = [int(each) for each in files] or list(ROWS_A_FILE)
-    missing = [each for each in selected if not is_ready(folder, each)]
+    missing = [each for each in map(int, files) if not is_ready(folder, each)]
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
         spark = spark_session(folder)
