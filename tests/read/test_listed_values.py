@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.read.slices import listed_rows as module
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
@@ -86,3 +87,14 @@ def test_each_entry_is_asked_only_for_values_that_its_base_file_may_hold(
         assert 100 <= sum(asked) <= 400
         assert scan.statistics is not None
         assert sum(each.candidates or 0 for each in scan.statistics.slices) == 100
+
+
+def test_rows_that_are_known_are_counted_without_another_look_up(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(golden("four_base_files").put(tmp_path), "btree") as table:
+        bounds = list[object]()
+        monkeypatch.setattr(BTreeReader, "row_bounds", lambda reader, leaf: bounds.append(leaf))
+        ids = [f"'{number}'" for number in range(0, 4_000, 20)]
+        assert table.scan(f"id IN ({', '.join(ids)})").count() == 100
+        assert not bounds

@@ -343,8 +343,21 @@ class Counter:
         if self._leaves is not None and len(keys) <= _FEW_INTERVALS:
             exact = self._exact(self._leaves, column, keys)
             return exact, exact
+        if isinstance(keys, Points):
+            return self._of_points(column, keys)
         around = self._around(column, keys)
         return sum(low for low, _ in around), sum(high for _, high in around)
+
+    def _of_points(self, column: int, points: Points) -> tuple[int, int]:
+        """Lower and upper bounds of the rows of single keys, each of which is in one leaf."""
+        leaves, least, most = self._tree.leaves(column), 0, 0
+        for number, (start, end) in zip(*leaves.of_keys(points.keys), strict=True):
+            place = leaves.place(number)
+            if not place.is_set:  # its other keys have a row each
+                most += place.rows - max(0, place.keys - (end - start))
+            elif points.keys[start] == place.key:
+                least, most = least + place.rows, most + place.rows
+        return least, most
 
     def _exact(self, leaves: LeafStore, column: int, keys: Intervals) -> int:
         ends = [end for each in keys for end in (each.low, each.high)]

@@ -249,6 +249,8 @@ class SliceReader:
         assert predicate is not None, "without predicate there is no index access"
         if has_list_of_terms(predicate):
             return None  # these would be walked twice
+        if self.early.found(plan).get(predicate) is not None:
+            return None  # the rows are known already, and counted
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 number = fold(

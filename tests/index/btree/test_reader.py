@@ -219,3 +219,14 @@ def test_a_build_leaves_only_its_members_behind(build: BuildIndex, tmp_path: Pat
     assert sorted(indexed.index.members) == ["leaves", "tree"]
     folder = Path(str(indexed.index.path).removesuffix(".pack"))
     assert sorted(path.name for path in folder.iterdir()) == ["leaves", "tree"]
+
+
+def test_bounds_of_a_long_list_come_from_the_leaves_of_its_values(build: BuildIndex) -> None:
+    numbers = [7] * 600 + [number % 4_000 for number in range(0, 24_000, 5)]
+    indexed = build(pa.table({"n": numbers}))
+    values = ", ".join(str(number) for number in range(7, 400, 4))
+    leaf = parse_predicate(f"n IN ({values})", indexed.data.schema)
+    assert indexed.check(leaf) is Answer.EXACT
+    rows = len(indexed.reader.row_ids(leaf))
+    least, most = indexed.reader.row_bounds(leaf)
+    assert 600 <= least <= rows <= most <= 600 + 1_024, "of two leaves and a set"
