@@ -8,7 +8,7 @@ from typing import Any
 
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
+from hudi_index_service.optimizer.rules.skipping import EXCLUDED
 from hudi_index_service.read.explained import (
     ExplainedCost,
     ExplainedFiles,

@@ -8,19 +8,25 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired
 from hudi_index_service.optimizer.plan import OTHERS, QueryPlan
 from hudi_index_service.optimizer.rules.cheaper_by_cost import cheaper_by_cost
-from hudi_index_service.optimizer.rules.contradiction import contradiction
 from hudi_index_service.optimizer.rules.corrected_by_history import corrected_by_history
-from hudi_index_service.optimizer.rules.excluded_by_statistics import excluded_by_statistics
-from hudi_index_service.optimizer.rules.implied_predicates import implied_predicates
-from hudi_index_service.optimizer.rules.index_switched_off import index_switched_off
-from hudi_index_service.optimizer.rules.low_coverage import low_coverage
 from hudi_index_service.optimizer.rules.most_selective_first import most_selective_first
-from hudi_index_service.optimizer.rules.no_predicate import no_predicate
-from hudi_index_service.optimizer.rules.no_usable_index import no_usable_index
-from hudi_index_service.optimizer.rules.or_arm_without_index import or_arm_without_index
-from hudi_index_service.optimizer.rules.partition_pruning import partition_pruning
-from hudi_index_service.optimizer.rules.small_table import small_table
-from hudi_index_service.optimizer.rules.too_many_predicates import too_many_predicates
+from hudi_index_service.optimizer.rules.skipping import (
+    contradiction,
+    excluded_by_statistics,
+    implied_predicates,
+    partition_pruning,
+)
+from hudi_index_service.optimizer.rules.whole_table import (
+    index_switched_off,
+    low_coverage,
+    no_predicate,
+    small_table,
+    too_many_predicates,
+)
+from hudi_index_service.optimizer.rules.without_narrowing import (
+    no_usable_index,
+    or_arm_without_index,
+)
 
 Rule = Callable[[QueryPlan, Settings], QueryPlan]
 
