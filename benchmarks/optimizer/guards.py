@@ -25,7 +25,6 @@ from benchmarks.optimizer.queries import QUERIES, Query, queries
 from benchmarks.optimizer.tables import LAYOUTS, Layout, folder_of
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.optimizer.decide import IndexBackoff
-from hudi_index_service.read.base_file import distinct_values
 from hudi_index_service.read.slices import bounded_lookups, early_lookups, slice_reader
 
 Without = Callable[[], AbstractContextManager[Any]]
@@ -37,9 +36,6 @@ GUARDS: dict[str, Without] = {
     "samples": lambda: patch.object(bounded_lookups, "sampled_rows", lambda *_: BitMap()),
     "looking up together": lambda: patch.object(
         early_lookups, "look_up_together", lambda *_: False
-    ),
-    "distinct values": lambda: patch.object(
-        distinct_values, "may_read_distinct_values", lambda _: False
     ),
 }
 """Guard → switches it off; ``all`` switches off none. ``weighing`` is step limits, bounds and

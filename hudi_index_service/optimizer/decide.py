@@ -34,8 +34,6 @@ from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import (
     ASKED_WHILE_OPEN,
     DEAR_LOOKUP,
-    DISTINCT_VALUES_ROWS,
-    DISTINCT_VALUES_SHARE,
     DRIVER_SCAN_BYTES,
     DRIVER_SLICES,
     FAR_FEWER_ROWS,
@@ -60,7 +58,6 @@ from hudi_index_service.optimizer.cost.constants import (
     SPARK_MARGIN,
     TERM_STEPS,
     USELESS_AT_FIRST,
-    WORTH_PICKING,
     Constants,
     load_constants,
 )
@@ -281,23 +278,6 @@ def pages_pay_in_portions(plan: RowPlan, settings: Settings) -> bool:
     sequential requests, rather than whole columns."""
     cheapest = cheapest_reading(plan, settings, remote=True)
     return cheapest is Reading.PAGES and PORTIONS_FACTOR * plan.page_bytes <= plan.chunk_bytes
-
-
-def may_read_distinct_values(rows: int) -> bool:
-    """Whether a scan of so many rows is worth asking `distinct_values_pay`."""
-    return rows >= DISTINCT_VALUES_ROWS
-
-
-def distinct_values_pay(matching: int, distinct: int) -> bool:
-    """Whether a scan first finds the rows of a text column whose values match, and then reads the
-    other columns of these rows, by the number of matching values in the file's first dictionary."""
-    return matching <= DISTINCT_VALUES_SHARE * distinct
-
-
-def are_worth_picking(rows: int, total: int) -> bool:
-    """Whether a scan reads only the rows found, rather than all of them, since few values may have
-    most rows."""
-    return rows <= WORTH_PICKING * total
 
 
 # --- a relation of a Spark query -------------------------------------------------------------

@@ -25,7 +25,7 @@ class SliceStatistics:
         ranges: The number of byte ranges in which the others were read.
         bytes_read: Compressed bytes of the columns and pages that were read, without log files.
         rows_checked: The number of rows that the residual checked, or that a scan ruled out by
-            their value in a dictionary.
+            a condition where its values lie.
         rows_returned: The number of rows that it kept.
         index_requests: Requests to a remote store for the index, its blocks and the page locations
             in it; none for data that is open or in the user's cache.

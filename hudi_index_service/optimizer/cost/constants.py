@@ -103,18 +103,6 @@ MOST_LEAVES_ASKED = 16
 """Leaves of a predicate up to which they are: a call for each takes as long as planning, once there
 are many."""
 
-DISTINCT_VALUES_ROWS = 40_000
-"""Rows of a scan from which a condition on text is checked by the distinct values in the file."""
-
-DISTINCT_VALUES_SHARE = 1 / 8
-"""The share of distinct values that match from which finding their rows is not worth trying."""
-
-KEPT_VALUES = 65_536
-"""Rows up to which the values of such a column are kept, so that it is not read again."""
-
-WORTH_PICKING = 1 / 2
-"""The share of a scan's rows from which rows are not worth picking out of the others."""
-
 RANGES_PER_REQUEST = 40
 """Ranges requested in the time that a remote store takes to start sending one."""
 

@@ -33,7 +33,7 @@ from hudi_index_service.hudi.files.parquet_file import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.base_file.distinct_values import DistinctValues, RowsLeft
+from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     places_in,
@@ -95,22 +95,21 @@ class FileScan:
         """The rows of the row groups and pages where a predicate in negation normal form may be
         TRUE; all rows for None. Of a local file, text columns may be read whole before the first
         batch, unless there is a limit."""
+        rows: RowIds | range
         if self.footer is not None and self.footer_check is None:
             # Before the statistics of other times exclude pages.
             present_columns(self.footer.schema, self.columns, source=self.base_file.path)
-            left = RowsLeft(range(self.footer.rows) if self.within is None else self.within, {})
+            rows = range(self.footer.rows) if self.within is None else self.within
             if predicate is not None:
-                row_ids = self._rows_of_matching_pages(self.footer, predicate, left.rows)
-                left = self._rows_of_matching_values(self.footer, predicate, row_ids)
-            yield from numbered(left.rows, self._by_footer(self.footer, left))
+                rows = self._rows_of_matching_pages(self.footer, predicate, rows)
+            yield from self._by_footer(self.footer, rows, predicate)
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             if self.footer_check is not None and not self.footer_check(file.metadata.metadata):
                 return
             present = self._checked_columns(file)
             groups = row_groups_to_read(file, predicate, self.within)
-            rows: RowIds | range = _rows_of(file, groups)
-            values: Mapping[str, pa.Array] = {}
+            rows = _rows_of(file, groups)
             footer: Footer | None = None
             local = self.storage.is_local
             size = 0 if local or predicate is None else column_bytes(file, present, groups)
@@ -120,20 +119,19 @@ class FileScan:
                 rows = self._rows_of_matching_pages(footer, predicate, rows)
                 if not local and not self._by_pages(footer, present, rows):
                     rows, footer = _rows_of(file, groups), None
-                elif local:
-                    left = self._rows_of_matching_values(footer, predicate, rows)
-                    rows, values = left.rows, left.values
-            yield from numbered(rows, self._rows(file, footer, RowsLeft(rows, values)))
+            yield from self._rows(file, footer, rows, predicate)
 
     def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The rows at these ascending positions."""
         if self.footer is not None:
-            yield from self._by_footer(self.footer, RowsLeft(rows, {}))
+            for _, batch in self._by_footer(self.footer, rows):
+                yield batch
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             self._checked_columns(file)
             footer = own_footer(self.storage, self.base_file) if self.storage.is_local else None
-            yield from self._rows(file, footer, RowsLeft(rows, {}))
+            for _, batch in self._rows(file, footer, rows):
+                yield batch
 
     def rows_by_arrow(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The same by Arrow, after the row reader has failed on the file."""
@@ -160,16 +158,6 @@ class FileScan:
             return row_positions(candidates & BitMap(rows))
         return np.intersect1d(positions(rows), row_positions(candidates), assume_unique=True)
 
-    def _rows_of_matching_values(
-        self, footer: Footer, predicate: Predicate, rows: RowIds | range
-    ) -> RowsLeft:
-        """The given rows of a local file whose texts may match. With a limit, the first portions
-        may hold enough rows."""
-        if self.limit is not None:
-            return RowsLeft(rows, {})
-        values = DistinctValues(self.storage, self.base_file, footer, self.columns, self.statistics)
-        return values.rows(predicate, rows)
-
     def _by_pages(self, footer: Footer, present: Sequence[str], rows: RowIds | range) -> bool:
         """Whether reading a remote file's pages is faster than whole columns."""
         try:
@@ -179,54 +167,50 @@ class FileScan:
         return pages_pay_in_portions(plan, self.settings)
 
     def _rows(
-        self, file: "pq.ParquetFile", footer: Footer | None, left: RowsLeft
-    ) -> Iterator[pa.RecordBatch]:
+        self,
+        file: "pq.ParquetFile",
+        footer: Footer | None,
+        rows: RowIds | range,
+        predicate: Predicate | None = None,
+    ) -> Iterator[NumberedRows]:
         rows_read = 0
         if footer is not None:
-            rows_read = yield from self._by_row(footer, left)
-            if rows_read == len(left.rows):
-                return
-        yield from self._by_arrow(file, left.rows[rows_read:])
+            rows_read = yield from self._by_row(footer, rows, predicate)
+        if rows_read < len(rows):
+            left = rows[rows_read:]
+            yield from numbered(left, self._by_arrow(file, left))
 
-    def _by_footer(self, footer: Footer, left: RowsLeft) -> Iterator[pa.RecordBatch]:
-        rows_read = yield from self._by_row(footer, left)
-        if rows_read < len(left.rows):
+    def _by_footer(
+        self, footer: Footer, rows: RowIds | range, predicate: Predicate | None = None
+    ) -> Iterator[NumberedRows]:
+        rows_read = yield from self._by_row(footer, rows, predicate)
+        if rows_read < len(rows):
+            left = rows[rows_read:]
             with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-                yield from self._by_arrow(file, left.rows[rows_read:])
+                yield from numbered(left, self._by_arrow(file, left))
 
-    def _by_row(self, footer: Footer, left: RowsLeft) -> Generator[pa.RecordBatch, None, int]:
-        """Yields rows by the row reader, with the values that are known already; returns the number
-        that it could read."""
-        rows, rows_read = left.rows, 0
-        columns = pa.schema([each for each in self.columns if each.name not in left.values])
-        reader = RowReader(self.storage, self.base_file, footer, columns, is_scan=True)
+    def _by_row(
+        self, footer: Footer, rows: RowIds | range, predicate: Predicate | None
+    ) -> Generator[NumberedRows, None, int]:
+        """Yields rows by the row reader, of a local file without those of which it can tell that
+        the predicate is not TRUE; returns the number of rows with which it could deal."""
+        rows_read, condition = 0, None
+        if predicate is not None and self.storage.is_local:
+            condition = native_condition(predicate, footer.schema)
+        reader = RowReader(self.storage, self.base_file, footer, self.columns, is_scan=True)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
-        portions = reader.batches(rows, limit=limit)
+        portions = reader.batches(rows, limit=limit, condition=condition)
         try:
             while rows_read < len(rows):
                 with damage_named(self.base_file.path):
                     portion = next(portions)
                 self.statistics.bytes_read += portion.did.bytes
-                start = rows_read
-                for batch in portion.batches:
-                    yield self._completed(batch, left.values, start)
-                    start += batch.num_rows
+                self.statistics.rows_checked += portion.count - len(portion.rows)
                 rows_read += portion.count
+                yield from numbered(portion.rows, portion.batches)
         except ParquetReadError as error:
             log.info("%s is read by Arrow: %s", self.base_file.path, error)
         return rows_read
-
-    def _completed(
-        self, batch: pa.RecordBatch, values: Mapping[str, pa.Array], start: int
-    ) -> pa.RecordBatch:
-        """The batch with the known values of its rows, the first of which is number `start`."""
-        if not values:
-            return batch
-        arrays = [
-            values[name].slice(start, batch.num_rows) if name in values else batch[name]
-            for name in self.columns.names
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
 
     def _by_arrow(self, file: "pq.ParquetFile", rows: RowIds | range) -> Iterator[pa.RecordBatch]:
         groups, places = list(range(file.metadata.num_row_groups)), None

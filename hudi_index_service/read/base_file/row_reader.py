@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import FileRows, Footer, ParquetReadError, ReadStats, RowPlan
+from hudi_index_parquet import Condition, FileRows, Footer, ParquetReadError, ReadStats, RowPlan
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import numbers_array
+from hudi_index_service.arrow import as_numbers, numbers_array
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns
 from hudi_index_service.hudi.files.parquet_file import (
@@ -24,6 +25,9 @@ from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.storage.store import Storage
 
+if TYPE_CHECKING:
+    from hudi_index_parquet import Fetch
+
 RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 NumberedRows = tuple[RowIds | range, pa.RecordBatch]
@@ -33,6 +37,9 @@ FIRST_PAGE = 20_480
 """Rows that are read before their size is known: slightly more than a page of Hudi."""
 
 _MOST_ROWS = 131_072  # of a batch
+_MOST_TESTED = 8 * _MOST_ROWS  # at once, of which few match
+_GROWTH = 8  # of portions of which few match
+_MOST_MATCHING = 1 / 4  # of a portion, from which on testing rows first does not pay
 _NEAR = 8  # rows; skipping fewer takes as long as decoding them
 _MANY = 4096  # rows from which looking for narrow gaps is worth its cost
 
@@ -68,11 +75,13 @@ class RowsRead:
 
     Attributes:
         count: The number of rows.
-        batches: The rows.
+        rows: Those of them that match the condition; all without one.
+        batches: These rows.
         did: Statistics of the read.
     """
 
     count: int
+    rows: RowIds | range
     batches: list[pa.RecordBatch]
     did: ReadStats
 
@@ -104,12 +113,20 @@ class RowReader:
         path = self.storage.local_name(self.base_file.path)
         return FileRows(self.footer, path, rows, self.base_file.size)
 
-    def batches(self, rows: RowIds | range, *, limit: int | None = None) -> Iterator[RowsRead]:
+    def batches(
+        self,
+        rows: RowIds | range,
+        *,
+        limit: int | None = None,
+        condition: Condition | None = None,
+    ) -> Iterator[RowsRead]:
         """The rows in portions of about `BATCH_BYTES`, each read on demand.
 
         Args:
             rows: Row ids, ascending and unique.
             limit: The maximum number of rows in the first portion; it doubles with each portion.
+            condition: Rows for which it is not TRUE are left out, as far as the row reader can
+                tell, and while that pays; of a local file.
 
         Raises:
             FileNotFoundError: the base file is gone.
@@ -129,24 +146,62 @@ class RowReader:
                     starts = np.array(self.footer.page_starts(present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
             portion = rows[start:stop]
-            rows_to_read, places = _with_near(portion)
-            with refusals_named(self.base_file.path):
-                table, stats = self.footer.read(
-                    source,
-                    rows_to_read,
-                    present,
-                    size=self.base_file.size,
-                    pages=kept_pages(),
-                    is_scan=self.is_scan,
-                )
-            batches = _batches(table, len(rows_to_read))
-            largest = max(batches, key=lambda batch: batch.nbytes)
-            if places is not None:
-                batches = _batches(table.take(numbers_array(places)), len(portion))
-            yield RowsRead(len(portion), [self._aligned(batch) for batch in batches], stats)
+            read = None if condition is None else self._matching(portion, condition)
+            if read is None:
+                condition = None
+                read = self._all(source, portion)
+            yield read
+            if len(read.rows) > _MOST_MATCHING * read.count:
+                condition = None
             start += len(portion)
-            fitting = max(1, fitting_rows(largest, _MOST_ROWS) * len(portion) // len(rows_to_read))
-            most = fitting if limit is None else min(fitting, 2 * most)
+            most = self._next_rows(read, is_tested=condition is not None)
+            if limit is not None:
+                most = min(most, 2 * len(portion))
+
+    def _all(self, source: "str | Fetch", portion: RowIds | range) -> RowsRead:
+        """All rows of a portion."""
+        rows_to_read, places = _with_near(portion)
+        with refusals_named(self.base_file.path):
+            table, stats = self.footer.read(
+                source,
+                rows_to_read,
+                self.present,
+                size=self.base_file.size,
+                pages=kept_pages(),
+                is_scan=self.is_scan,
+            )
+        if places is not None:
+            table = table.take(numbers_array(places))
+        batches = _batches(table, len(portion))
+        return RowsRead(len(portion), portion, [self._aligned(batch) for batch in batches], stats)
+
+    def _matching(self, portion: RowIds | range, condition: Condition) -> RowsRead | None:
+        """The rows of a portion that match; None if the row reader cannot tell which."""
+        with refusals_named(self.base_file.path):
+            found = self.footer.matching(
+                self.storage.local_path(self.base_file.path),
+                portion,
+                condition,
+                self.present,
+                size=self.base_file.size,
+                pages=kept_pages(),
+                is_scan=self.is_scan,
+            )
+        if found is None:
+            return None
+        row_ids, table, stats = found
+        batches = _batches(table, len(row_ids)) if len(row_ids) else []
+        aligned = [self._aligned(batch) for batch in batches]
+        return RowsRead(len(portion), as_numbers(row_ids), aligned, stats)
+
+    def _next_rows(self, read: RowsRead, *, is_tested: bool) -> int:
+        """The number of rows of the next portion, by the size of those of the last one."""
+        most = min(_MOST_TESTED, _GROWTH * read.count) if is_tested else _MOST_ROWS
+        if not read.batches:
+            return most
+        largest = max(read.batches, key=lambda batch: batch.nbytes)
+        fitting = fitting_rows(largest, _MOST_ROWS) * read.count // max(len(read.rows), 1)
+        return max(1, min(most, fitting))
 
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
         """The number of rows of the first portion, by their size in the file; not many, since

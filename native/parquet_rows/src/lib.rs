@@ -4,6 +4,7 @@
 //! This is the private module `hudi_index_parquet._native`; the package around it contains the
 //! documented functions and their types, and the crate `parquet_rows` all that needs no Python.
 
+mod conditions;
 mod pages;
 mod python;
 mod routing;
@@ -11,10 +12,10 @@ mod trees;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
-use arrow_array::{Array, ArrayRef, Int64Array, make_array};
+use arrow_array::{Array, Int64Array, make_array};
 use arrow_pyarrow::{FromPyArrow, IntoPyArrow, Table, ToPyArrow};
 use bytes::Bytes;
 use pyo3::IntoPyObjectExt;
@@ -35,18 +36,19 @@ use parquet_rows::metadata::{self, Footer};
 use parquet_rows::parallel::{Work, in_parallel};
 use parquet_rows::plan::{self, RowPlan};
 use parquet_rows::positions::Positions;
-use parquet_rows::read::{self, FileRows, Rows, SizedFile};
+use parquet_rows::read::{self, FileRows, Matched, Rows, SizedFile};
 use parquet_rows::source::{Gaps, Source, Traffic};
 use parquet_rows::states::{Files, State};
 use parquet_rows::wanted::PageCounts;
 
+use crate::conditions::NativeCondition;
 use crate::pages::{Pages, keeping};
 use crate::python::{Callback, ParquetReadError, copy_buffer, guard, raised};
 
 /// (calls, ranges, bytes, pages, kept pages)
 type StatsFields = (u64, u64, u64, u64, u64);
-/// (positions, values, what was read)
-type MatchingFields<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, StatsFields);
+/// (positions, rows, what was read)
+type MatchingFields<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, StatsFields);
 /// (file, its path, its size, rows)
 type FileFields<'py> = (Py<KnownFile>, PathBuf, Option<u64>, Bound<'py, PyAny>);
 /// (pages, page_bytes, ranges, chunk_bytes, total_bytes, row_groups, group_rows, plain_bytes)
@@ -132,50 +134,38 @@ impl KnownFile {
         handed_over(py, answer, &source)
     }
 
-    /// None if the values of the column are not all stored in dictionaries.
+    /// None if a column of the condition is not read by opened pages.
     #[expect(clippy::too_many_arguments)]
     fn matching<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'py, PyAny>,
         rows: &Bound<'py, PyAny>,
-        column: &str,
-        matches: &Bound<'py, PyAny>,
-        most_values: usize,
+        condition: &NativeCondition,
+        columns: Option<Vec<String>>,
         size: Option<u64>,
         threads: Option<usize>,
+        pages: Option<Py<Pages>>,
+        is_scan: bool,
     ) -> PyResult<Option<MatchingFields<'py>>> {
         let mut source = open_source(source, size, None)?;
         let rows = row_positions(rows)?;
-        let threads = thread_count(threads);
+        let wanted = Matched {
+            rows: &rows,
+            condition: &condition.condition,
+            columns: columns.as_deref(),
+        };
+        let (threads, keeping) = (thread_count(threads), keeping(pages.as_ref(), is_scan));
+        let file = &self.file;
         let found = py.detach(|| {
-            guard(|| read::read_dictionaries(&self.file, &mut source, &rows, column, threads))
+            guard(|| read::read_matching(file, &mut source, &wanted, threads, keeping))
         })?;
         let Some(found) = found else {
             return Ok(None);
         };
-        let mut truths: Vec<Arc<Vec<u8>>> = Vec::with_capacity(found.arrays.len());
-        let mut last: Option<ArrayRef> = None;
-        for array in &found.arrays {
-            let values = array.values();
-            // The parts of a row group have the same dictionary, each decoded for itself.
-            match (&last, truths.last()) {
-                (Some(same), Some(known)) if same == values => truths.push(known.clone()),
-                _ => truths.push(Arc::new(truths_of(matches, values)?)),
-            }
-            last = Some(values.clone());
-        }
-        let chosen = py.detach(|| guard(|| found.chosen(&rows, &truths, threads, most_values)))?;
-        let values = match &chosen.values {
-            None => None,
-            Some(values) => Some(values.to_data().to_pyarrow(py)?),
-        };
-        let rows = Int64Array::from(chosen.rows).to_data().to_pyarrow(py)?;
-        Ok(Some((
-            rows,
-            values,
-            stats_fields(source.traffic, found.pages),
-        )))
+        let positions = Int64Array::from(found.positions).to_data().to_pyarrow(py)?;
+        let (table, stats) = handed_over(py, found.rows, &source)?;
+        Ok(Some((positions, table, stats)))
     }
 
     /// None if no bounds of the column are reliable.
@@ -201,20 +191,6 @@ impl KnownFile {
         }
         Ok(Some(all))
     }
-}
-
-/// Calls `matches` with a dictionary.
-fn truths_of(matches: &Bound<'_, PyAny>, values: &ArrayRef) -> PyResult<Vec<u8>> {
-    let argument = values.to_data().to_pyarrow(matches.py())?;
-    let truths = copy_buffer(&matches.call1((argument,))?)?;
-    if truths.len() != values.len() + 1 {
-        return Err(PyValueError::new_err(format!(
-            "{} answers were given for {} values and NULL",
-            truths.len(),
-            values.len()
-        )));
-    }
-    Ok(truths.to_vec())
 }
 
 fn as_object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
@@ -621,6 +597,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<KnownFile>()?;
     module.add_class::<FileStates>()?;
     module.add_class::<Pages>()?;
+    module.add_class::<NativeCondition>()?;
     module.add_class::<routing::PyRouting>()?;
     module.add_class::<trees::Trees>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;

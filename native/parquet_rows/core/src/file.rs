@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::{ConvertedType, Type as PhysicalType};
+use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
 
 use crate::bounds::{Bounds, bounded_leaf, bounds};
@@ -42,32 +42,6 @@ impl ParquetFile {
         };
         let indexes = column_indexes(metadata, source, leaf)?;
         bounds(metadata, &indexes, leaf).map(Some)
-    }
-
-    /// This file with a text column as dictionaries; None if `column` is not a top-level column of
-    /// text or bytes.
-    pub fn with_dictionaries(&self, column: &str) -> Result<Option<Self>> {
-        let fields = self.schema().fields();
-        let Some(position) = fields.iter().position(|field| field.name() == column) else {
-            return Ok(None);
-        };
-        let value_type = fields[position].data_type();
-        let descriptor = self.metadata().file_metadata().schema_descr();
-        let is_text = (0..descriptor.num_columns())
-            .filter(|&leaf| descriptor.get_column_root_idx(leaf) == position)
-            .all(|leaf| descriptor.column(leaf).converted_type() == ConvertedType::UTF8);
-        // The crate makes text of JSON too, but bytes of a dictionary of JSON.
-        if !(*value_type == DataType::Utf8 && is_text || *value_type == DataType::Binary) {
-            return Ok(None);
-        }
-        let mut fields = fields.to_vec();
-        let dictionary =
-            DataType::Dictionary(Box::new(DataType::Int32), Box::new(value_type.clone()));
-        fields[position] = Arc::new(Field::clone(&fields[position]).with_data_type(dictionary));
-        let schema = Schema::new_with_metadata(fields, self.schema().metadata().clone());
-        let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
-        let arrow = ArrowReaderMetadata::try_new(self.arrow.metadata().clone(), options)?;
-        Ok(Some(Self { arrow }))
     }
 
     pub fn metadata(&self) -> &ParquetMetaData {

@@ -52,16 +52,25 @@ pub struct FilePages<'a> {
     keeping: Option<Keeping<'a>>,
     /// By their offsets.
     dictionaries: Mutex<HashMap<u64, Shared>>,
+    /// Pages by their offsets; None if no page is used twice.
+    held: Option<Mutex<HashMap<u64, Arc<OpenPage>>>>,
     read: Mutex<Vec<Range<u64>>>,
 }
 
 impl<'a> FilePages<'a> {
-    pub fn new(file: &'a ParquetFile, local: Arc<LocalFile>, keeping: Option<Keeping<'a>>) -> Self {
+    /// `holds` says whether all pages that are used are held for this read, for others of its steps.
+    pub fn new(
+        file: &'a ParquetFile,
+        local: Arc<LocalFile>,
+        keeping: Option<Keeping<'a>>,
+        holds: bool,
+    ) -> Self {
         Self {
             file,
             local,
             keeping: keeping.filter(|keeping| keeping.cache.here().is_some()),
             dictionaries: Mutex::default(),
+            held: holds.then(Mutex::default),
             read: Mutex::default(),
         }
     }
@@ -70,12 +79,32 @@ impl<'a> FilePages<'a> {
         self.file
     }
 
-    /// The page, if it is kept.
-    pub fn kept(&self, page: &PageOf) -> Option<Arc<OpenPage>> {
-        let start = u64::try_from(page.location.offset).ok()?;
+    /// The page, if it is kept or held, and whether it is held: used by this read before.
+    pub fn kept(&self, page: &PageOf) -> (Option<Arc<OpenPage>>, bool) {
+        let Ok(start) = u64::try_from(page.location.offset) else {
+            return (None, false);
+        };
+        let held = self.held.as_ref();
+        if let Some(held) = held.and_then(|held| lock(held).get(&start).cloned()) {
+            return (Some(held), true);
+        }
+        let kept = self.in_cache(start, page);
+        if let Some(kept) = &kept {
+            self.hold(start, kept);
+        }
+        (kept, false)
+    }
+
+    fn in_cache(&self, start: u64, page: &PageOf) -> Option<Arc<OpenPage>> {
         match self.keeping?.cache.get(&self.key(start)?)? {
             Kept::Page(kept) => kept.is_of(page.column.class, page.rows).then_some(kept),
             Kept::Dictionary(_) => None,
+        }
+    }
+
+    fn hold(&self, start: u64, page: &Arc<OpenPage>) {
+        if let Some(held) = &self.held {
+            lock(held).insert(start, page.clone());
         }
     }
 
@@ -96,6 +125,7 @@ impl<'a> FilePages<'a> {
         let opened = open_page(class, is_nullable, chunk, location, bytes, page.rows)?;
         let opened = opened.map(Arc::new);
         if let Some(opened) = &opened {
+            self.hold(start, opened);
             self.keep(start, Kept::Page(opened.clone()));
         }
         Ok(opened)

@@ -4,6 +4,7 @@
 pub mod bloom_filter;
 pub mod bounds;
 pub mod cache;
+pub mod condition;
 pub mod decode;
 pub mod error;
 pub mod file;
@@ -22,6 +23,7 @@ pub mod positions;
 pub mod read;
 pub mod routing;
 pub mod runs;
+pub mod select;
 pub mod source;
 pub mod states;
 pub mod trees;

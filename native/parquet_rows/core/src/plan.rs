@@ -7,7 +7,6 @@ use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use parquet::arrow::push_decoder::{PageKind, ParquetPushDecoder, ParquetPushDecoderBuilder};
-use parquet::basic::Encoding;
 use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::schema::types::SchemaDescriptor;
@@ -173,24 +172,6 @@ impl Request {
         }
         let projected = Schema::new(decoded).project(&self.positions)?;
         Ok(Arc::new(Schema::new(projected.fields)))
-    }
-
-    /// Whether every value that the request reads is stored as its number in a dictionary. Writers
-    /// that call this encoding by its newer name do not state it of each page.
-    #[expect(deprecated, reason = "parquet-mr states BIT_PACKED for levels")]
-    pub fn is_dictionary_encoded(&self, metadata: &ParquetMetaData) -> bool {
-        self.batches.iter().flatten().all(|group| {
-            let chunks = metadata.row_group(group.row_group).columns();
-            self.leaves().iter().all(|&leaf| {
-                let mut encodings = chunks[leaf].encodings();
-                chunks[leaf].dictionary_page_offset().is_some()
-                    && encodings.all(|each| {
-                        // Levels are encoded by the last two.
-                        use Encoding::{BIT_PACKED, PLAIN_DICTIONARY, RLE};
-                        matches!(each, PLAIN_DICTIONARY | RLE | BIT_PACKED)
-                    })
-            })
-        })
     }
 
     /// The cost of the request; `file` contains the offset indexes that it needs.

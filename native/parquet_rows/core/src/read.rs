@@ -3,15 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions, new_empty_array,
-};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
-use arrow_select::take::take;
 
+use crate::condition::Node;
 use crate::decode::{Batch, SMALLEST_PIECE};
 use crate::error::{Error, Result};
 use crate::file::ParquetFile;
@@ -21,6 +17,7 @@ use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
 use crate::plan::{Request, RowPlan};
 use crate::positions::{GroupRows, Positions};
+use crate::select::select;
 use crate::source::{Gaps, Source, Traffic};
 use crate::wanted::{PageCounts, Part as PagePart, column_of};
 
@@ -28,9 +25,6 @@ use crate::wanted::{PageCounts, Part as PagePart, column_of};
 const SMALLEST_FOOTERS: u64 = 16;
 /// Pieces per thread, so that no thread waits long for the last piece.
 const PIECES_A_THREAD: u64 = 3;
-/// The same for dictionary arrays: each piece decodes the dictionary again, and has its values
-/// compared.
-const DICTIONARY_PIECES_A_THREAD: u64 = 1;
 
 /// Rows in file order, columns in the requested order.
 pub struct Rows {
@@ -54,7 +48,7 @@ pub fn read_rows(
         request.load_offset_index(footer, source)?
     };
     let file = ParquetFile::new(metadata)?;
-    let pages = file_pages(&file, source, None);
+    let pages = file_pages(&file, source, None, false);
     decode(&file, source, &request, threads, pages.as_ref())
 }
 
@@ -68,8 +62,83 @@ pub fn read_known_rows(
     keeping: Option<Keeping<'_>>,
 ) -> Result<Rows> {
     let request = Request::new(file.metadata(), rows, columns)?;
-    let pages = file_pages(file, source, keeping);
+    let pages = file_pages(file, source, keeping, false);
     decode(file, source, &request, threads, pages.as_ref())
+}
+
+/// Rows that make a condition TRUE.
+pub struct Matching {
+    /// Their positions in the file.
+    pub positions: Vec<i64>,
+    pub rows: Rows,
+}
+
+/// What rows have to match.
+pub struct Condition {
+    /// The names of top-level columns.
+    pub columns: Vec<String>,
+    /// Tests of them, by their numbers.
+    pub node: Node,
+}
+
+/// Rows among which to look, and their columns to read.
+pub struct Matched<'a> {
+    pub rows: &'a Positions,
+    pub condition: &'a Condition,
+    pub columns: Option<&'a [String]>,
+}
+
+/// Reads those of the rows of a local file that make a condition TRUE; pages of other columns only
+/// where there are such rows. None if the condition's columns are not read by opened pages.
+pub fn read_matching(
+    file: &ParquetFile,
+    source: &mut Source,
+    wanted: &Matched<'_>,
+    threads: usize,
+    keeping: Option<Keeping<'_>>,
+) -> Result<Option<Matching>> {
+    let Matched {
+        rows,
+        condition,
+        columns,
+    } = wanted;
+    let tested = Request::in_one_batch(file.metadata(), rows, Some(&condition.columns))?;
+    let schema = tested.schema(file)?;
+    let Some(pages) = file_pages(file, source, keeping, true) else {
+        return Ok(None);
+    };
+    let part = page_part(&pages, &tested, tested.batches.concat(), &schema);
+    if part.columns.contains(&None) {
+        return Ok(None);
+    }
+    let Some(selected) = select(&part, &condition.node, threads)? else {
+        return Ok(None);
+    };
+    let positions = positions_of(file, &selected.groups);
+    let found = Positions::List(positions);
+    let request = Request::new(file.metadata(), &found, *columns)?;
+    let mut rows = decode(file, source, &request, threads, Some(&pages))?;
+    rows.pages.used += selected.pages.used;
+    rows.pages.kept += selected.pages.kept;
+    let Positions::List(positions) = found else {
+        return Ok(None);
+    };
+    Ok(Some(Matching { positions, rows }))
+}
+
+/// The positions in the file of rows by row group.
+fn positions_of(file: &ParquetFile, groups: &[GroupRows]) -> Vec<i64> {
+    let mut starts = vec![0];
+    for group in file.metadata().row_groups() {
+        starts.push(starts[starts.len() - 1] + group.num_rows());
+    }
+    let mut positions = Vec::with_capacity(groups.iter().map(GroupRows::count).sum());
+    for group in groups {
+        let start = starts[group.row_group];
+        let ranges = group.ranges.iter().cloned();
+        positions.extend(ranges.flatten().map(|row| start + row as i64));
+    }
+    positions
 }
 
 /// The pages of a local file.
@@ -77,9 +146,10 @@ fn file_pages<'a>(
     file: &'a ParquetFile,
     source: &Source,
     keeping: Option<Keeping<'a>>,
+    holds: bool,
 ) -> Option<FilePages<'a>> {
     let local = source.local_file()?;
-    Some(FilePages::new(file, local.clone(), keeping))
+    Some(FilePages::new(file, local.clone(), keeping, holds))
 }
 
 /// Rows of one of several local files.
@@ -119,7 +189,7 @@ pub fn read_files(
     };
     let pages = files.iter().zip(&sources);
     let pages: Vec<_> = pages
-        .filter_map(|(each, source)| file_pages(each.file, source, keeping))
+        .filter_map(|(each, source)| file_pages(each.file, source, keeping, false))
         .collect();
     let parts: Vec<_> = pages
         .iter()
@@ -326,146 +396,6 @@ fn missing_roots(request: &Request, arrays: &[Option<ArrayRef>]) -> Vec<usize> {
     missing.sort_unstable();
     missing.dedup();
     missing
-}
-
-/// Values of one column as dictionary arrays, one or more for each row group, in row order.
-pub struct Dictionaries {
-    pub arrays: Vec<DictionaryArray<Int32Type>>,
-    pub pages: PageCounts,
-}
-
-/// The rows that were chosen by their values.
-pub struct Chosen {
-    /// Their positions.
-    pub rows: Vec<i64>,
-    /// The value of each, unless there are too many, or no rows were read.
-    pub values: Option<ArrayRef>,
-}
-
-impl Dictionaries {
-    /// The rows whose value is chosen, of the rows that were read.
-    ///
-    /// `truths` has for each array one byte for each value of its dictionary, and at the end one
-    /// for NULL; a row is chosen if the byte of its value is not 0.
-    pub fn chosen(
-        &self,
-        rows: &Positions,
-        truths: &[Arc<Vec<u8>>],
-        threads: usize,
-        most_values: usize,
-    ) -> Result<Chosen> {
-        let mut parts = Vec::with_capacity(self.arrays.len());
-        let mut first = 0;
-        for (array, truths) in self.arrays.iter().zip(truths) {
-            parts.push(Part {
-                array,
-                truths,
-                first,
-            });
-            first += array.len();
-        }
-        let numbers = in_parallel(parts, threads, SMALLEST_PIECE, |part| Ok(part.chosen()))?;
-        let numbers = numbers.concat();
-        let values = if numbers.len() <= most_values && !self.arrays.is_empty() {
-            Some(self.values(&numbers)?)
-        } else {
-            None
-        };
-        let rows = numbers.into_iter().map(|number| rows.at(number)).collect();
-        Ok(Chosen { rows, values })
-    }
-
-    /// The values of the rows with these ascending numbers.
-    fn values(&self, numbers: &[usize]) -> Result<ArrayRef> {
-        let mut parts = Vec::with_capacity(self.arrays.len());
-        let (mut left, mut first) = (numbers, 0);
-        for array in &self.arrays {
-            let end = first + array.len();
-            let (here, others) = left.split_at(left.partition_point(|&number| number < end));
-            let keys = array.keys();
-            let keys: Int32Array = here
-                .iter()
-                .map(|number| number - first)
-                .map(|place| keys.is_valid(place).then(|| keys.value(place)))
-                .collect();
-            parts.push(take(array.values(), &keys, None)?);
-            (left, first) = (others, end);
-        }
-        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-        Ok(concat(&parts)?)
-    }
-}
-
-/// An array of dictionary values, which of these are chosen, and the number of its first row.
-struct Part<'a> {
-    array: &'a DictionaryArray<Int32Type>,
-    truths: &'a [u8],
-    first: usize,
-}
-
-impl Part<'_> {
-    /// The numbers of the rows that are chosen.
-    fn chosen(&self) -> Vec<usize> {
-        let keys = self.array.keys();
-        let Some((of_null, of_values)) = self.truths.split_last() else {
-            return Vec::new();
-        };
-        let of_null = *of_null != 0;
-        let is_true = |key: i32| of_values.get(key as usize).is_some_and(|&truth| truth != 0);
-        let mut chosen = Vec::new();
-        for (number, &key) in keys.values().iter().enumerate() {
-            if is_true(key) && keys.is_valid(number) || of_null && keys.is_null(number) {
-                chosen.push(self.first + number);
-            }
-        }
-        chosen
-    }
-}
-
-impl Work for Part<'_> {
-    fn weight(&self) -> u64 {
-        4 * self.array.len() as u64
-    }
-}
-
-/// Reads a text column of `rows` as dictionary arrays, without making a value for each row. None if
-/// it is no top-level column of text or bytes, or if not all of its values are stored so.
-pub fn read_dictionaries(
-    file: &ParquetFile,
-    source: &mut Source,
-    rows: &Positions,
-    column: &str,
-    threads: usize,
-) -> Result<Option<Dictionaries>> {
-    let columns = [column.to_owned()];
-    let request = Request::in_one_batch(file.metadata(), rows, Some(&columns))?;
-    if !request.is_dictionary_encoded(file.metadata()) {
-        return Ok(None);
-    }
-    let Some(file) = file.with_dictionaries(column)? else {
-        return Ok(None);
-    };
-    let mut found = Dictionaries {
-        arrays: Vec::new(),
-        pages: PageCounts::default(),
-    };
-    for groups in &request.batches {
-        let pieces = threads as u64 * DICTIONARY_PIECES_A_THREAD;
-        let batch = Batch {
-            request: &request,
-            groups,
-            roots: &[0],
-        };
-        let (columns, pages) = batch.decode(&file, source, threads, pieces)?;
-        for array in columns.into_iter().flatten() {
-            let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(|| {
-                Error::Malformed("a dictionary was decoded as something else".into())
-            })?;
-            found.arrays.push(array.clone());
-        }
-        found.pages.used += pages;
-    }
-    Ok(Some(found))
 }
 
 /// The cost of reading `rows`.

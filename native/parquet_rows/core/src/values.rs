@@ -120,9 +120,20 @@ impl Values {
         bytes
     }
 
-    /// The bytes of all numbers.
+    /// The bytes of all numbers, or of all texts with their lengths.
     pub fn numbers(&self) -> &[u8] {
         &self.data
+    }
+
+    /// The position of the text of which the byte at a place in `numbers` is one, and where it ends
+    /// there; None for bytes of a length.
+    pub fn text_around(&self, place: usize) -> Option<(usize, usize)> {
+        let after = self
+            .offsets
+            .partition_point(|&start| start as usize <= place);
+        let (number, next) = (after.checked_sub(1)?, *self.offsets.get(after)? as usize);
+        let end = next - LENGTH;
+        (place < end).then_some((number, end))
     }
 
     /// Bytes of memory.

@@ -36,10 +36,12 @@ pub struct PageCounts {
 }
 
 impl PageCounts {
-    /// Counts a page.
+    /// Counts a page, unless this read has used it before.
     pub fn add(&mut self, page: &WantedPage<'_>) {
-        self.used += 1;
-        self.kept += u64::from(page.kept.is_some());
+        if !page.is_held {
+            self.used += 1;
+            self.kept += u64::from(page.kept.is_some());
+        }
     }
 }
 
@@ -79,6 +81,8 @@ pub struct WantedPage<'a> {
     /// Ranges of the row group's rows, of which the first and the last may reach beyond the page.
     ranges: &'a [Range<usize>],
     kept: Option<Arc<OpenPage>>,
+    /// Whether this read has used it before.
+    is_held: bool,
 }
 
 impl WantedPage<'_> {
@@ -141,13 +145,15 @@ pub fn planned<'a>(
                 location: location.clone(),
                 rows: end - start,
             };
+            let (kept, is_held) = pages.kept(&page);
             let mut page = WantedPage {
                 part,
-                kept: pages.kept(&page),
                 page,
                 start,
                 count: 0,
                 ranges: &group.ranges[from..to],
+                kept,
+                is_held,
             };
             page.count = page.rows().map(|range| range.len()).sum();
             found += page.count;

@@ -17,13 +17,16 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet_rows::cache::{Admission, PageCache};
+use parquet_rows::condition::{Leaf, Node, Test, key_of};
 use parquet_rows::error::{Error, guard};
 use parquet_rows::file::ParquetFile;
 use parquet_rows::file_pages::Keeping;
 use parquet_rows::local_file::LocalFile;
 use parquet_rows::metadata::stripped_footer;
 use parquet_rows::positions::Positions;
-use parquet_rows::read::{FileRows, read_files, read_known_rows};
+use parquet_rows::read::{
+    Condition, FileRows, Matched, read_files, read_known_rows, read_matching,
+};
 use parquet_rows::source::{Gaps, Source};
 use parquet_rows::wanted::PageCounts;
 
@@ -417,6 +420,66 @@ fn text_that_is_not_utf8_is_refused_where_it_is_read() {
     }
 }
 
+/// Tests of numbers and texts, in dictionaries or not.
+fn condition() -> Condition {
+    let leaf = |column, test, negated| {
+        Node::Leaf(Leaf {
+            column,
+            tests: vec![(test, negated)],
+        })
+    };
+    let like = Test::like(vec![vec![], b"seven".to_vec(), vec![]]).unwrap();
+    let nodes = vec![
+        leaf(0, like, false),
+        leaf(1, Test::Between(None, Some((vec![0xFF], true))), false),
+        Node::Or(vec![
+            leaf(2, Test::Range(-5, 10), true),
+            leaf(3, Test::keys(vec![key_of(1.5), key_of(f64::NAN)]), false),
+            leaf(3, Test::Null, false),
+        ]),
+    ];
+    let names = ["few", "text", "decimal10", "double"];
+    Condition {
+        columns: names.map(str::to_owned).to_vec(),
+        node: Node::all(nodes),
+    }
+}
+
+#[test]
+fn rows_that_match_a_condition_are_read_with_few_pages() {
+    let file = file_of(&batch(true), properties(Compression::SNAPPY).build());
+    let (footer, rows) = (file.footer(), Positions::Range(0..ROWS as i64));
+    let (condition, columns) = (condition(), ["bigint".to_owned()]);
+    let matched = Matched {
+        rows: &rows,
+        condition: &condition,
+        columns: Some(&columns),
+    };
+    let mut source = Source::file(file.path.clone(), None, Gaps::UpTo(0)).unwrap();
+    let found = read_matching(&footer, &mut source, &matched, 2, None)
+        .unwrap()
+        .unwrap();
+    let is_valid = |row: i64| row % 5 != 3 && !(300..420).contains(&row);
+    let expected = |&row: &i64| {
+        let decimal =
+            [9_999_999_999_i64, -9_999_999_999, 0, 1, -1, 3_333_333_333][row as usize % 6];
+        is_valid(row) && (!(-5..=10).contains(&decimal) || [0, 1, 6].contains(&(row % 7)))
+    };
+    let expected: Vec<i64> = (0..ROWS as i64).filter(expected).collect();
+    assert_eq!(found.positions, expected);
+    let read = found
+        .rows
+        .batches
+        .iter()
+        .map(RecordBatch::num_rows)
+        .sum::<usize>();
+    assert_eq!(read, expected.len());
+    // Of memory, and of remote files, the caller evaluates.
+    let mut source = Source::memory(file.bytes.clone());
+    let found = read_matching(&footer, &mut source, &matched, 2, None).unwrap();
+    assert!(found.is_none());
+}
+
 #[test]
 fn damaged_bytes_are_errors_and_never_panics_of_this_crate() {
     let panics: Arc<Mutex<HashSet<String>>> = Arc::default();
@@ -437,6 +500,8 @@ fn damaged_bytes_are_errors_and_never_panics_of_this_crate() {
             .wrapping_add(1);
         (random >> 33) as usize % most
     };
+    let condition = condition();
+    let columns = ["text".to_owned(), "bigint".to_owned()];
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         for codec in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
             let properties = properties(codec).set_writer_version(version).build();
@@ -451,6 +516,16 @@ fn damaged_bytes_are_errors_and_never_panics_of_this_crate() {
                 let damaged = Written::new(bytes);
                 let cache = PageCache::new(MOST_BYTES).unwrap();
                 for rows in some_rows() {
+                    let matched = Matched {
+                        rows: &rows,
+                        condition: &condition,
+                        columns: Some(&columns),
+                    };
+                    let mut source = Source::memory(Bytes::new());
+                    let _ = guard(|| {
+                        source = Source::file(damaged.path.clone(), None, Gaps::UpTo(0))?;
+                        read_matching(&footer, &mut source, &matched, 2, None)
+                    });
                     // An error, or other values.
                     let _ =
                         guard(|| kept_read(&damaged, &footer, &rows, &cache, Admission::FirstUse));

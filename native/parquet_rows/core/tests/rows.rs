@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -20,9 +20,8 @@ use parquet_rows::file::ParquetFile;
 use parquet_rows::metadata::{Footer, row_count, stripped_footer};
 use parquet_rows::plan::page_starts;
 use parquet_rows::positions::Positions;
-use parquet_rows::read::{Dictionaries, plan_rows, read_dictionaries, read_known_rows, read_rows};
+use parquet_rows::read::{plan_rows, read_known_rows, read_rows};
 use parquet_rows::source::{Fetch, Gaps, Source, merge};
-use parquet_rows::wanted::PageCounts;
 
 const ROWS: i64 = 1_000;
 const GROUP: i64 = 400;
@@ -209,41 +208,6 @@ fn a_column_is_found_by_its_name_only() {
         panic!("no error");
     };
     assert_eq!(message, "no column \"nme\" in the file, which has id, name");
-}
-
-#[test]
-fn dictionaries_choose_rows_by_their_values() {
-    let arrays: Vec<DictionaryArray<Int32Type>> = vec![
-        [Some("a"), None, Some("b"), Some("a")]
-            .into_iter()
-            .collect(),
-        [Some("b"), Some("c"), None].into_iter().collect(),
-    ];
-    let found = Dictionaries {
-        arrays,
-        pages: PageCounts::default(),
-    };
-    // The truths of each dictionary's values, and of NULL: b and NULL are chosen.
-    let truths = [Arc::new(vec![0, 1, 1]), Arc::new(vec![1, 0, 1])];
-    let rows = Positions::List(vec![10, 20, 30, 40, 50, 60, 70]);
-    let chosen = found.chosen(&rows, &truths, 2, 4).unwrap();
-    assert_eq!(chosen.rows, [20, 30, 50, 70]);
-    let values = chosen.values.expect("there are not too many");
-    let wanted = [None, Some("b"), Some("b"), None];
-    assert!(values.as_string::<i32>().iter().eq(wanted));
-    assert!(found.chosen(&rows, &truths, 2, 3).unwrap().values.is_none());
-}
-
-#[test]
-fn a_column_of_which_pages_may_be_plain_is_not_read_as_dictionaries() {
-    let bytes = written();
-    for column in ["id", "name"] {
-        let (file, rows) = (known(&bytes), Positions::Range(0..ROWS));
-        let mut source = Source::memory(bytes.clone());
-        let found = read_dictionaries(&file, &mut source, &rows, column, 1).unwrap();
-        assert!(found.is_none());
-        assert_eq!(source.traffic.bytes, 0);
-    }
 }
 
 #[test]

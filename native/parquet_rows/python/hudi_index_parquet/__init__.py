@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bounds",
+    "Condition",
     "Fetch",
     "FileRows",
     "FileStates",
@@ -39,6 +40,7 @@ __all__ = [
     "RowPlan",
     "Rows",
     "SomeLeaves",
+    "Tree",
     "TreeLeaves",
     "Trees",
     "WrittenLeaves",
@@ -115,6 +117,32 @@ class PageCache:
     def clear(self) -> None:
         """Forget all pages."""
         self._native.clear()
+
+
+Tree: TypeAlias = "tuple[str, list[Tree]] | tuple[str, bool, str, object]"
+"""A condition: `("and" | "or", [tree, ...])`, of none TRUE and never TRUE, or a test of a top-level
+column, `(column, is_negated, operator, value)`. The operators are:
+
+    "null"        None; no other test, negated or not, is TRUE of NULL
+    "=" "<" "<="  an integer (also days, units of time, unscaled decimals), a float, or bytes
+    "in"          a list of such values of one kind
+    "like"        the texts before, between and after the wildcards for any text, as bytes
+
+Texts compare by unsigned bytes; NaN equals itself and is above all others; -0.0 is 0.0."""
+
+
+class Condition:
+    """A condition on rows, for `Footer.matching`.
+
+    Raises:
+        ValueError: an unknown operator.
+        TypeError: a value of another type.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, tree: Tree) -> None:
+        self._native = _native.Condition(tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,35 +263,33 @@ class Footer:
 
     def matching(
         self,
-        source: str | PathLike[str] | Fetch,
+        source: str | PathLike[str],
         rows: Rows,
-        column: str,
-        matches: Callable[[pa.Array], Buffer],
+        condition: Condition,
+        columns: Sequence[str] | None = None,
         *,
-        most_values: int = 0,
         size: int | None = None,
         threads: int | None = None,
-    ) -> tuple[pa.Int64Array, pa.Array | None, ReadStats] | None:
-        """Find those of the rows that have certain values in one column of text or bytes. A file
-        stores many of these columns as numbers of values in a dictionary, one for each row group;
-        so each distinct value is looked at once, and none is made for each row. See `read_rows` for
-        arguments and errors.
-
-        Args:
-            matches: is called with the values of each dictionary, which need not all be among the
-                rows, and returns a byte for each, and at the end one for NULL: 0 for no. Its
-                exceptions are passed on unchanged.
-            most_values: Of at most so many rows, the values are returned too.
+        pages: PageCache | None = None,
+        is_scan: bool = False,
+    ) -> tuple[pa.Int64Array, pa.Table, ReadStats] | None:
+        """Read those of the rows of a local file that make a condition TRUE. The columns of the
+        condition are read first, the others only where rows are left. See `read` for arguments and
+        errors.
 
         Returns:
-            The positions of the rows that match, ascending, and their values, or None if they are
-            more. None if `column` is not a top-level column of text or bytes, or if the footer does
-            not state that all of its values in these row groups are stored so.
+            The positions of these rows, ascending, their values, and the statistics. None if a
+            column of the condition is not read by opened pages: columns that are nested, boolean,
+            or of other encodings than PLAIN and dictionaries, and remote files.
 
         Raises:
-            ValueError: besides, if `matches` returns the wrong number of bytes.
+            ValueError: besides, if a test does not fit the values of its column.
         """
-        found = self._native.matching(source, rows, column, matches, most_values, size, threads)
+        wanted = None if columns is None else list(columns)
+        cache = None if pages is None else pages._native
+        found = self._native.matching(
+            source, rows, condition._native, wanted, size, threads, cache, is_scan
+        )
         return None if found is None else (found[0], found[1], ReadStats(*found[2]))
 
     def bounds(

@@ -1,11 +1,11 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
 import pyarrow as pa
 from typing_extensions import Buffer
 
-from hudi_index_parquet import Fetch, Rows
+from hudi_index_parquet import Fetch, Rows, Tree
 
 class ParquetReadError(ValueError): ...
 
@@ -14,6 +14,9 @@ class PageCache:
     @property
     def bytes(self) -> int: ...
     def clear(self) -> None: ...
+
+class Condition:
+    def __init__(self, tree: Tree) -> None: ...
 
 class Footer:
     def __init__(self, data: Buffer) -> None: ...
@@ -38,14 +41,15 @@ class Footer:
     ) -> tuple[pa.Table, tuple[int, int, int, int, int]]: ...
     def matching(
         self,
-        source: str | PathLike[str] | Fetch,
+        source: str | PathLike[str],
         rows: Rows,
-        column: str,
-        matches: Callable[[pa.Array], Buffer],
-        most_values: int,
+        condition: Condition,
+        columns: list[str] | None,
         size: int | None,
         threads: int | None,
-    ) -> tuple[pa.Int64Array, pa.Array | None, tuple[int, int, int, int, int]] | None: ...
+        pages: PageCache | None,
+        is_scan: bool,
+    ) -> tuple[pa.Int64Array, pa.Table, tuple[int, int, int, int, int]] | None: ...
     def bounds(
         self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
     ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...

@@ -1,0 +1,306 @@
+//! The rows that make a condition TRUE, by tests of opened pages: of a dictionary, each value is
+//! tested once; numbers are compared where they lie.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::condition::{Leaf, Node, packed};
+use crate::error::{Error, Result};
+use crate::page::{Body, OpenPage};
+use crate::parallel::{Work, in_parallel};
+use crate::positions::GroupRows;
+use crate::values::Values;
+use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
+
+/// Of a page with fewer rows for each one that is wanted, all values are tested at once.
+const SPARSE: usize = 16;
+
+/// Those rows of a part that make the condition TRUE, by row group; its columns are those of the
+/// part. None if pages of a column are encoded in a way that is not supported.
+///
+/// # Errors
+/// `Error::Argument` if a test does not fit its column; `Error::Malformed`; `Error::Io`.
+pub fn select(part: &Part<'_>, condition: &Node, threads: usize) -> Result<Option<Selected>> {
+    check(part, condition)?;
+    let selecting = Selecting {
+        part,
+        threads,
+        truths: Mutex::default(),
+        pages: Mutex::default(),
+    };
+    let groups = selecting.node(condition, part.groups.clone())?;
+    let pages = *lock(&selecting.pages);
+    Ok(groups.map(|groups| Selected { groups, pages }))
+}
+
+/// Rows by row group, and the pages by which they were found.
+pub struct Selected {
+    pub groups: Vec<GroupRows>,
+    pub pages: PageCounts,
+}
+
+fn check(part: &Part<'_>, condition: &Node) -> Result<()> {
+    match condition {
+        Node::Leaf(leaf) => match part.columns.get(leaf.column) {
+            Some(Some(column)) => leaf.check(column.class),
+            _ => Err(unread()),
+        },
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().try_for_each(|node| check(part, node)),
+    }
+}
+
+/// Whether a leaf is TRUE of each value of a dictionary, which is held so that no other one takes its
+/// address.
+struct Truths {
+    dictionary: Arc<Values>,
+    each: OnceLock<Vec<u8>>,
+}
+
+struct Selecting<'a> {
+    part: &'a Part<'a>,
+    threads: usize,
+    /// By the addresses of both.
+    truths: Mutex<HashMap<(usize, usize), Arc<Truths>>>,
+    pages: Mutex<PageCounts>,
+}
+
+impl Selecting<'_> {
+    fn node(&self, node: &Node, groups: Vec<GroupRows>) -> Result<Option<Vec<GroupRows>>> {
+        match node {
+            Node::Leaf(leaf) => self.leaf(leaf, groups),
+            Node::And(nodes) => {
+                let mut left = groups;
+                for node in nodes {
+                    let Some(narrowed) = self.node(node, left)? else {
+                        return Ok(None);
+                    };
+                    left = narrowed;
+                }
+                Ok(Some(left))
+            }
+            Node::Or(nodes) => {
+                let mut all = Vec::new();
+                for node in nodes {
+                    let Some(found) = self.node(node, groups.clone())? else {
+                        return Ok(None);
+                    };
+                    all.extend(found);
+                }
+                Ok(Some(united(all)))
+            }
+        }
+    }
+
+    fn leaf(&self, leaf: &Leaf, groups: Vec<GroupRows>) -> Result<Option<Vec<GroupRows>>> {
+        let column = self.part.columns[leaf.column].ok_or_else(unread)?;
+        let pages = planned(self.part.pages, 0, column, &groups)?;
+        pages.iter().for_each(|page| lock(&self.pages).add(page));
+        let groups_of_pages: Vec<_> = pages.iter().map(|page| page.page.row_group).collect();
+        let tasks: Vec<_> = pages.iter().map(|page| Task { page, leaf }).collect();
+        let found = in_parallel(tasks, self.threads, SMALLEST_TASKS, |task| task.run(self))?;
+        let mut left: Vec<GroupRows> = Vec::with_capacity(groups.len());
+        for (row_group, found) in groups_of_pages.into_iter().zip(found) {
+            let Some(ranges) = found else {
+                return Ok(None);
+            };
+            if ranges.is_empty() {
+                continue;
+            }
+            match left.last_mut() {
+                Some(last) if last.row_group == row_group => last.ranges.extend(ranges),
+                _ => left.push(GroupRows { row_group, ranges }),
+            }
+        }
+        Ok(Some(left))
+    }
+
+    fn truths(&self, leaf: &Leaf, dictionary: &Arc<Values>) -> Arc<Truths> {
+        let key = (
+            std::ptr::from_ref(leaf) as usize,
+            Arc::as_ptr(dictionary) as usize,
+        );
+        let shared = {
+            let mut known = lock(&self.truths);
+            let unknown = || {
+                Arc::new(Truths {
+                    dictionary: dictionary.clone(),
+                    each: OnceLock::new(),
+                })
+            };
+            known.entry(key).or_insert_with(unknown).clone()
+        };
+        shared.each.get_or_init(|| {
+            let values = 0..shared.dictionary.len();
+            let is_true = |at| u8::from(leaf.is_true(&shared.dictionary, at));
+            values.map(is_true).collect()
+        });
+        shared
+    }
+}
+
+/// Rows of one page.
+struct Task<'a> {
+    page: &'a WantedPage<'a>,
+    leaf: &'a Leaf,
+}
+
+impl Work for Task<'_> {
+    fn weight(&self) -> u64 {
+        self.page.weight()
+    }
+}
+
+impl Task<'_> {
+    /// Those of the wanted rows for which the leaf is TRUE, as positions in the row group; None if
+    /// the page is encoded in a way that is not supported.
+    fn run(self, selecting: &Selecting<'_>) -> Result<Option<Vec<Range<usize>>>> {
+        let pages = selecting.part.pages;
+        let Some(page) = self.page.opened(pages)? else {
+            return Ok(None);
+        };
+        let is_sparse = self.page.count * SPARSE < self.page.page.rows;
+        let mut found = Found {
+            start: self.page.start,
+            ranges: Vec::new(),
+        };
+        let of_null = self.leaf.of_null();
+        let dictionary = match page.body() {
+            Body::Plain(_) => None,
+            Body::Numbered(_) => match pages.dictionary(&self.page.page)? {
+                Some(dictionary) => Some(dictionary),
+                None => return Ok(None),
+            },
+        };
+        if is_sparse {
+            for row in self.page.rows().flatten() {
+                let is_true = match page.position(row) {
+                    None => of_null,
+                    Some(at) => self.is_true(&page, dictionary.as_deref(), at)?,
+                };
+                if is_true {
+                    found.add(row..row + 1);
+                }
+            }
+            return Ok(Some(found.ranges));
+        }
+        let mut bits = match (page.body(), &dictionary) {
+            (Body::Plain(values), _) => self.leaf.bits(values),
+            (Body::Numbered(runs), Some(dictionary)) => {
+                let truths = selecting.truths(self.leaf, dictionary);
+                let truths = truths.each.get().map_or(&[][..], Vec::as_slice);
+                let numbers = runs.unpacked();
+                if numbers
+                    .iter()
+                    .any(|&number| number as usize >= truths.len())
+                {
+                    return Err(beyond());
+                }
+                packed(numbers.len(), |at| truths[numbers[at] as usize] != 0)
+            }
+            (Body::Numbered(_), None) => return Ok(None),
+        };
+        if page.has_nulls() {
+            bits = packed(self.page.page.rows, |row| match page.position(row) {
+                Some(at) => bits[at / 64] >> (at % 64) & 1 == 1,
+                None => of_null,
+            });
+        }
+        for rows in self.page.rows() {
+            found.add_set(&bits, rows);
+        }
+        Ok(Some(found.ranges))
+    }
+
+    fn is_true(&self, page: &OpenPage, dictionary: Option<&Values>, at: usize) -> Result<bool> {
+        match (page.body(), dictionary) {
+            (Body::Plain(values), _) => Ok(self.leaf.is_true(values, at)),
+            (Body::Numbered(runs), Some(dictionary)) => {
+                let number = runs.at(at) as usize;
+                if number >= dictionary.len() {
+                    return Err(beyond());
+                }
+                Ok(self.leaf.is_true(dictionary, number))
+            }
+            (Body::Numbered(_), None) => Err(beyond()),
+        }
+    }
+}
+
+/// Rows of a page that were found, as positions in the row group.
+struct Found {
+    start: usize,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Found {
+    fn add(&mut self, rows: Range<usize>) {
+        let rows = rows.start + self.start..rows.end + self.start;
+        match self.ranges.last_mut() {
+            Some(last) if last.end == rows.start => last.end = rows.end,
+            _ => self.ranges.push(rows),
+        }
+    }
+
+    /// Those of the rows whose bit is set.
+    fn add_set(&mut self, bits: &[u64], rows: Range<usize>) {
+        let mut at = rows.start;
+        while at < rows.end {
+            let ahead = bits[at / 64] >> (at % 64);
+            if ahead == 0 {
+                at = (at / 64 + 1) * 64;
+                continue;
+            }
+            let start = at + ahead.trailing_zeros() as usize;
+            if start >= rows.end {
+                return;
+            }
+            let mut end = start;
+            while end < rows.end {
+                let run = (bits[end / 64] >> (end % 64)).trailing_ones() as usize;
+                end += run;
+                if run == 0 || !end.is_multiple_of(64) {
+                    break;
+                }
+            }
+            at = end.min(rows.end);
+            self.add(start..at);
+        }
+    }
+}
+
+/// The rows that are in any of these, by row group.
+fn united(mut all: Vec<GroupRows>) -> Vec<GroupRows> {
+    all.sort_by_key(|group| group.row_group);
+    let mut united: Vec<GroupRows> = Vec::new();
+    for group in all {
+        match united.last_mut() {
+            Some(last) if last.row_group == group.row_group => last.ranges.extend(group.ranges),
+            _ => united.push(group),
+        }
+    }
+    for group in &mut united {
+        group.ranges.sort_unstable_by_key(|range| range.start);
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(group.ranges.len());
+        for range in group.ranges.drain(..) {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        group.ranges = merged;
+    }
+    united
+}
+
+fn beyond() -> Error {
+    Error::Malformed("a number is beyond the dictionary".into())
+}
+
+fn unread() -> Error {
+    Error::Argument("a test of a column that is not read".into())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
