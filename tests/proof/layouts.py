@@ -174,11 +174,11 @@ SHAPES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
 
 
 MANY_FILES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
-    "thousands of files": [
-        (COW, True, (Write("bulk_insert", (0, 2_600), build=True, tasks=1_500),)),
+    "many files": [
+        (COW, True, (Write("bulk_insert", (0, 1_500), build=True, tasks=870),)),
     ],
 }
-"""One more shape, in which queries take seconds: about two thousand base files of a row or two."""
+"""One more shape, in which queries take seconds: some 1,000 base files of a row or two."""
 
 
 def layouts(shape: str) -> st.SearchStrategy[Layout]:
