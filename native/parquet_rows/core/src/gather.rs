@@ -9,11 +9,14 @@ use crate::error::{Error, Result};
 use crate::page::{Body, OpenPage};
 use crate::parallel::{Work, in_parallel};
 use crate::positions::GroupRows;
+use crate::runs::Runs;
 use crate::values::{Class, Values};
 use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
 /// Of a page with fewer rows for each one that is wanted, all numbers are unpacked at once.
 const SPARSE: usize = 8;
+/// Bytes that are allocated for the texts of a page before their lengths are known.
+const MOST_RESERVED: usize = 1 << 20;
 /// The position of a NULL.
 const NULL: u32 = u32::MAX;
 
@@ -138,14 +141,7 @@ impl Task<'_> {
                 let Some(values) = pages.dictionary(&self.page.page)? else {
                     return Ok(None);
                 };
-                let mut positions = self.positions(&page);
-                let known = positions.iter_mut().filter(|at| **at != NULL);
-                if self.page.count * SPARSE < self.page.page.rows {
-                    known.for_each(|at| *at = runs.at(*at as usize));
-                } else {
-                    let numbers = runs.unpacked();
-                    known.for_each(|at| *at = numbers[*at as usize]);
-                }
+                let positions = self.numbered(&page, runs);
                 self.taken(&page, &values, positions).map(Some)
             }
         }
@@ -180,9 +176,31 @@ impl Task<'_> {
         positions
     }
 
+    /// Where the value of each row is in the dictionary.
+    fn numbered(&self, page: &OpenPage, runs: &Runs) -> Vec<u32> {
+        if self.page.count == self.page.page.rows && !page.has_nulls() {
+            return runs.unpacked();
+        }
+        let mut positions = self.positions(page);
+        let known = positions.iter_mut().filter(|at| **at != NULL);
+        if self.page.count * SPARSE < self.page.page.rows {
+            known.for_each(|at| *at = runs.at(*at as usize));
+        } else {
+            let numbers = runs.unpacked();
+            known.for_each(|at| *at = numbers[*at as usize]);
+        }
+        positions
+    }
+
     fn taken(self, page: &OpenPage, values: &Values, positions: Vec<u32>) -> Result<Piece> {
-        let is_beyond = |&at: &u32| at != NULL && at as usize >= values.len();
-        if positions.iter().any(is_beyond) {
+        let is_beyond = |at: u32| at as usize >= values.len();
+        let most = if page.has_nulls() {
+            positions.iter().copied().filter(|&at| at != NULL).max()
+        } else {
+            // Several at once, which a comparison with each of two numbers is not.
+            Some(positions.iter().copied().fold(0, u32::max)).filter(|_| !positions.is_empty())
+        };
+        if most.is_some_and(is_beyond) {
             return Err(Error::Malformed("a number is beyond the dictionary".into()));
         }
         let mut piece = Piece {
@@ -195,6 +213,10 @@ impl Task<'_> {
         match (values.class().width(), width_of(self.data_type)) {
             (0, _) => {
                 piece.lengths.reserve(positions.len());
+                let usual = values.numbers().len() / values.len().max(1);
+                piece
+                    .texts
+                    .reserve((usual * positions.len()).min(MOST_RESERVED));
                 for at in positions {
                     let text = if at == NULL {
                         &[]
@@ -205,22 +227,27 @@ impl Task<'_> {
                     piece.texts.extend_from_slice(text);
                 }
             }
-            (4, 4) => put(self.out, &positions, |at| values.fixed::<4>(at)),
-            (8, 8) => put(self.out, &positions, |at| values.fixed::<8>(at)),
-            (_, 16) => put(self.out, &positions, |at| {
-                i128::from(values.integer(at)).to_le_bytes()
-            }),
+            (4, 4) => put::<4>(self.out, &positions, values),
+            (8, 8) => put::<8>(self.out, &positions, values),
+            (_, 16) => {
+                let (places, _) = self.out.as_chunks_mut();
+                for (place, &at) in places.iter_mut().zip(&positions) {
+                    if at != NULL {
+                        *place = i128::from(values.integer(at as usize)).to_le_bytes();
+                    }
+                }
+            }
             (kept, wanted) => unreachable!("{kept} bytes are kept for {wanted}"),
         }
         Ok(piece)
     }
 }
 
-fn put<const W: usize>(out: &mut [u8], positions: &[u32], value: impl Fn(usize) -> [u8; W]) {
-    let (places, _) = out.as_chunks_mut::<W>();
+fn put<const W: usize>(out: &mut [u8], positions: &[u32], values: &Values) {
+    let ((places, _), (values, _)) = (out.as_chunks_mut::<W>(), values.numbers().as_chunks::<W>());
     for (place, &at) in places.iter_mut().zip(positions) {
-        if at != NULL {
-            *place = value(at as usize);
+        if let Some(value) = values.get(at as usize) {
+            *place = *value; // there is none at `NULL`
         }
     }
 }
