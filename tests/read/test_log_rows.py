@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
+from hudi_index_service.errors import IndexRequired, NeedsSpark, RowIdsUnavailable
 from hudi_index_service.hudi.files.log_file import LogKeysUnknown
 from hudi_index_service.hudi.hudi_rs import slice_merger
 from hudi_index_service.hudi.table import HudiTable
@@ -177,6 +179,18 @@ def test_slices_with_many_log_rows_are_merged_whole(table, merges, monkeypatch):
     assert merges == ["whole", "whole"]
     with pytest.raises(IndexRequired, match="merging it whole costs less"):
         rows(table, UPDATED, use_index="require")
+
+
+def test_text_that_is_not_utf8_leaves_a_whole_merge_to_spark(golden, tmp_path, monkeypatch):
+    path = golden("three_pages_with_logs").put(tmp_path / "t")
+    for base_file in path.glob("*/*.parquet"):
+        rows = pq.read_table(base_file, partitioning=None)
+        texts = pa.array([b"\xff"] * len(rows), pa.binary()).cast(pa.string(), safe=False)
+        broken = rows.set_column(rows.schema.get_field_index("msg"), "msg", texts)
+        pq.write_table(broken, base_file, write_page_index=True, store_schema=False)
+    monkeypatch.setattr(decide, "MOST_TOUCHED", -1)
+    with open_table(path) as table, pytest.raises(NeedsSpark, match="non UTF-8 data"):
+        table.scan("amount >= 0").to_arrow()
 
 
 def test_unknown_keys_in_log_files_mean_a_whole_merge(table, merges, monkeypatch):

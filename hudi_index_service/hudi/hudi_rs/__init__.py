@@ -19,6 +19,8 @@ _UNSUPPORTED = (
     "reconcile: column",
     # Log files, or the base file below them, from before a column was widened.
     "but the table schema expects",
+    # Text that Spark reads as it is.
+    "non utf-8 data",
 )
 
 _runtime = OwnRuntime("opened a Hudi table")
