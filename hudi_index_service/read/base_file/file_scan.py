@@ -93,8 +93,8 @@ class FileScan:
 
     def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
         """The rows of the row groups and pages where a predicate in negation normal form may be
-        TRUE; all rows for None. Of a local file, text columns may be read whole before the first
-        batch, unless there is a limit."""
+        TRUE; all rows for None. Of a local file, without those rows for which the row reader can
+        tell that it is not."""
         rows: RowIds | range
         if self.footer is not None and self.footer_check is None:
             # Before the statistics of other times exclude pages.
