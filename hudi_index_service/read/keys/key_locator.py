@@ -29,8 +29,7 @@ from hudi_index_service.read.base_file.record_keys import (
 from hudi_index_service.read.base_file.row_reader import positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
 from hudi_index_service.read.keys.key_range import FirstKeys
-from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
-from hudi_index_service.read.keys.rows_of_slices import RowsOfSlices
+from hudi_index_service.read.keys.rows_of_slices import LOCATIONS, KeysLocated, RowsOfSlices
 from hudi_index_service.read.keys.searched_slice import SearchedSlice
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics

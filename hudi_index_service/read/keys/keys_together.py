@@ -29,7 +29,7 @@ from hudi_index_service.predicate.expression import BoundColumn, In
 from hudi_index_service.read.base_file.record_keys import Numbers, RecordKeys
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, row_positions
 from hudi_index_service.read.keys.key_routes import KeyValues
-from hudi_index_service.read.keys.locations import LOCATIONS
+from hudi_index_service.read.keys.rows_of_slices import LOCATIONS
 from hudi_index_service.read.slices.listed_rows import listed_rows
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.statistics import SliceStatistics

@@ -1,4 +1,4 @@
-"""Matches the keys of rows of many slices with search keys.
+"""Matches the keys of rows of many slices with search keys, whose locations these are.
 
 Arrow hashes all search keys for each call, so the rows of many slices are matched by one call. Of
 the rows, those are collected whose key's hash is that of a search key: few others are left.
@@ -16,11 +16,25 @@ from hudi_index_service.arrow import FALSE, as_numbers, as_truths, numbers_array
 from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.read.base_file.record_keys import Numbers
 from hudi_index_service.read.base_file.row_reader import RowIds
-from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
 
 _FEWEST_ROWS = 65_536
 _SLOTS_A_KEY = 16  # as many bytes for each search key, a power of two in all
 _MIXER = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+LOCATIONS = pa.schema(
+    [
+        ("record_key", pa.string()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("instant", pa.string()),
+        ("row_id", pa.int64()),
+        ("deleted", pa.bool_()),
+    ]
+)
+"""The columns of each key found. ``deleted``: whether a log file is known to delete the row."""
+
+KeysLocated = tuple[Numbers, pa.Table]
+"""Positions in the search keys of the keys found, and the location (`LOCATIONS`) of each."""
 
 
 def key_hashes(keys: pa.StringArray) -> npt.NDArray[np.uint64]:

@@ -26,7 +26,7 @@ from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.groups import portions, routed, slice_groups
 from hudi_index_service.read.keys.key_locator import KeyLocator
-from hudi_index_service.read.keys.locations import LOCATIONS
+from hudi_index_service.read.keys.rows_of_slices import LOCATIONS
 from hudi_index_service.read.keys.searched_slice import PackedSlices, SearchedSlice
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,

@@ -22,7 +22,7 @@ from hudi_index_service.read.base_file.record_keys import RecordKeys, record_key
 from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.key_routes import KeyValues, RoutedKeys, routed_keys
 from hudi_index_service.read.keys.keys_together import KeysTogether, SoughtKeys
-from hudi_index_service.read.keys.locations import LOCATIONS
+from hudi_index_service.read.keys.rows_of_slices import LOCATIONS
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.planner import BaseFiles, QueryPlanner
 from hudi_index_service.read.query import Query
