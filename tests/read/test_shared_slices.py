@@ -182,7 +182,7 @@ def test_a_limit_reads_whole_slices(spark: SparkSession, copy_on_write: Written)
         assert frame.count() == 9_000
 
 
-@pytest.mark.usefixtures("small_splits")
+@pytest.mark.usefixtures("small_splits", "keeps_no_pages")
 def test_the_history_counts_a_slice_and_its_rows_once(
     spark: SparkSession, copy_on_write: Written, own_state: Path
 ) -> None:
