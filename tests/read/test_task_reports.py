@@ -82,11 +82,14 @@ def test_reads_in_tasks_correct_the_next_estimate(
     assert abs(learnt - ROWS_PER_ZIP) < abs(first - ROWS_PER_ZIP) / 2
 
 
+@pytest.mark.usefixtures("keeps_no_pages")
 def test_the_history_learns_the_same_from_tasks_as_from_the_driver(
-    spark: SparkSession, path: Path, tmp_path: Path
+    spark: SparkSession, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As to rows, pages and bytes; times depend on the machine."""
     counted = []
+    # Workers of another environment are other processes.
+    monkeypatch.setitem(spark.sparkContext.environment, "HUDI_INDEX_READ__PAGE_CACHE_MB", "0")
     for name in ("tasks", "driver"):
         settings = Settings(state_folder=tmp_path / name)
         with open_table(path, settings=settings) as table:
