@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests import examples, java_options, turns
+from tests import example_counts, java_options, turns
 from tests.order import longest_first, record, scope_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Java processes start with the tests' options. What the service remembers between runs, and
     its copies of what can be fetched again, go to temporary folders, not to the user's: before any
     test module makes settings."""
-    examples.fast = _only_fast(config)
+    example_counts.fast = _only_fast(config)
     os.environ.setdefault(java_options.VARIABLE, java_options.BRIEF)
     folder = tempfile.mkdtemp(prefix="hudi-index-tests-")
     os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))

@@ -28,7 +28,7 @@ LISTS = frozenset(
     }
 )
 ALL = CHANGES | READS_ONE_FILE | LISTS
-WITHOUT_REQUESTS = frozenset({"local_path", "throttled"})
+WITHOUT_REQUESTS = frozenset({"local_name", "local_path", "throttled"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from hudi_index_service.index.lucene.search import (
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import And, ArrayContains, BoundColumn, Predicate
-from tests.examples import examples
+from tests.example_counts import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 ROWS = pa.table(

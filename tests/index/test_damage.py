@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.markdown import ROOT
-from tests.examples import share
+from tests.example_counts import share
 
 
 @pytest.mark.parametrize("name", ["btree", "lucene"])

@@ -25,7 +25,7 @@ from hudi_index_service.index.number_encoding import (
 from hudi_index_service.index.stored_column import is_wide_number
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
-from tests.examples import examples
+from tests.example_counts import examples
 
 fixed = examples(200)
 RANGED = tuple(set(Operator) - {Operator.NE})

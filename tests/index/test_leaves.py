@@ -27,7 +27,7 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import parse_regex
-from tests.examples import examples
+from tests.example_counts import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 INF, NAN = float("inf"), float("nan")

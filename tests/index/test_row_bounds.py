@@ -14,7 +14,7 @@ from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Match, MatchMode, Not, Predicate
-from tests.examples import examples
+from tests.example_counts import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 from tests.index.test_full_text import search as analyzed_search
 from tests.index.test_full_text import texts_of

@@ -13,7 +13,7 @@ from hudi_index_service.predicate import evaluate, parse_predicate
 from hudi_index_service.predicate.expression import Constant, In
 from hudi_index_service.predicate.like import LikeMatcher, like_regex, parse_like
 from hudi_index_service.predicate.text.lex import string_value, tokenize
-from tests.examples import share
+from tests.example_counts import share
 
 SCHEMA = pa.schema([("amount", pa.int64()), ("name", pa.string()), ("cost", pa.decimal128(10, 2))])
 LONG = 150_000  # characters

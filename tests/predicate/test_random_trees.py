@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Not, Or
-from tests.examples import examples
+from tests.example_counts import examples
 
 pytestmark = pytest.mark.fast
 

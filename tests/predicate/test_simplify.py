@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Constant, Predicate
 from hudi_index_service.predicate.simplify import simplified
-from tests.examples import examples
+from tests.example_counts import examples
 
 NAN = "CAST('NaN' AS DOUBLE)"
 SCHEMA = pa.schema(

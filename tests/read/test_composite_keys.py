@@ -9,7 +9,7 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
-from tests.examples import share
+from tests.example_counts import share
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.indexed import indexed
 from tests.read.conftest import Indexed, unindexed_copy

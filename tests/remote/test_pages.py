@@ -19,6 +19,8 @@ from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.remote.s3_server import S3Server
 
+pytestmark = pytest.mark.usefixtures("keeps_no_pages")
+
 COLUMNS = ["id", "name", "text", "amount"]
 
 

@@ -11,7 +11,7 @@ from hudi_index_service.index.btree.keys import (
     prefixed,
 )
 from hudi_index_service.predicate.bounds import above_prefix
-from tests.examples import examples
+from tests.example_counts import examples
 
 BYTES = [b"", b"\x00", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff"]
 

@@ -19,7 +19,7 @@ from hudi_index_service.index.btree.keys import (
 )
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
-from tests.examples import examples
+from tests.example_counts import examples
 
 PROPERTY = examples(60)
 

@@ -13,7 +13,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.metadata.segments import run as runs
 from hudi_index_service.index.metadata.segments.bounds import distinct, exact_keys, hashes
 from hudi_index_service.index.metadata.segments.run import Pairs, Run, RunLayout, joined, packed
-from tests.examples import examples
+from tests.example_counts import examples
 
 HASHES = [248629889170205, 242220607053498, 119009866348380]
 NUMBER_HASHES = [79296918065833, 46625482681859, 10278111015248]
