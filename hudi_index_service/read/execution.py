@@ -139,14 +139,16 @@ class Execution:
         jobs, exactly = self._jobs(), list[FoundRows]()
 
         def work(job: Job) -> int:
-            known = self._exact_count(*job)
-            if known is not None:
-                return known
-            exact = self._exact(*job)
-            if exact is None:
-                return sum(batch.num_rows for batch in _batches(self.reader, *job))
-            exactly.append(exact)
-            return _counted(exact)
+            if self.reader.is_index_only(job[0]):
+                with job[1].timed():
+                    known = self.reader.exact_count(*job)
+                    if known is not None:
+                        return known
+                    exact = self.reader.exact_rows(*job, if_cheaper=True)
+                if exact is not None:
+                    exactly.append(exact)
+                    return _counted(exact)
+            return sum(batch.num_rows for batch in _batches(self.reader, *job))
 
         number: int = sum(self._map_slices(work, jobs, counting=True))
         number += sum(batch.num_rows for batch in matching_log_rows(exactly))
@@ -250,27 +252,16 @@ class Execution:
     def _value_counts(
         self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
     ) -> "Counter[bytes | None]":
-        exact = self._exact(slice_plan, statistics)
-        if exact is not None:
+        pool = self.reader.pool
+        if self.reader.is_index_only(slice_plan):
             with statistics.timed():
-                counts = value_counts_of(self.reader.pool, column, exact)
-            if counts is not None:
+                exact = self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
+                counts = None if exact is None else value_counts_of(pool, column, exact)
+            if exact is not None and counts is not None:
                 _counted(exact)
                 in_logs = _counts_of(column, matching_log_rows([exact]))
                 return in_logs + Counter({_utf8(each): number for each, number in counts.items()})
         return _counts_of(column, _batches(self.reader, slice_plan, statistics))
-
-    def _exact_count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int | None:
-        if not self.reader.is_index_only(slice_plan):
-            return None
-        with statistics.timed():
-            return self.reader.exact_count(slice_plan, statistics)
-
-    def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
-        if not self.reader.is_index_only(slice_plan):
-            return None
-        with statistics.timed():
-            return self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
 
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
         if self.reader.is_index_only(slice_plan):

@@ -134,18 +134,27 @@ class LogRowsCache:
         without merging these; None if the slice has to be merged whole. Takes and raises what `of`
         does."""
         version = _version(reader, plan)
-        with self._lock:
-            kept = self._kept.get(version)
-            known = self._replaced.get(version) if kept is None else kept.replaced
-        if known is not None:
-            return known
-        with self._merging[hash(version) % len(self._merging)]:
-            found = self._unless_merged_whole(version, plan, lambda: _touched(reader, plan))
+        found = self._known_replaced(version)
+        if found is None:
+            with self._merging[hash(version) % len(self._merging)]:
+                found = self._known_replaced(version)
+                if found is None:
+                    found = self._unless_merged_whole(
+                        version, plan, lambda: _touched(reader, plan).replaced
+                    )
+                    if isinstance(found, BitMap):
+                        self._remember(self._replaced, version, found)
         if isinstance(found, str):
             statistics.note = found
             return None
-        self._remember(self._replaced, version, found.replaced)
-        return found.replaced
+        return found
+
+    def _known_replaced(self, version: _Version) -> BitMap | str | None:
+        """What `replaced` returns, or why the slice is merged whole; None if not known."""
+        found = self._known(version, [])
+        return (
+            found.replaced if isinstance(found, LogRows) else found or self._replaced.get(version)
+        )
 
     def _known(self, version: _Version, columns: Sequence[pa.Field]) -> LogRows | str | None:
         """The log rows that are kept, or why they cannot be merged alone; None if not known."""
@@ -174,10 +183,6 @@ class LogRowsCache:
     ) -> T | str:
         """The result of some work on a slice's log rows, or why the slice has to be merged whole.
         Reasons that will not pass are remembered."""
-        with self._lock:
-            refused = self._refused.get(version)
-        if refused is not None:
-            return refused
         try:
             return work()
         except _MergedWhole as error:
