@@ -17,10 +17,10 @@ from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.parallel import Job, Result, are_fast, map_slices, mapped, prefetch
 from hudi_index_service.read.recording import observation
+from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
-from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.slices import value_counts
+from hudi_index_service.read.slices import counting
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import weighing
 from hudi_index_service.sql.rule.reader import RelationReader
@@ -489,7 +489,7 @@ def test_texts_that_are_not_utf8_are_their_bytes(agreed, not_utf8, query):
 
 
 def test_group_by_a_column_of_many_values_reads_rows(agreed, enabled, monkeypatch):
-    monkeypatch.setattr(value_counts, "COUNTED_VALUES", 6)
+    monkeypatch.setattr(counting, "COUNTED_VALUES", 6)
     query = "SELECT msg, count(*) FROM rule_cow WHERE id < '3' GROUP BY msg"
     [use] = agreed(query)
     assert use.reason == "the index finds 123 rows"

@@ -47,7 +47,7 @@ from hudi_index_service.read.slices.base_rows import (
     without_replaced,
 )
 from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
-from hudi_index_service.read.slices.counting_cost import (
+from hudi_index_service.read.slices.counting import (
     has_list_of_terms,
     prefer_scan_for_count,
 )

@@ -11,7 +11,7 @@ from hudi_index_service.columns import column_path
 from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan
 from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.slices.value_counts import most_values
+from hudi_index_service.read.slices.counting import most_values
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.rule.columns import as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation

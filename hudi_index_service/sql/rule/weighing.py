@@ -46,9 +46,9 @@ from hudi_index_service.optimizer.plan import (
 )
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.slices.counting import may_have_few_values
 from hudi_index_service.read.slices.index_estimates import narrowed_rows
 from hudi_index_service.read.slices.slice_reader import is_merged_in_part
-from hudi_index_service.read.slices.value_counts import may_have_few_values
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.wording import counted
 

@@ -15,7 +15,7 @@ from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate, Together
 from hudi_index_service.predicate.fold import conjuncts
-from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
+from hudi_index_service.read.slices.counting import prefer_scan_for_count
 from tests.golden.table import Golden
 from tests.indexed import indexed
 
