@@ -225,15 +225,6 @@ class IndexReader(ABC):
         """
         return rows, Answer.NONE
 
-    def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Up to `most` of the row ids, spread over the file, far cheaper than `row_ids`. Empty if
-        the reader cannot sample the leaf.
-
-        Raises:
-            EntryInvalid: index bytes are damaged.
-        """
-        return BitMap()
-
     def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
         """Lower and upper bounds of the number of rows for which a leaf, or conjuncts, accepted by
         `row_ids` is TRUE. Computed without reading rows. None if they are not known.

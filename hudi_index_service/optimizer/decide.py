@@ -11,9 +11,8 @@ the slices that segments leave          `ask_open_entries`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
 estimates of a leaf                     `look_up_together`
-what earlier slices of the query had    `IndexBackoff`
-bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
-row ids, or some of them                `cheapest_reading`, `pages_pay_in_portions`
+bounds of open entries                  `are_too_many`, `rows_pay_for_count`
+row ids                                 `cheapest_reading`, `pages_pay_in_portions`
 estimates of all slices of a relation   `RelationCosts`
 the rows that a look-up finds           `most_tasks`
 ======================================  ======================================================
@@ -23,10 +22,9 @@ The functions read nothing: callers pass what they know. Costs are those of `opt
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from threading import Lock
 
 from hudi_index_parquet import RowPlan
 
@@ -36,10 +34,8 @@ from hudi_index_service.optimizer.cost.constants import (
     DEAR_LOOKUP,
     DRIVER_SCAN_BYTES,
     DRIVER_SLICES,
-    FAR_FEWER_ROWS,
     FEW_ROWS,
     FEWEST_SLICES,
-    GUESS_FACTOR,
     KEYS_PER_FILE,
     LARGE_FILE,
     MANY_SLICES,
@@ -54,10 +50,8 @@ from hudi_index_service.optimizer.cost.constants import (
     ROWS_PER_FILTER,
     ROWS_PER_KEY,
     ROWS_PER_TASK,
-    SKIPPED_PER_SCAN,
     SPARK_MARGIN,
     TERM_STEPS,
-    USELESS_AT_FIRST,
     Constants,
     load_constants,
 )
@@ -66,7 +60,7 @@ from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
+from hudi_index_service.predicate.expression import And, Like, Not, Predicate, RLike
 
 # --- before an entry is opened ---------------------------------------------------------------
 
@@ -118,67 +112,7 @@ def each_task_reads_all_keys(rows: int) -> bool:
     return rows <= ROWS_PER_TASK
 
 
-@dataclass(slots=True)
-class IndexBackoff:
-    """Skips the index in a query's later slices if it did not pay off in earlier ones: the base
-    files of a table are similar. Safe to use from several threads.
-
-    Slices are skipped in runs: half as many as have been scanned since the last useful look-up,
-    then one is looked up again. So about log(n) of n slices are looked up uselessly. If look-ups in
-    the others would have been useful, at most a third of the scanned slices needed no scan.
-    """
-
-    _scanned: int = 0
-    _left: int = 0
-    _fewest: float = float("inf")
-    _lock: Lock = field(default_factory=Lock, repr=False)
-
-    def should_skip(self, expected: Expected | None, total: int) -> bool:
-        """Whether to scan a slice without a look-up; it then counts as scanned.
-
-        Args:
-            expected: The estimate from the slice's manifests. A slice with far fewer expected rows
-                than the others is looked up.
-            total: The number of rows of the slice.
-        """
-        with self._lock:
-            if not self._left or _share(expected, total) < FAR_FEWER_ROWS * self._fewest:
-                return False
-            self._left -= 1
-            self._scanned += 1
-            return True
-
-    def record(self, expected: Expected | None, total: int, *, scanned: bool) -> None:
-        """Records whether a slice was scanned despite its look-up."""
-        with self._lock:
-            if not scanned:
-                self._scanned, self._left, self._fewest = 0, 0, float("inf")
-                return
-            self._scanned += 1
-            self._fewest = min(self._fewest, _share(expected, total))
-            if self._scanned >= USELESS_AT_FIRST:
-                self._left = int(self._scanned * SKIPPED_PER_SCAN)
-
-
-def _share(expected: Expected | None, total: int) -> float:
-    """The expected share of matching rows; 0 without an estimate."""
-    return 0.0 if expected is None or not total else expected.rows.expected / total
-
-
 # --- while row ids are looked up -------------------------------------------------------------
-
-
-def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: int) -> bool:
-    """Whether look-ups are compared with a scan while they run: not if few rows match by guaranteed
-    bounds, or clearly few by past queries of the shape; and not if checking a row takes longer than
-    reading it, as for full text, which is analyzed, and regular expressions."""
-    if any(isinstance(leaf, Match | RLike) for leaf in predicate.leaves()):
-        return False
-    if expected is None:
-        return True
-    from_history = expected.guessed is not None
-    few = from_history and are_few(guessed_rows(expected.rows.expected), total)
-    return not few and not are_few(expected.rows.most, total)
 
 
 def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:
@@ -197,11 +131,6 @@ def are_few(rows: int, total: int) -> bool:
     """Whether rows are so few that they are picked out of their pages, regardless of these pages'
     share of the bytes, since skipping values takes less time than decoding them."""
     return rows * PICKED_OF_PAGE < total
-
-
-def guessed_rows(rows: float) -> int:
-    """The number of rows to assume for an uncertain guess."""
-    return round(GUESS_FACTOR * rows)
 
 
 def are_too_many(least: int, total: int, settings: Settings) -> bool:

@@ -55,23 +55,6 @@ class Bounds:
         """The same if no other rows than these match."""
         return Bounds(self.certain & rows, _common(self.possible, rows))
 
-    def tightened(self, other: "Bounds") -> "Bounds":
-        """What two answers to the same question tell together."""
-        return Bounds(self.certain | other.certain, _common(self.possible, other.possible))
-
-    def negated(self, nulls: "Bounds", total: int) -> "Bounds":
-        """The rows for which a leaf is FALSE.
-
-        Args:
-            nulls: The rows for which the leaf is NULL.
-            total: The number of all rows.
-        """
-        every = BitMap(range(total))
-        possible = every - self.certain - nulls.certain
-        if self.possible is None or nulls.possible is None:
-            return Bounds.among(possible)
-        return Bounds(every - self.possible - nulls.possible, possible)
-
 
 def _common(some: BitMap | None, others: BitMap | None) -> BitMap | None:
     if some is None or others is None:

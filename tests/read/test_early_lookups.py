@@ -12,7 +12,6 @@ from pyroaring import BitMap
 
 from hudi_index_service import open_table
 from hudi_index_service.index.lucene.reader import LuceneReader, LuceneReaders
-from hudi_index_service.optimizer.decide import IndexBackoff
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.slices import early_lookups
 from hudi_index_service.table import IndexedTable
@@ -149,15 +148,3 @@ def _failing(self: LuceneReaders, *arguments: Any) -> list[BitMap | None]:
     from hudi_index_service.errors import EntryInvalid
 
     raise EntryInvalid("One of the open indexes is damaged.")
-
-
-def test_rows_that_are_known_are_read_even_after_useless_look_ups(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(IndexBackoff, "should_skip", lambda *_: True)
-    scan = opened("hundred_base_files", ["amount"]).scan("amount BETWEEN 20 AND 60")
-    assert scan.to_arrow().num_rows == 41
-    assert scan.statistics is not None
-    candidates = [each.candidates for each in scan.statistics.begun.values()]
-    assert len(candidates) == 21
-    assert all(candidates), "none was skipped"

@@ -55,15 +55,6 @@ def run_and_compare(table: IndexedTable, where: str, **how: Any) -> Scan:
     return scan
 
 
-def test_look_ups_are_skipped_after_similar_slices_were_scanned(table: IndexedTable) -> None:
-    read = slices(run_and_compare(table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'"))
-    assert len(read) == FILES
-    assert {each.access for each in read} == {Access.SCAN}
-    looked_up = [each.lookup_ms > 0 for each in read]
-    assert looked_up == [True, True, False, True, False, False, True, False, False, False]
-    assert all("in similar files" in each.note for each in read if not each.lookup_ms)
-
-
 def test_a_required_index_is_looked_up_in_every_slice(table: IndexedTable) -> None:
     scan = run_and_compare(
         table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'", use_index="require"

@@ -53,9 +53,6 @@ class Known:
         known = spelled(leaf) in self.answers_to
         return Answer.EXACT if known or not isinstance(leaf, And) else Answer.NONE
 
-    def answered(self, leaf: Predicate) -> bool:
-        return True
-
     def estimate(self, leaf: Predicate) -> int:
         return self.answers_to.get(spelled(leaf), (None, TOTAL))[1]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
-from typing import TypeVar
 
 import numpy as np
 from hudi_index_parquet import TreeLeaves, rows_between, rows_of_keys
@@ -28,10 +27,6 @@ _FEW_INTERVALS = 8  # intervals; with more, the leaves at their ends are not rea
 _SAMPLE_INTERVALS = 64
 _ABOVE_ALL = b"\xff" * 512
 _FEW_STEPS = 4_096  # steps that are cheaper than reading and checking rows later
-_LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
-_SAMPLED_LEAVES = 16
-
-_Item = TypeVar("_Item")
 
 
 class BTreeReader(IndexReader):
@@ -88,18 +83,6 @@ class BTreeReader(IndexReader):
             return rows, Answer.NONE
         hit = self._rows_of(lookup)
         return self._invert(lookup, hit, rows) if lookup.complement else rows & hit, lookup.answer
-
-    def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Rows of some evenly spaced leaves."""
-        lookup = self._lookup(leaf)
-        if lookup.complement:
-            if self._steps(lookup) > self._rows // _LITTLE:
-                return BitMap()
-            spread = range(0, self._rows, max(1, -(-self._rows // most)))
-            return self._invert(lookup, self._rows_of(lookup), BitMap(spread))
-        if lookup.keys is None:
-            return _thin(self._rows_of(lookup), most)
-        return _thin(self._rows_of_keys(lookup.tree, lookup.keys, _SAMPLED_LEAVES), most)
 
     def estimate(self, leaf: Predicate) -> int:
         """The number of rows that are found, or excluded, as `row_bounds` counts them."""
@@ -213,15 +196,10 @@ class BTreeReader(IndexReader):
             rows |= self._leaves.set(place)
         return self._within(rows)
 
-    def _rows_of_keys(
-        self, tree: str, keys: Sequence[Interval], most_leaves: int | None = None
-    ) -> BitMap:
-        """The rows of the keys, from at most `most_leaves` leaves, if given."""
+    def _rows_of_keys(self, tree: str, keys: Sequence[Interval]) -> BitMap:
+        """The rows of the keys."""
         leaves = self._tree.leaves(self._numbers[tree])
-        keys = keys if most_leaves is None else _spread(keys, most_leaves)
         numbers_of: list[Sequence[int]] = [leaves.between(each.low, each.high) for each in keys]
-        if most_leaves is not None:
-            numbers_of = [_spread(numbers, most_leaves) for numbers in numbers_of]
         searches = list(_searches(leaves, keys, numbers_of))
         packed = list(dict.fromkeys(number for number, _ in searches))
         position = {number: at for at, number in enumerate(packed)}
@@ -298,18 +276,6 @@ def _searches(
         for at, number in enumerate(numbers):
             if not leaves.is_set(number):
                 yield number, interval if at in (0, last) else EVERY_KEY
-
-
-def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
-    """At most `most` of the items, evenly spaced."""
-    return items[:: max(1, -(-len(items) // most))]
-
-
-def _thin(rows: BitMap, most: int) -> BitMap:
-    """At most `most` of the rows, evenly spaced."""
-    if len(rows) <= most:
-        return rows
-    return BitMap(_ids(rows)[:: -(-len(rows) // most)])
 
 
 def _ids(rows: BitMap) -> np.ndarray:

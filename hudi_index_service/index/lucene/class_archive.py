@@ -164,7 +164,6 @@ def _look_up(leaf: Predicate, index: PackedIndex, columns: Sequence[StoredColumn
     reader.estimate(leaf)
     reader.row_bounds(leaf)
     reader.candidates(leaf, _ROWS)
-    reader.sample(leaf, 10)
     reader.narrowed(leaf, reader.row_ids(leaf))
     if isinstance(leaf, Match):
         reader.ranked(leaf)

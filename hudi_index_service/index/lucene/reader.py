@@ -47,7 +47,6 @@ _ALWAYS = "the number of steps is unlimited"
 _SHORT_LIST = 64
 _MOST_TERMS = 1_024  # terms whose row counts are read: some tenths of a millisecond
 _LOW_HALF = 2**32 - 1
-_LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 
 
 class LuceneReader(IndexReader):
@@ -106,21 +105,6 @@ class LuceneReader(IndexReader):
             if lookup.without_null:
                 remaining -= self._null_rows(lookup.column)
             return remaining, lookup.answer
-
-    def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Evenly spaced rows of a few terms or of a range of numbers; empty for look-ups that read
-        many terms."""
-        lookup = self._lookup(leaf)
-        with jvm.damage_named(self._path):
-            if lookup.complement:
-                spread = range(0, self._rows, max(1, -(-self._rows // most)))
-                rows = self._invert(lookup, BitMap(spread), self._rows // _LITTLE)
-                return BitMap() if rows is None else rows
-            from hudiindex import RowIds
-
-            query, buffer = to_query(lookup.search), np.empty(most, dtype=np.uint32)
-            size = int(RowIds.sample(self._searcher, query, buffer.ctypes.data, most))
-            return BitMap(array("I", buffer[:size].tobytes()))
 
     def estimate(self, leaf: Predicate) -> int:
         """Lucene's own cost of the leaf's query. It is at most the number of rows of its terms, or

@@ -32,15 +32,6 @@ DEAR_LOOKUP = 0.2
 SLIGHT_CORRECTION = 0.1
 """A correction of expected rows by the history, as a share of them, below which nothing changes."""
 
-USELESS_AT_FIRST = 2
-"""Consecutive useless look-ups of a query before its first slice is read without one."""
-
-SKIPPED_PER_SCAN = 1 / 2
-"""The length of a run of slices without look-up, per slice that has been scanned."""
-
-FAR_FEWER_ROWS = 0.5
-"""The part of the share of rows expected in useless look-ups below which one may pay off."""
-
 ROWS_PER_KEY = 200
 """Rows whose keys are scanned in the time of looking up one record key."""
 
@@ -59,15 +50,6 @@ ROWS_PER_TASK = 20_000_000
 """Rows whose keys one core reads in some ten seconds."""
 
 # --- while row ids are looked up -------------------------------------------------------------
-
-FEWEST_STEPS = 8_192
-"""A number of steps that is always cheap, and far more than a file has pages."""
-
-CHEAP_LOOKUP = 1 / 200
-"""The share of a scan's time that look-ups may take without any comparison."""
-
-GUESS_FACTOR = 4
-"""Guessed rows count this many times, since guesses are often too low."""
 
 LARGE_FILE = 100_000
 """Rows of a base file from which the index itself is asked for the steps of each look-up."""
@@ -262,10 +244,6 @@ class Constants(BaseModel):
         """The number of look-up steps that cost as much as scanning rows of narrow columns."""
         scanned = self.scanned_value_ms + _VALUE_MIB * self.scanned_mib_ms
         return rows * columns * scanned / self.step_ms
-
-    def cheap_steps(self, rows: int) -> int:
-        """The number of steps whose cost is negligible compared with scanning a narrow column."""
-        return max(int(CHEAP_LOOKUP * self.scan_steps(rows, 1)), FEWEST_STEPS)
 
 
 DEFAULTS = Constants()

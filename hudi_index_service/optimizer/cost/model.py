@@ -92,11 +92,8 @@ class CostModel:
             by_scan += self._fetching_ms(SCAN_REQUESTS, scan_bytes)
         opening, index_bytes = self._opening(entries)
         by_index = opening + self.leaves * self.of_type(entries[0].index_type.name).lookup_ms
-        picking = by_pages + rows.expected * constants.step_ms
-        if picking <= by_scan:
-            by_index += picking
-        else:  # after some look-ups the file is scanned
-            by_index += constants.cheap_steps(total) * constants.step_ms + by_scan
+        # Once the rows are known, the file is scanned if that is cheaper.
+        by_index += rows.expected * constants.step_ms + min(by_pages, by_scan)
         return Expected(rows, pages, page_bytes, index_bytes, by_index, round(scan_bytes), by_scan)
 
     def looking_up_ms(self, plan: SlicePlan, rows: float) -> float:

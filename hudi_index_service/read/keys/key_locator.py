@@ -17,7 +17,7 @@ from hudi_index_parquet import read_columns
 
 from hudi_index_service.arrow import numbers_array, scalar, truths_array
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays, most_keys_by_index
+from hudi_index_service.optimizer.decide import bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.record_keys import (
     NO_NUMBERS,
@@ -223,7 +223,6 @@ class KeyLocator:
             self.reader,
             query=replace(self.reader.query, normal_form=narrowing),
             # Other slices were searched for other keys, so their results do not apply here.
-            backoff=IndexBackoff(),
             footer_check=may_hold_any if self._filters_pay(plan) else None,
         )
         for rows, batch in reader.candidates(replace(plan, access=statistics.access), statistics):

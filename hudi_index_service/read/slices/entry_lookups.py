@@ -1,7 +1,8 @@
-"""Finds the rows of a predicate by look-ups in the entries of a slice, none of them needlessly."""
+"""Finds the rows of a predicate by look-ups in the entries of a slice. A look-up is left out if it
+takes longer than reading the rows that it may rule out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
@@ -32,43 +33,32 @@ class EntryLookups:
     entry answers.
 
     Attributes:
-        superset_ok: Whether the rows found are read and checked anyway. If so, look-ups that take
-            longer than reading the rows that they may rule out are left out.
-        limit: The limit of steps per look-up while no row is known; None for no limit. A step is a
-            row id or a term that is read.
-        put_off: Whether a look-up was put off because of the limit.
-        row_steps: The cost of reading one more page, in steps.
+        superset_ok: Whether the rows found are read and checked anyway. If not, no look-up is left
+            out.
+        row_steps: The cost of reading one more page, in steps of a look-up: row ids or terms.
         known: What `EarlyLookups` found.
     """
 
     entries: SliceEntries
     superset_ok: bool
-    limit: int | None = None
-    put_off: bool = False
     row_steps: int = DEFAULTS.row_steps
     known: Found = field(default_factory=dict)
     _results: dict[Predicate, Bounds] = field(default_factory=dict)
 
-    def without_limit(self) -> "EntryLookups":
-        """The same look-ups without a limit; results found so far are kept."""
-        return replace(self, limit=None, put_off=False)
-
-    def rows(self, predicate: Predicate, most: int | None = None) -> Bounds:
+    def rows(self, predicate: Predicate) -> Bounds:
         """The rows of a predicate in negation normal form.
 
         The conjuncts of an AND are looked up in order of cost, until no row is left.
-
-        Args:
-            most: The maximum number of steps of a look-up; None for no limit.
 
         Raises:
             FileNotFoundError: the base file is gone.
             EntryUnusable: see `SliceEntries.rows`.
         """
         entries = self.entries.plan.entries
-        return self._rows(grouped(predicate, entries, exact=not self.superset_ok), most)
+        return self._rows(grouped(predicate, entries, exact=not self.superset_ok), None)
 
     def _rows(self, predicate: Predicate, most: int | None) -> Bounds:
+        """The rows of a grouped predicate, by look-ups of at most so many steps each."""
         match predicate:
             case Constant(value):
                 return Bounds.exactly(BitMap(range(self.entries.total)) if value else BitMap())
@@ -86,7 +76,7 @@ class EntryLookups:
         for operand in self._cheapest_first(operands):
             left = bounds.possible
             if left is not None and self.superset_ok and len(left) <= CHECKED_SINGLY:
-                remaining = self.narrowed(operand, left)
+                remaining = self._narrowed(operand, left)
                 if remaining.possible is not None:
                     bounds = bounds.within(remaining.possible)
                     most = self._worth(remaining.possible)
@@ -124,7 +114,7 @@ class EntryLookups:
         of one page are read together."""
         return self.row_steps * pages_of(rows)
 
-    def narrowed(self, predicate: Predicate, rows: BitMap) -> Bounds:
+    def _narrowed(self, predicate: Predicate, rows: BitMap) -> Bounds:
         """See `SliceEntries.narrowed`; unanswered if that fails, which `_looked_up` reports."""
         known = self._known(predicate)
         if known is not None and known.possible is not None:
@@ -141,8 +131,7 @@ class EntryLookups:
         if known is not None:
             return known
         try:
-            limit = self.limit if most is None else most
-            found = self.entries.rows(leaf, limit, superset_ok=self.superset_ok)
+            found = self.entries.rows(leaf, most, superset_ok=self.superset_ok)
         except EntryUnusable:
             if not isinstance(leaf, Together):
                 raise
@@ -151,9 +140,6 @@ class EntryLookups:
         if found.possible is not None:
             self._results[leaf] = found
             return found
-        if most is None and self.limit is not None and self.entries.answered(leaf):
-            self.put_off = True
-            return found  # no rows are known yet: the other arms of an OR need no look-up
         return found if isinstance(leaf, Together) else self.entries.pages(leaf)
 
     def _known(self, predicate: Predicate) -> Bounds | None:

@@ -23,7 +23,7 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.files.log_file import RECORD_KEY, LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
 from hudi_index_service.hudi.snapshot import TouchedKeys
-from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay
+from hudi_index_service.optimizer.decide import log_rows_pay
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import own_footer
 from hudi_index_service.read.base_file.record_keys import RecordKeys, rows_with
@@ -313,7 +313,6 @@ def _rows_of_keys(
         query=Query(condition, condition, record_keys.columns, record_keys.columns, schema),
         limit=None,
         index_required=False,
-        backoff=IndexBackoff(),
         early=EarlyLookups(),
     )
     access = Access.SCAN if condition is None else Access.INDEX

@@ -186,19 +186,6 @@ class SliceEntries:
         least, most = self.row_bounds(leaf) or (0, self.total)
         return least if least == most else None
 
-    def answered(self, leaf: Predicate) -> bool:
-        """Whether an entry answers a leaf, or conjuncts at once."""
-        return next(self._answering(leaf), None) is not None
-
-    def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Some candidates for an answered leaf from all over the base file; none if sampling is not
-        cheap."""
-        _, serving = next(self._answering(leaf))
-        try:
-            return self._open(serving).reader.sample(leaf, most)
-        except EntryUnusable:  # `rows` reports it, or uses the next entry
-            return BitMap()
-
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
         """The entries that can answer, in order of preference."""
         ordered = self._answers.get(leaf)

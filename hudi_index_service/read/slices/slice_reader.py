@@ -21,10 +21,10 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.decide import (
-    IndexBackoff,
     Reading,
+    are_few,
+    are_too_many,
     cheapest_reading,
-    lookups_are_weighed,
 )
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, SlicePlan
@@ -46,12 +46,12 @@ from hudi_index_service.read.slices.base_rows import (
     rows_of,
     without_replaced,
 )
-from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting import (
     has_list_of_terms,
     prefer_scan_for_count,
 )
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
+from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache
@@ -70,7 +70,6 @@ class SliceReader:
             the caller asks for more.
         index_required: Whether only the index may be used: nothing is scanned, even if the index is
             damaged or a scan is cheaper.
-        backoff: Skips indexes that did not pay off in the query's earlier slices.
         footer_check: See `FileScan`.
         log_rows: Merges the log rows of slices, and keeps them for later queries.
         early: What the slices have answered together to `query`; a reader of another query needs
@@ -84,7 +83,6 @@ class SliceReader:
     settings: Settings
     limit: int | None = None
     index_required: bool = False
-    backoff: IndexBackoff = field(default_factory=IndexBackoff)
     footer_check: FooterCheck | None = None
     log_rows: LogRowsCache = field(default_factory=lambda: LogRowsCache(0))
     early: EarlyLookups = field(default_factory=EarlyLookups)
@@ -347,16 +345,12 @@ class SliceReader:
             found = FoundRows(plan, statistics, self.query, rows=listed.rows)
             return self._by_page_or_scan(found, listed.rows, listed.entry.bounds.footer)
         found = FoundRows(plan, statistics, self.query, within=within)
-        rows_are_known = bool(self.early.found(plan))
-        if (
-            not rows_are_known
-            and self._weighs(plan)
-            and self.backoff.should_skip(plan.expected, plan.total)
-        ):
-            statistics.note = "a scan was cheaper than the index in similar files"
-            return found
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                why_scan = self._why_scan(plan, entries)
+                if why_scan:
+                    statistics.note = why_scan
+                    return found
                 rows = self._bounds(plan, entries, statistics, superset_ok=True).possible
                 footer = entries.footer()
                 stored = None
@@ -366,8 +360,7 @@ class SliceReader:
             self._fall_back(plan, error, statistics)
             return replace(found, trusted=False)
         if rows is None:
-            self.backoff.record(plan.expected, plan.total, scanned=True)
-            statistics.note = statistics.note or "the index narrowed nothing"
+            statistics.note = "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
         if within is not None:
@@ -375,7 +368,6 @@ class SliceReader:
             statistics.candidates = len(rows)
         found = replace(found, rows=rows, stored=stored)
         if not rows:
-            self.backoff.record(plan.expected, plan.total, scanned=False)
             return found
         return self._by_page_or_scan(found, rows, footer)
 
@@ -387,7 +379,6 @@ class SliceReader:
         first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
         try:
             if found.stored is not None:  # never more than a scan of the base file
-                self.backoff.record(plan.expected, plan.total, scanned=False)
                 return replace(found, by_page=reader, cost=found.stored.plan(first_row_ids))
             cost = reader.plan(first_row_ids)
         except ParquetReadError as error:
@@ -395,7 +386,6 @@ class SliceReader:
             return replace(found, readable_by_row=False)
         remote = not storage.is_local
         reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(first_row_ids))
-        self.backoff.record(plan.expected, plan.total, scanned=reading is Reading.FILE)
         if reading is not Reading.PAGES and not self.index_required:
             what = "the file" if reading is Reading.FILE else "their row groups"
             found.statistics.note = (
@@ -414,31 +404,24 @@ class SliceReader:
     ) -> Bounds:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
-        constants, known = load_constants(self.settings), self.early.found(plan)
-        if superset_ok and self._weighs(plan):
-            storage = self.table.storage
-            bounded = BoundedLookups(
-                self.query, plan, entries, storage, self.settings, constants, known
-            )
-            result = bounded.found(predicate)
-            if result.why:
-                statistics.note = result.why
-                return result.rows
-            bounds = result.rows
-        else:
-            steps = constants.row_steps
-            lookups = EntryLookups(entries, superset_ok, row_steps=steps, known=known)
-            bounds = lookups.rows(predicate)
+        steps, known = load_constants(self.settings).row_steps, self.early.found(plan)
+        bounds = EntryLookups(entries, superset_ok, row_steps=steps, known=known).rows(predicate)
         statistics.candidates = None if bounds.possible is None else len(bounds.possible)
         return bounds
 
-    def _weighs(self, plan: SlicePlan) -> bool:
-        """Whether look-ups are compared with a scan while they run."""
-        predicate = self.query.normal_form
+    def _why_scan(self, plan: SlicePlan, entries: SliceEntries) -> str:
+        """Why a scan is cheaper than any look-up, by the bounds of the open entries; "" if it is
+        not. They are asked only if manifests let expect many rows."""
+        predicate, expected = self.query.normal_form, plan.expected
         assert predicate is not None, "a query without predicate is never read by index"
-        if self.limit is not None or self.index_required:
-            return False
-        return lookups_are_weighed(predicate, plan.expected, plan.total)
+        if self.limit is not None or self.index_required or self.early.found(plan):
+            return ""
+        if expected is None or are_few(round(expected.rows.expected), plan.total):
+            return ""
+        least = row_estimate(predicate, entries).least
+        if not are_too_many(least, plan.total, self.settings):
+            return ""
+        return f"at least {least} rows match: reading the file whole is cheaper"
 
     def _apply_residual(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
         """The residual: the rows where the predicate is TRUE, with the output columns."""

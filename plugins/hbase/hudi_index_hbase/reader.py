@@ -55,11 +55,6 @@ class HBaseReader(BTreeReader):
         with self._remote.one_lookup():
             return super().narrowed(leaf, rows)
 
-    def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Rows of some evenly spaced leaves."""
-        with self._remote.one_lookup():
-            return super().sample(leaf, most)
-
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """The number of rows per value of a text column, counting only `among` if given."""
         with self._remote.one_lookup():

@@ -166,7 +166,6 @@ def test_forged_facts_about_leaves_raise_no_other_error(
         reader.estimate,
         reader.row_bounds,
         lambda leaf: reader.candidates(leaf, 10_000),
-        lambda leaf: reader.sample(leaf, 10),
         lambda leaf: reader.narrowed(leaf, BitMap([1, 2, 3])),
         lambda leaf: reader.value_counts("f", None, 10_000),
         lambda leaf: reader.value_counts("s", BitMap([1, 2, 3]), 10_000),

@@ -60,7 +60,7 @@ def test_index_cost_grows_with_rows_up_to_that_of_a_scan() -> None:
     costs = [expected(rows, opened=OPENED) for rows in (1, 100, 10_000, 400_000, ROWS)]
     assert [each.index_ms for each in costs] == sorted(each.index_ms for each in costs)
     assert {each.scan_ms for each in costs} == {costs[0].scan_ms}
-    assert costs[0].scan_ms < costs[-1].index_ms < 1.05 * costs[-1].scan_ms
+    assert costs[0].scan_ms < costs[-1].index_ms < 1.2 * costs[-1].scan_ms
     assert costs[-1].bytes == pytest.approx(costs[-1].scan_bytes)
 
 

@@ -6,20 +6,16 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.apache.lucene.index.LeafReaderContext;
-import org.apache.lucene.index.PointValues;
-import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.BulkScorer;
 import org.apache.lucene.search.DocIdSet;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.LeafCollector;
-import org.apache.lucene.search.PointRangeQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.Scorable;
 import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.ScorerSupplier;
-import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TwoPhaseIterator;
 import org.apache.lucene.search.Weight;
 
@@ -173,43 +169,6 @@ public final class RowIds {
 
   private static Weight weight(IndexSearcher searcher, Query query) throws IOException {
     return searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1f);
-  }
-
-  /**
-   * Writes the ids of some matching rows, from all over the index and unordered, which takes far
-   * less time than finding all.
-   *
-   * @param address address of a buffer of {@code capacity} ints
-   * @return their number; 0 also for queries for which some rows cost as much as all
-   */
-  public static int sample(IndexSearcher searcher, Query query, long address, int capacity)
-      throws IOException {
-    RowSample sample = new RowSample(capacity, searcher.getIndexReader().maxDoc());
-    if (query instanceof PointRangeQuery) {
-      samplePoints(searcher, (PointRangeQuery) query, sample);
-    } else if (query instanceof TermQuery || query instanceof BooleanQuery) {
-      Weight weight = weight(searcher, query);
-      for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
-        Scorer scorer = weight.scorer(leaf);
-        sample.next(leaf.docBase, leaf.reader().maxDoc());
-        if (scorer != null) {
-          sample.addSpread(scorer.iterator());
-        }
-      }
-    }
-    sample.write(address);
-    return sample.size();
-  }
-
-  private static void samplePoints(IndexSearcher searcher, PointRangeQuery range, RowSample sample)
-      throws IOException {
-    for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
-      PointValues values = leaf.reader().getPointValues(range.getField());
-      sample.next(leaf.docBase, leaf.reader().maxDoc());
-      if (values != null) {
-        sample.addPoints(values, range.getLowerPoint(), range.getUpperPoint());
-      }
-    }
   }
 
   /** Collects row ids in pieces, so that the foreign buffer is written in bulk. */
