@@ -3,9 +3,11 @@
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter_ns
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,19 +16,22 @@ from pyroaring import BitMap
 from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.read.parallel import Job, Result, are_fast, map_slices, mapped, prefetch
+from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.read.parallel import Job, Result, are_fast, mapped, prefetch
 from hudi_index_service.read.recording import observation
 from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
-from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
-from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
-from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.statistics import ReadStatistics
 
 log = logging.getLogger(__name__)
 
 _CORES = os.cpu_count() or 1
-_LOOKED_UP = 128  # slices whose row ids and footers are held at a time
+_WINDOW = 256  # slices whose row ids and footers are held at a time
+
+
+class _AskIndex(Protocol):
+    def __call__(self, jobs: Sequence[Job], *, if_cheaper: bool) -> list[FoundRows | None]: ...
 
 
 class RowIds(dict[str, BitMap]):
@@ -67,17 +72,18 @@ class Execution:
         return replace(self, reader=replace(self.reader, query=query))
 
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The result, slice by slice, one batch in memory at a time. Empty batches are left out.
-        With `limit`, the amount read at once suits a caller that takes this many rows."""
+        """The result, in the order of the slices, one batch in memory at a time. Empty batches are
+        left out. With `limit`, the amount read at once suits a caller that takes this many rows."""
         schema = self.schema
         reader = replace(self.reader, limit=limit)
         self._begin()
         whole = False
         try:
-            for job in self._possible_slices():
-                for batch in _batches(reader, *job):
-                    if batch.num_rows:
-                        yield _with_schema(batch, schema)
+            for window in self._windows(at_first=1):
+                for found in reader.find(window):
+                    for batch in found.statistics.timing(reader.rows(found)):
+                        if batch.num_rows:
+                            yield _with_schema(batch, schema)
             whole = limit is None
         except GeneratorExit:  # the caller stopped early
             self._end(whole=False)
@@ -87,18 +93,8 @@ class Execution:
     def table(self, limit: int | None = None) -> pa.Table:
         """The whole result, or its first `limit` rows; several slices are read at once. With
         `limit`, no more slices are started than needed, except for some prefetched ones."""
-        reader = replace(self.reader, limit=limit)
-
-        def first(job: Job) -> list[pa.RecordBatch]:
-            assert limit is not None
-            batches = (batch for batch in _batches(reader, *job) if batch.num_rows)
-            return list(_first(batches, limit))
-
         self._begin()
-        if limit is None:
-            results: Iterable[list[pa.RecordBatch]] = self._all_rows()
-        else:
-            results = prefetch(first, self._jobs(), reader.settings.read.parallelism)
+        results = self._all_rows() if limit is None else self._first_rows(limit)
         schema = self.schema
         batches = (batch for result in results for batch in result if batch.num_rows)
         result_batches = (_with_schema(batch, schema) for batch in batches)
@@ -108,52 +104,51 @@ class Execution:
         self._end(whole=limit is None)
         return rows
 
-    def _all_rows(self) -> list[list[pa.RecordBatch]]:
-        """The matching rows, in slice order. Some hundred slices of a local table are looked up at
-        a time; then the rows of many are read by one call."""
-        reader, jobs = self.reader, self._jobs()
-        if not reader.table.storage.is_local:
-            return self._map_slices(lambda job: list(_batches(reader, *job)), jobs)
-        batches: list[list[pa.RecordBatch]] = []
-        for start in range(0, len(jobs), _LOOKED_UP):
-            found = self._looked_up(jobs[start : start + _LOOKED_UP])
-            batches.append(list(matching_log_rows(found)))
+    def _all_rows(self) -> Iterator[Sequence[pa.RecordBatch]]:
+        """The matching rows of each window. Those of many slices are read by one call."""
+        reader, most = self.reader, self.reader.settings.read.parallelism
+        local = reader.table.storage.is_local
+        for window in self._windows():
+            found = reader.find(window)
+            yield list(matching_log_rows(found))
             groups = in_calls([replace(x, log_rows=()) if x.log_rows else x for x in found])
-            may_be_fast = are_fast(group[0].plan for group in groups if len(group) == 1)
-            most = reader.settings.read.parallelism
-            batches += mapped(reader.matching, groups, most, may_be_fast=may_be_fast)
-        return batches
+            may_be_fast = local and are_fast(group[0].plan for group in groups if len(group) == 1)
+            yield from mapped(reader.matching, groups, most, may_be_fast=may_be_fast)
 
-    def _looked_up(self, jobs: list[Job]) -> list[FoundRows]:
-        def find(job: Job) -> FoundRows:
-            with job[1].timed():
-                return self.reader.find(*job)
+    def _first_rows(self, limit: int) -> Iterator[list[pa.RecordBatch]]:
+        """The first matching rows of each slice, as many as are asked for."""
+        reader = replace(self.reader, limit=limit)
 
-        looked_up = [job for job in jobs if _is_looked_up(job[0])]
-        found = iter(self._map_slices(find, looked_up))
-        return [next(found) if _is_looked_up(job[0]) else find(job) for job in jobs]
+        def first(found: FoundRows) -> list[pa.RecordBatch]:
+            batches = found.statistics.timing(reader.rows(found))
+            return list(_first((batch for batch in batches if batch.num_rows), limit))
+
+        for window in self._windows(at_first=1):
+            yield from prefetch(first, reader.find(window), reader.settings.read.parallelism)
 
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
-        jobs, exactly = self._jobs(), list[FoundRows]()
-
-        def work(job: Job) -> int:
-            if self.reader.is_index_only(job[0]):
-                with job[1].timed():
-                    known = self.reader.exact_count(*job)
-                    if known is not None:
-                        return known
-                    exact = self.reader.exact_rows(*job, if_cheaper=True)
-                if exact is not None:
-                    exactly.append(exact)
-                    return _counted(exact)
-            return sum(batch.num_rows for batch in _batches(self.reader, *job))
-
-        number: int = sum(self._map_slices(work, jobs, counting=True))
+        number: int = 0
+        exactly = list[FoundRows]()
+        for window in self._windows():
+            exact = self._by_index(window, partial(self.reader.exact_rows, counts=True))
+            known = [each for each in exact if each is not None]
+            others = [job for job, each in zip(window, exact, strict=True) if each is None]
+            number += sum(map(_counted, known))
+            number += sum(self._read(others, _count))
+            exactly += known
         number += sum(batch.num_rows for batch in matching_log_rows(exactly))
         self._end(whole=True)
         return number
+
+    def _by_index(self, jobs: Sequence[Job], ask: _AskIndex) -> list[FoundRows | None]:
+        """What the index alone finds in each slice, if that is cheaper than reading rows; None for
+        others."""
+        alone = [number for number, (plan, _) in enumerate(jobs) if self.reader.is_index_only(plan)]
+        found = ask([jobs[number] for number in alone], if_cheaper=True)
+        answers = dict(zip(alone, found, strict=True))
+        return [answers.get(number) for number in range(len(jobs))]
 
     def value_counts(self, column: str) -> "Counter[bytes | None]":
         """The number of matching rows per value of a text column, the query's only output column;
@@ -161,22 +156,38 @@ class Execution:
         since Spark also has texts that are not UTF-8."""
         self._begin()
         counts: Counter[bytes | None] = Counter()
-
-        def work(job: Job) -> "Counter[bytes | None]":
-            return self._value_counts(column, *job)
-
-        for each in self._map_slices(work, self._jobs(), counting=True):
-            counts.update(each)
+        for window in self._windows():
+            others = list[Job]()
+            exact = self._by_index(window, self.reader.exact_rows)
+            for job, found in zip(window, exact, strict=True):
+                values = None if found is None else self._values_of(column, found)
+                if found is None or values is None:
+                    others.append(job)
+                    continue
+                _counted(found)
+                counts.update({_utf8(each): number for each, number in values.items()})
+                counts.update(_counts_of(column, matching_log_rows([found])))
+            for each in self._read(others, partial(_counts_of, column)):
+                counts.update(each)
         self._end(whole=True)
         return counts
 
+    def _values_of(self, column: str, found: FoundRows) -> "Counter[str | None] | None":
+        with found.statistics.timed():
+            return value_counts_of(self.reader.pool, column, found)
+
     def exists(self) -> bool:
-        """Whether any row matches; no slice is started after the first match."""
+        """Whether any row matches; no slice is started after the first match, except for some
+        prefetched ones."""
         self._begin()
-        most = self.reader.settings.read.parallelism
-        # Log rows are few, so others are more likely to match.
-        jobs = sorted(self._jobs(), key=lambda job: job[0].access is Access.LOGS)
-        found = any(prefetch(lambda job: self._any(*job), jobs, most))
+        most, found = self.reader.settings.read.parallelism, False
+        for window in self._windows(at_first=1, logs_last=True):
+            exact = self._by_index(window, self.reader.exact_base_rows)
+            found = any(each is not None and self.reader.some_count(each) for each in exact)
+            jobs = list(zip(exact, window, strict=True))
+            found = found or any(prefetch(lambda each: self._any(*each), jobs, most))
+            if found:
+                break
         self._end(whole=False)
         return found
 
@@ -188,25 +199,22 @@ class Execution:
         """
         self._begin()
         row_ids = RowIds()
-        for slice_plan, statistics in self._possible_slices():
-            with statistics.timed():
-                found = self._found(slice_plan, statistics)
-            if found.rows:
-                row_ids[slice_plan.file_slice.name] = found.rows
-            _counted(found)
-            row_ids.in_log_files += sum(batch.num_rows for batch in matching_log_rows([found]))
+        for window in self._windows():
+            for plan, _ in window:
+                if plan.file_slice.base_file is None:
+                    name = plan.file_slice.name
+                    raise RowIdsUnavailable(f"{name} has log files and no base file.")
+            matching = self.reader.matching_rows(window)
+            for (plan, statistics), found in zip(window, matching, strict=True):
+                if found is None:
+                    name = plan.file_slice.name
+                    raise RowIdsUnavailable(f"{name} has log files: {statistics.note}.")
+                if found.rows:
+                    row_ids[plan.file_slice.name] = found.rows
+                _counted(found)
+                row_ids.in_log_files += sum(batch.num_rows for batch in matching_log_rows([found]))
         self._end(whole=True)
         return row_ids
-
-    def _found(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
-        """The matching rows of the base file that no log file replaces, and the log rows."""
-        name = slice_plan.file_slice.name
-        if slice_plan.file_slice.base_file is None:
-            raise RowIdsUnavailable(f"{name} has log files and no base file.")
-        found = self.reader.matching_rows(slice_plan, statistics)
-        if found is None:
-            raise RowIdsUnavailable(f"{name} has log files: {statistics.note}.")
-        return found
 
     def _begin(self) -> None:
         self._started = perf_counter_ns()
@@ -249,74 +257,73 @@ class Execution:
             plan.shape or query_shape(plan.predicate),
         )
 
-    def _value_counts(
-        self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
-    ) -> "Counter[bytes | None]":
-        pool = self.reader.pool
-        if self.reader.is_index_only(slice_plan):
-            with statistics.timed():
-                exact = self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
-                counts = None if exact is None else value_counts_of(pool, column, exact)
-            if exact is not None and counts is not None:
-                _counted(exact)
-                in_logs = _counts_of(column, matching_log_rows([exact]))
-                return in_logs + Counter({_utf8(each): number for each, number in counts.items()})
-        return _counts_of(column, _batches(self.reader, slice_plan, statistics))
+    def _any(self, exact: FoundRows | None, job: Job) -> bool:
+        """Whether a slice has a matching row.
 
-    def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
-        if self.reader.is_index_only(slice_plan):
-            with statistics.timed():
-                exact = self.reader.exact_base_rows(slice_plan, statistics, if_cheaper=True)
-                if exact is not None and self.reader.some_count(exact):
-                    return True
-                exact = None if exact is None else self.reader.with_log_rows(exact)
+        Args:
+            exact: The matching rows of its base file, none of which is known to count; None if rows
+                have to be read.
+        """
+        if exact is not None:
+            with exact.statistics.timed():
+                exact = self.reader.with_log_rows(exact)
             if exact is not None:
-                found = exact.rows or any(each.num_rows for each in matching_log_rows([exact]))
-                return bool(found)
-        reader = replace(self.reader, limit=1)
-        return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
+                return bool(exact.rows) or any(x.num_rows for x in matching_log_rows([exact]))
+        return any(batch.num_rows for batch in self._batches(job, limit=1))
 
-    def _jobs(self) -> list[Job]:
-        """The slices to be read, each with its statistics."""
-        return list(self._possible_slices())
+    def _batches(self, job: Job, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        reader = self.reader if limit is None else replace(self.reader, limit=limit)
+        return job[1].timing(reader.batches(*job))
 
-    def _possible_slices(self) -> Iterator[Job]:
-        """The slices that may have matching rows, in order, each with its statistics."""
+    def _windows(
+        self, at_first: int | None = None, *, logs_last: bool = False
+    ) -> Iterator[list[Job]]:
+        """The slices that may have matching rows, each with its statistics, in windows that are
+        looked up together.
+
+        Args:
+            at_first: Slices in the first window; each further one has twice as many, up to
+                `_WINDOW`, which is what None stands for.
+            logs_last: Whether slices of which only log rows may match come last: they are few, so
+                that others are more likely to match.
+        """
         plans, left = self.plan.slices, self.plan.left()
-        empty = self.reader.look_up_together([plans[number] for number in left])
         self.statistics.start(plans)
-        for position, number in enumerate(left):
-            plan, statistics = plans[number], self.statistics.begin(number)
-            if position in empty:
-                statistics.candidates = 0
-                plan = plan.without_base_rows("its entry has no such row", NO_ROW_FOUND)
-            if plan.access is not Access.SKIP:
-                yield plan, statistics
+        if logs_last:
+            left = sorted(left, key=lambda number: plans[number].access is Access.LOGS)
+        start, size = 0, at_first or _WINDOW
+        while start < len(left):
+            numbers = left[start : start + size]
+            yield [(plans[number], self.statistics.begin(number)) for number in numbers]
+            start, size = start + size, min(2 * size, _WINDOW)
         self.statistics.reached = len(plans)
 
-    def _map_slices(
-        self, work: Callable[[Job], Result], jobs: list[Job], *, counting: bool = False
+    def _read(
+        self, jobs: Sequence[Job], work: Callable[[Iterable[pa.RecordBatch]], Result]
     ) -> list[Result]:
+        """The result of some work on the matching rows of each slice, in order."""
         reader = self.reader
-        most, local = reader.settings.read.parallelism, reader.table.storage.is_local
-        return map_slices(work, jobs, most, local=local, counting=counting)
+        may_be_fast = reader.table.storage.is_local and are_fast(plan for plan, _ in jobs)
+        return mapped(
+            lambda each: work(each.statistics.timing(reader.rows(each))),
+            reader.find(jobs),
+            reader.settings.read.parallelism,
+            may_be_fast=may_be_fast,
+        )
 
 
-def _batches(
-    reader: SliceReader, plan: SlicePlan, statistics: SliceStatistics
-) -> Iterator[pa.RecordBatch]:
-    return statistics.timing(reader.batches(plan, statistics))
+def _count(batches: Iterable[pa.RecordBatch]) -> int:
+    number = 0
+    for each in batches:
+        number += each.num_rows
+    return number
 
 
 def _counted(found: FoundRows) -> int:
     """The number of matching rows of a base file, which its statistics get, too."""
-    found.statistics.rows_returned = len(found.rows or ())
-    return found.statistics.rows_returned
-
-
-def _is_looked_up(plan: SlicePlan) -> bool:
-    """Whether a slice takes time before its rows are read."""
-    return plan.access is Access.INDEX or is_merged_in_part(plan)
+    number = len(found.rows) if found.rows is not None else found.count or 0
+    found.statistics.rows_returned = number
+    return number
 
 
 def _utf8(text: str | None) -> bytes | None:

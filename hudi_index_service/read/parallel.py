@@ -24,7 +24,7 @@ _FAST_MS = 10.0
 _SLOW_BYTES = 2**20  # a file to be scanned that is worth several threads from the beginning
 
 
-def prefetch(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -> Iterator[Result]:
+def prefetch(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -> Iterator[Result]:
     """The results in order, computed on demand: first one at a time, then with more and more
     prefetching, since the first ones were not enough."""
     if jobs:
@@ -47,26 +47,6 @@ def prefetch(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -
                 each.cancel()
 
 
-def map_slices(
-    work: Callable[[Job], Result],
-    jobs: list[Job],
-    parallelism: int,
-    *,
-    local: bool,
-    counting: bool = False,
-) -> list[Result]:
-    """The results in order.
-
-    Args:
-        parallelism: The maximum number of threads.
-        local: Whether the base files are on the local disk. Remote files are read in parallel from
-            the beginning.
-        counting: Whether rows are only counted, if possible by the index alone.
-    """
-    may_be_fast = local and are_fast((plan for plan, _ in jobs), counting=counting)
-    return mapped(work, jobs, parallelism, may_be_fast=may_be_fast)
-
-
 def mapped(
     work: Callable[[T], Result], jobs: Sequence[T], parallelism: int, *, may_be_fast: bool
 ) -> list[Result]:
@@ -87,9 +67,9 @@ def mapped(
     return results
 
 
-def are_fast(plans: Iterable[SlicePlan], *, counting: bool = False) -> bool:
+def are_fast(plans: Iterable[SlicePlan]) -> bool:
     """Whether slices of a local table are expected to be read faster by one thread."""
-    return all(_may_be_fast(plan, counting) for plan in plans)
+    return all(map(_may_be_fast, plans))
 
 
 def _by_threads(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -> list[Result]:
@@ -100,11 +80,9 @@ def _by_threads(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int
         return list(pool.map(work, jobs))
 
 
-def _may_be_fast(plan: SlicePlan, counting: bool) -> bool:
-    if counting:
-        plan = plan.for_counting()
+def _may_be_fast(plan: SlicePlan) -> bool:
     if plan.access is Access.INDEX:  # the time of look-ups alone is unknown beforehand
-        return counting or plan.expected is None or plan.expected.index_ms < _FAST_MS
+        return plan.expected is None or plan.expected.index_ms < _FAST_MS
     if plan.access is Access.LOGS:
         return True
     base_file = plan.file_slice.base_file

@@ -31,7 +31,6 @@ from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.scan import Planner, Scan
-from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -231,7 +230,7 @@ class TableQueries:
             self._settings,
             index_required=plan.use_index == "require",
             log_rows=self._log_rows,
-            early=EarlyLookups(plan.routes),
+            routes=plan.routes,
         )
 
     def texts(self, schema: pa.Schema) -> Mapping[str, Sequence[AnalyzedText]]:

@@ -19,7 +19,7 @@ from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
-from hudi_index_service.read.parallel import Job, map_slices
+from hudi_index_service.read.parallel import Job, mapped
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
@@ -49,7 +49,7 @@ def lookups(folder: Path) -> Callable[[int], None]:
             with pool.lease(serving) as opened:
                 return len(opened.reader.row_ids(leaf))
 
-        assert sum(map_slices(work, jobs, THREADS, local=False)) == 0
+        assert sum(mapped(work, jobs, THREADS, may_be_fast=False)) == 0
 
     return look_up
 

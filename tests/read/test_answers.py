@@ -164,5 +164,5 @@ def test_a_limit_stops_reading(clustered: Callable[[bool], Indexed]) -> None:
     scan = table.scan("name IS NOT NULL", limit=5)
     assert scan.to_arrow().num_rows == 5
     assert scan.statistics is not None
-    assert [each.rows_checked > 0 for each in scan.statistics.slices] == [True, False, False]
+    assert [each.rows_checked > 0 for each in scan.statistics.slices] == [True], "of three"
     assert table.scan(limit=0).to_arrow().num_rows == 0

@@ -2,9 +2,8 @@
 
 import random
 from dataclasses import dataclass, field
-from itertools import chain, combinations, count
+from itertools import combinations, count
 from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +13,10 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import as_truths
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
-from hudi_index_service.predicate.expression import Leaf, Not, Predicate, Together
-from hudi_index_service.predicate.fold import conjuncts
+from hudi_index_service.predicate.expression import Predicate, Together
 from hudi_index_service.read.row_ids import Bounds, matching_rows
-from hudi_index_service.read.slices.entry_lookups import EntryLookups
-from hudi_index_service.read.slices.slice_entries import SliceEntries
+from tests.read.known_entries import KnownEntries, looked_up
 
 ROWS = 40
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
@@ -34,8 +30,8 @@ LEAVES = [
     "s IS NULL",
     "b <=> 2",
 ]
-SOURCES = ["known before", "exact entry", "other entry", "rows checked singly", "pages"]
-SUBSETS = [each for size in range(6) for each in combinations(SOURCES, size)]
+SOURCES = ["exact entry", "other entry", "rows checked singly", "pages"]
+SUBSETS = [each for size in range(5) for each in combinations(SOURCES, size)]
 
 
 def table(dice: random.Random) -> pa.Table:
@@ -52,7 +48,7 @@ def where(dice: random.Random, depth: int = 3) -> str:
 
 
 @dataclass
-class Known:
+class Known(KnownEntries):
     """The entries of a slice, which answer some leaves: exactly, or with other rows as well.
 
     Attributes:
@@ -68,10 +64,6 @@ class Known:
     _answers: dict[Predicate, Answer] = field(default_factory=dict)
 
     index_type = SimpleNamespace(name="known")
-
-    @property
-    def plan(self) -> SimpleNamespace:
-        return SimpleNamespace(entries=(self,))
 
     def matching(self, predicate: Predicate) -> BitMap:
         truths = as_truths(evaluate(predicate, self.data).fill_null(False))
@@ -109,35 +101,25 @@ class Known:
         pages = {row // 8 for row in self.matching(leaf)}
         return Bounds.among(BitMap(row for row in range(ROWS) if row // 8 in pages))
 
-    def early(self, predicate: Predicate) -> dict[Predicate, Bounds]:
-        """What was found before the slice is read."""
-        if "known before" not in self.sources:
-            return {}
-        groups = chain(predicate.leaves(), conjuncts(grouped(predicate, self.plan.entries)))
-        asked = (each for each in groups if isinstance(each, Leaf | Not | Together))
-        return {
-            each: self.bounds(each, self.dice.random() < 0.5)
-            for each in asked
-            if self.dice.random() < 0.5
-        }
-
 
 @pytest.mark.parametrize("subset", SUBSETS, ids=lambda each: " + ".join(each) or "none")
 def test_bounds_hold_for_each_subset_of_the_sources(subset: tuple[str, ...]) -> None:
     dice, sources = random.Random(",".join(subset)), frozenset(subset)
     narrowed = certain = 0
-    for _ in range(50):
-        known = Known(table(dice), sources, dice)
+    for number in range(100):
         predicate = negation_normal_form(parse_predicate(where(dice), SCHEMA))
-        entries, early = cast(SliceEntries, known), known.early(predicate)
+        window = [Known(table(dice), sources, dice) for _ in range(dice.choice([1, 1, 2, 5]))]
+        for each in window:
+            each.layout = number
         for superset_ok in (True, False):
-            lookups = EntryLookups(entries, superset_ok, row_steps=10, known=early)
-            found = lookups.rows(predicate)
-            holds(found, known.matching(predicate), str(predicate))
-            narrowed += found.possible is not None
-            certain += bool(found.certain)
-    assert narrowed > 20 or not sources & {"known before", "exact entry", "other entry", "pages"}
-    assert certain > 3 or not sources & {"known before", "exact entry"}
+            for known, found in zip(
+                window, looked_up(predicate, window, superset_ok, row_steps=10), strict=True
+            ):
+                holds(found, known.matching(predicate), str(predicate))
+                narrowed += found.possible is not None
+                certain += bool(found.certain)
+    assert narrowed > 20 or not sources & {"exact entry", "other entry", "pages"}
+    assert certain > 3 or "exact entry" not in sources
 
 
 def holds(bounds: Bounds, matching: BitMap, text: str) -> None:

@@ -113,7 +113,7 @@ def assert_read_like_one_by_one(
 @pytest.mark.parametrize(
     ("patched", "most", "expected_calls"),
     [
-        ((execution, "_LOOKED_UP"), 4, [4, 4, 4, 4, 4, 2]),
+        ((execution, "_WINDOW"), 4, [4, 4, 4, 4, 4, 2]),
         ((found_rows, "FIRST_PAGE"), 10, [5, 5, 5, 5, 2]),  # two rows of each file
         ((found_rows, "BATCH_BYTES"), 1, []),
     ],

@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         pairs.append(values.count if any(found) else 0)
         return found
 
-    monkeypatch.setattr("hudi_index_service.read.slices.early_lookups.listed_rows", counting)
+    monkeypatch.setattr("hudi_index_service.read.slices.lookups.listed_rows", counting)
     return pairs
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyroaring import BitMap
 
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.parallel import Job
 from hudi_index_service.read.query import Query, bind_query
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.statistics import SliceStatistics
@@ -23,41 +23,45 @@ SCHEMA = pa.schema([("at", pa.int64())])
 
 @dataclass(frozen=True)
 class CountingReader:
-    """Stand-in for the slice reader: slice number n has `rows[n]` rows.
+    """Stand-in for the slice reader: slice number n has `rows_in[n]` rows.
 
     Attributes:
         started: The slices that were started.
     """
 
-    rows: list[int]
+    rows_in: list[int]
     query: Query = field(default_factory=lambda: bind_query(None, None, SCHEMA, time_zone="UTC"))
     settings: Settings = field(default_factory=lambda: Settings(read=ReadSettings(parallelism=4)))
     limit: int | None = None
     started: list[int] = field(default_factory=list)
     table: Any = field(default_factory=lambda: SimpleNamespace(storage=Storage("/")))
 
-    def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
-        number = int(plan.file_slice.file_id)
+    def rows_of(self, number: int) -> Iterator[pa.RecordBatch]:
         self.started.append(number)
-        if self.rows[number] < 0:
-            raise FileNotFoundError(plan.file_slice.name)
-        for _ in range(self.rows[number]):
+        if self.rows_in[number] < 0:
+            raise FileNotFoundError(str(number))
+        for _ in range(self.rows_in[number]):
             yield pa.record_batch([pa.array([number])], schema=SCHEMA)
 
-    def find(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
-        return FoundRows(plan, statistics, self.query)
+    def rows(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
+        return self.rows_of(int(found.plan.file_slice.file_id))
+
+    def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
+        return self.rows_of(int(plan.file_slice.file_id))
+
+    def find(self, jobs: Sequence[Job]) -> list[FoundRows]:
+        return [FoundRows(plan, statistics, self.query) for plan, statistics in jobs]
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
-        return [batch for each in group for batch in self.batches(each.plan, each.statistics)]
-
-    def look_up_together(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
-        return frozenset()
+        return [batch for each in group for batch in self.rows(each)]
 
     def is_index_only(self, plan: SlicePlan) -> bool:
         return False
 
-    def exact_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
-        return None
+    def exact_rows(self, jobs: Sequence[Job], **how: bool) -> list[FoundRows | None]:
+        return [None] * len(jobs)
+
+    exact_base_rows = exact_rows
 
 
 def execution(*rows: int) -> tuple[Execution, CountingReader]:

@@ -10,7 +10,7 @@ from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read import parallel
-from hudi_index_service.read.parallel import Job, map_slices
+from hudi_index_service.read.parallel import Job, are_fast, mapped
 from hudi_index_service.read.statistics import SliceStatistics
 
 MB = 2**20
@@ -51,7 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def by_this_thread(
-    some: list[Job], work: Callable[[Job], Any] = lambda job: None, **how: bool
+    some: list[Job], work: Callable[[Job], Any] = lambda job: None, *, local: bool = True
 ) -> list[bool]:
     """For each slice, whether the calling thread read it."""
     caller = threading.get_ident()
@@ -60,7 +60,7 @@ def by_this_thread(
         work(job)
         return threading.get_ident() == caller
 
-    return map_slices(read, some, 4, **({"local": True} | how))  # type: ignore[arg-type]
+    return mapped(read, some, 4, may_be_fast=local and are_fast(plan for plan, _ in some))
 
 
 def test_fast_slices_are_read_sequentially(clock: Clock) -> None:
@@ -104,12 +104,8 @@ def test_slices_in_a_remote_store_are_read_in_parallel(clock: Clock) -> None:
     assert by_this_thread(jobs(5), local=False) == [False] * 5
 
 
-def test_count_looks_up_in_the_calling_thread(clock: Clock) -> None:
-    assert by_this_thread(jobs(5, index_ms=30.0), counting=True) == [True] * 5
-
-
 def test_results_keep_their_order() -> None:
     some = jobs(6, index_ms=30.0)
-    assert map_slices(lambda job: job[0].file_slice.file_id, some, 3, local=True) == [
+    assert mapped(lambda job: job[0].file_slice.file_id, some, 3, may_be_fast=False) == [
         f"file-{number}" for number in range(6)
     ]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from types import SimpleNamespace
-from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -14,8 +13,7 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
 from hudi_index_service.read.row_ids import Bounds
-from hudi_index_service.read.slices.entry_lookups import EntryLookups
-from hudi_index_service.read.slices.slice_entries import SliceEntries
+from tests.read.known_entries import KnownEntries, looked_up
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
 TOTAL = 1_000_000
@@ -27,7 +25,7 @@ def spelled(predicate: Predicate) -> str:
 
 
 @dataclass
-class Known:
+class Known(KnownEntries):
     """The entry of a slice with given answers, which records each request and its limit.
 
     Attributes:
@@ -44,10 +42,6 @@ class Known:
     layout: int = field(default_factory=count().__next__)
 
     index_type = SimpleNamespace(name="known")
-
-    @property
-    def plan(self) -> SimpleNamespace:
-        return SimpleNamespace(entries=(self,))
 
     def answer(self, leaf: Predicate) -> Answer:
         known = spelled(leaf) in self.answers_to
@@ -75,8 +69,8 @@ class Known:
 
 
 def rows_of(where: str, known: Known, *, superset_ok: bool = True) -> Bounds:
-    lookups = EntryLookups(cast(SliceEntries, known), superset_ok, row_steps=ROW_STEPS)
-    return lookups.rows(normal_form(where))
+    (found,) = looked_up(normal_form(where), [known], superset_ok, row_steps=ROW_STEPS)
+    return found
 
 
 def normal_form(where: str) -> Predicate:

@@ -180,7 +180,7 @@ class _Covered:
         if not self.search.narrowed:
             return None
         statistics = SliceStatistics(self.plan.file_slice.name, self.plan.access)
-        found = self.search.reader.matching_rows(self.plan, statistics)
+        (found,) = self.search.reader.matching_rows([(self.plan, statistics)])
         assert found is not None, "a slice without log files is not merged"
         return found.rows
 

@@ -46,6 +46,8 @@ class FoundRows:
         log_rows: Log rows to return as well, after the residual check.
         trusted: Whether a scan may use the copy of the footer in an open entry.
         within: The rows of the base file that a scan reads at most; None for all.
+        count: The number of matching rows, if the index alone determines it. `rows` may then be
+            None, since they need not be listed.
     """
 
     plan: SlicePlan
@@ -60,6 +62,7 @@ class FoundRows:
     replaced: BitMap | None = None
     log_rows: Sequence[pa.RecordBatch] = ()
     within: range | None = None
+    count: int | None = None
 
     @property
     def reader(self) -> RowReader | None:

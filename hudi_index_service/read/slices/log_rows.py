@@ -29,7 +29,6 @@ from hudi_index_service.read.base_file.file_scan import own_footer
 from hudi_index_service.read.base_file.record_keys import RecordKeys, rows_with
 from hudi_index_service.read.base_file.row_reader import RowIds, positions
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.statistics import SliceStatistics
 
 if TYPE_CHECKING:
@@ -313,7 +312,6 @@ def _rows_of_keys(
         query=Query(condition, condition, record_keys.columns, record_keys.columns, schema),
         limit=None,
         index_required=False,
-        early=EarlyLookups(),
     )
     access = Access.SCAN if condition is None else Access.INDEX
     planned = replace(with_entries, access=access, values={}, expected=None)

@@ -55,7 +55,8 @@ def warn_of(error: IndexServiceError, what: str) -> None:
     log.debug("%s: %s", what, error)
 
 
-_BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
+BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
+"""Answers in the order in which they are preferred."""
 
 
 def _bounds(rows: BitMap, answer: Answer) -> Bounds:
@@ -191,10 +192,10 @@ class SliceEntries:
         ordered = self._answers.get(leaf)
         if ordered is None:
             answers = [(each.answer(leaf), each) for each in self._entries]
-            ordered = [a for answer in _BEST_FIRST for a in answers if a[0] is answer]
+            ordered = [a for answer in BEST_FIRST for a in answers if a[0] is answer]
             if len(ordered) > 1:
                 ordered.sort(
-                    key=lambda a: (_BEST_FIRST.index(a[0]), self._lookup_cost_ms(a[1], leaf))
+                    key=lambda a: (BEST_FIRST.index(a[0]), self._lookup_cost_ms(a[1], leaf))
                 )
             self._answers[leaf] = ordered
         yield from ordered

@@ -5,9 +5,10 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.cost import Constants, load_constants
 from hudi_index_service.optimizer.decide import (
     Reading,
     are_few,
@@ -27,7 +28,7 @@ from hudi_index_service.optimizer.decide import (
     cheapest_reading,
 )
 from hudi_index_service.optimizer.grouping import grouped
-from hudi_index_service.optimizer.plan import BY_ENTRY, Access, SlicePlan
+from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.predicate.fold import conjuncts, fold
 from hudi_index_service.read.base_file.file_scan import FooterCheck
@@ -38,26 +39,25 @@ from hudi_index_service.read.base_file.row_reader import (
     row_positions,
     unreadable_by_row,
 )
+from hudi_index_service.read.parallel import Job, mapped
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.base_rows import (
     base_file_of,
     rows_by_scan,
     rows_of,
     without_replaced,
 )
-from hudi_index_service.read.slices.counting import (
-    has_list_of_terms,
-    prefer_scan_for_count,
-)
-from hudi_index_service.read.slices.early_lookups import EarlyLookups
+from hudi_index_service.read.slices.counting import prefer_scan_for_count
 from hudi_index_service.read.slices.entry_estimates import row_estimate
-from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache
+from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
+
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,7 @@ class SliceReader:
             damaged or a scan is cheaper.
         footer_check: See `FileScan`.
         log_rows: Merges the log rows of slices, and keeps them for later queries.
-        early: What the slices have answered together to `query`; a reader of another query needs
-            its own.
+        routes: Tells which values of a list base files may hold; None if unknown.
     """
 
     table: HudiTable
@@ -85,7 +84,7 @@ class SliceReader:
     index_required: bool = False
     footer_check: FooterCheck | None = None
     log_rows: LogRowsCache = field(default_factory=lambda: LogRowsCache(0))
-    early: EarlyLookups = field(default_factory=EarlyLookups)
+    routes: Routes | None = None
 
     def batches(
         self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
@@ -101,23 +100,24 @@ class SliceReader:
             TableFeatureUnsupported: the slice cannot be read without Spark.
             IndexRequired: the slice would have to be scanned, but the index is required.
         """
-        if self.limit is not None:
-            plan = plan.for_counting()
-            statistics.access = plan.access
-        yield from self._matching(self.find(plan, statistics, within))
+        (found,) = self.find([(plan, statistics)], within)
+        yield from self.rows(found)
 
-    def find(
-        self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
-    ) -> FoundRows:
-        """Looks up the rows of the slice, if that is how it is planned, but reads none; see
-        `matching`. Takes and raises what `batches` does."""
-        assert within is None or not plan.file_slice.log_files, "log rows belong to no part"
-        reader = self._in_partition(plan)
-        if plan.access is Access.INDEX:
-            found = reader._look_up(plan, statistics, within)
-        else:
-            found = FoundRows(plan, statistics, reader.query, within=within)
-        return reader._with_log_rows(found) if is_merged_in_part(plan) else found
+    def find(self, jobs: Sequence[Job], within: range | None = None) -> list[FoundRows]:
+        """Looks up the rows of slices that are planned so, together, but reads none. Takes and
+        raises what `batches` does."""
+        found = [self._unread(plan, statistics, within) for plan, statistics in jobs]
+        by_index = [n for n, each in enumerate(found) if each.plan.access is Access.INDEX]
+        looked_up = self._looked_up([found[number] for number in by_index])
+        lookups = dict(zip(by_index, looked_up, strict=True))
+
+        def finish(number: int) -> FoundRows:
+            each, lookup = found[number], lookups.get(number)
+            with each.statistics.timed():
+                read = each if lookup is None else self._by_rows(each, lookup)
+                return self._with_log_rows(read) if is_merged_in_part(read.plan) else read
+
+        return self._mapped(finish, range(len(found)))
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         """The matching rows of slices that have been looked up, in order, with the query's output
@@ -130,9 +130,10 @@ class SliceReader:
             together = read_together(group)
             if together is not None:
                 return [together]
-        return [batch for each in group for batch in each.statistics.timing(self._matching(each))]
+        return [batch for each in group for batch in each.statistics.timing(self.rows(each))]
 
-    def _matching(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
+    def rows(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
+        """The matching rows of one slice that has been looked up; see `matching`."""
         reader = replace(self, query=found.query)
         if found.plan.access is Access.MERGE:
             rows = reader.merged(found.plan)
@@ -141,16 +142,13 @@ class SliceReader:
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
-    def look_up_together(self, plans: Sequence[SlicePlan]) -> Set[int]:
-        """Looks up the query in many slices together, and returns the positions of those that need
-        not be read; see `EarlyLookups`."""
-        return self.early.look_up(plans, self.query.normal_form, self.pool)
-
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs; log
         files are ignored. Raises what `batches` raises."""
         if plan.access is Access.INDEX:
-            yield from rows_of(self, self._look_up(plan, statistics))
+            found = FoundRows(plan, statistics, self.query)
+            (lookup,) = self._looked_up([found])
+            yield from rows_of(self, self._by_rows(found, lookup))
         elif plan.access is Access.SCAN:
             yield from rows_by_scan(self, plan, statistics)
 
@@ -213,57 +211,26 @@ class SliceReader:
         )
 
     def exact_rows(
-        self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
-    ) -> FoundRows | None:
-        """The matching row ids if the index alone determines them, and the log rows, which are yet
-        to be checked; None if rows must be read. If the index failed, the reason is in the
-        statistics.
+        self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
+    ) -> list[FoundRows | None]:
+        """The matching row ids of slices if the index alone determines them, and the log rows,
+        which are yet to be checked; None if rows must be read. If the index failed, the reason is
+        in the statistics.
 
         Args:
             if_cheaper: Whether to return None also if reading rows is cheaper than all look-ups.
+            counts: Whether the number of rows is enough, where it is known without listing them.
         """
-        exact = self.exact_base_rows(plan, statistics, if_cheaper=if_cheaper)
-        return None if exact is None else self.with_log_rows(exact)
+        exact = self.exact_base_rows(jobs, if_cheaper=if_cheaper, counts=counts)
+        return self._mapped(lambda each: each and self.with_log_rows(each), exact)
 
     def exact_base_rows(
-        self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
-    ) -> FoundRows | None:
-        """The same before log files are read: the matching rows of the base file, some of which may
-        count no longer."""
-        plan = plan.for_counting()
-        if plan.access not in BY_ENTRY:
-            return None
-        query = self._in_partition(plan).query
-        found = FoundRows(plan, statistics, query, rows=BitMap())
-        return self._exact(found, if_cheaper=if_cheaper)
-
-    def exact_count(self, plan: SlicePlan, statistics: SliceStatistics) -> int | None:
-        """The number of matching rows of a slice without log files, if an entry knows it without
-        listing them; else None. A failure is reported by `exact_rows`."""
-        plan = plan.for_counting()
-        if plan.access is not Access.INDEX or plan.file_slice.log_files:
-            return None
-        predicate = self._in_partition(plan).query.normal_form
-        assert predicate is not None, "without predicate there is no index access"
-        if has_list_of_terms(predicate):
-            return None  # these would be walked twice
-        if self.early.found(plan).get(predicate) is not None:
-            return None  # the rows are known already, and counted
-        try:
-            with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                number = fold(
-                    grouped(predicate, plan.entries, exact=True),
-                    entries.count,
-                    all_of=_unknown,
-                    any_of=_unknown,
-                    together=True,
-                )
-        except EntryUnusable:
-            return None
-        if number is not None:
-            statistics.access, statistics.candidates = plan.access, number
-            statistics.rows_returned = number
-        return number
+        self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
+    ) -> list[FoundRows | None]:
+        """The same before log files are read: the matching rows of the base files, some of which
+        may count no longer."""
+        found = [self._nothing(plan.for_counting(), statistics) for plan, statistics in jobs]
+        return self._exact(found, if_cheaper=if_cheaper, counts=counts)
 
     def some_count(self, exact: FoundRows) -> bool:
         """Whether one of the exact rows of a base file is known to count. The keys in log files
@@ -277,22 +244,39 @@ class SliceReader:
     def with_log_rows(self, exact: FoundRows) -> FoundRows | None:
         """The exact rows that count, and the log rows, which are yet to be checked; None if the
         slice has to be merged whole, for the reason in the statistics."""
-        assert exact.rows is not None, "exact rows are known"
+        if exact.rows is None:  # they are counted
+            return exact
         found = self.log_rows_of(exact.plan, exact.statistics)
         return None if found is None else found.without_replaced(exact.rows)
 
-    def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
-        """The row ids of the base file whose rows match, residual included, and the log rows, which
-        are yet to be checked; None if the slice has to be merged whole, for the reason in the
-        statistics."""
-        found = self.log_rows_of(plan, statistics)
-        if found is None:
-            return None
-        if self.is_index_only(plan):
-            exact = self._exact(replace(found, plan=plan.for_counting()))
-            if exact is not None:
-                return exact
-        reader = replace(self, query=found.query.counting())
+    def matching_rows(self, jobs: Sequence[Job]) -> list[FoundRows | None]:
+        """The row ids of the base files whose rows match, residual included, and the log rows,
+        which are yet to be checked; None for slices that have to be merged whole, for the reason in
+        the statistics."""
+        index_only = [n for n, (plan, _) in enumerate(jobs) if self.is_index_only(plan)]
+        by_index = self.exact_base_rows([jobs[number] for number in index_only])
+        exact = dict(zip(index_only, by_index, strict=True))
+
+        def match(number: int) -> FoundRows | None:
+            plan, statistics = jobs[number]
+            with statistics.timed():
+                found, known = self.log_rows_of(plan, statistics), exact.get(number)
+                if found is None:
+                    return None
+                rows = self._checked(plan, statistics) if known is None else known.rows
+                return found.without_replaced(rows or BitMap())
+
+        return self._mapped(match, range(len(jobs)))
+
+    def _mapped(self, work: Callable[[T], Result], slices: Sequence[T]) -> list[Result]:
+        """The results of some work on slices, in order, by several threads if that is faster."""
+        most, local = self.settings.read.parallelism, self.table.storage.is_local
+        return mapped(work, slices, most, may_be_fast=local)
+
+    def _checked(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
+        """The rows of a base file that the residual leaves."""
+        reader = self._in_partition(plan)
+        reader = replace(reader, query=reader.query.counting())
         row_ids = BitMap()
         for rows, batch in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
@@ -300,82 +284,118 @@ class SliceReader:
             if reader.query.predicate is not None:
                 mask = as_truths(evaluate(reader.query.predicate, batch).fill_null(FALSE))
             row_ids |= BitMap(positions(rows)[mask].astype(np.uint32))
-        return found.without_replaced(row_ids)
+        return row_ids
 
-    def _exact(self, found: FoundRows, *, if_cheaper: bool = False) -> FoundRows | None:
-        """The rows that the index alone determines; see `exact_rows`."""
-        plan, statistics = found.plan, found.statistics
-        statistics.access = plan.access
-        if plan.access is not Access.INDEX:
-            return found
-        predicate = found.query.normal_form
-        assert predicate is not None, "without predicate there is no index access"
-        reader = self if found.query is self.query else replace(self, query=found.query)
-        known = self.early.found(plan).get(predicate)
-        if known is not None and known.exact_rows is not None:
-            statistics.candidates = len(known.exact_rows)
-            return found.without_replaced(known.exact_rows)
-        try:
-            with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                if if_cheaper and prefer_scan_for_count(
-                    conjuncts(grouped(predicate, plan.entries)),
-                    entries.estimate,
-                    entries.total,
-                    len(found.query.needed),
-                    load_constants(self.settings),
-                ):
-                    return None
-                exact = reader._bounds(plan, entries, statistics, superset_ok=False).exact_rows
-        except EntryUnusable as error:
-            self._fall_back(plan, error, statistics)
-            return None
-        return None if exact is None else found.without_replaced(exact)
-
-    def _look_up(
+    def _unread(
         self, plan: SlicePlan, statistics: SliceStatistics, within: range | None = None
     ) -> FoundRows:
-        """Looks up a slice that is planned by index, and decides how its rows are read."""
-        predicate = self.query.normal_form
-        assert predicate is not None, "a query without predicate is never read by index"
-        listed = self.early.listed(plan, predicate)
-        if listed is not None and within is None and not any(e.stored for e in plan.entries):
-            statistics.candidates = len(listed.rows)
-            statistics.lookup_ms += listed.ms
-            statistics.ms += listed.ms
-            found = FoundRows(plan, statistics, self.query, rows=listed.rows)
-            return self._by_page_or_scan(found, listed.rows, listed.entry.bounds.footer)
-        found = FoundRows(plan, statistics, self.query, within=within)
+        """A slice of which nothing is known."""
+        assert within is None or not plan.file_slice.log_files, "log rows belong to no part"
+        if self.limit is not None:
+            plan = plan.for_counting()
+            statistics.access = plan.access
+        query = self._in_partition(plan).query
+        return FoundRows(plan, statistics, query, within=within)
+
+    def _nothing(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+        """A slice without rows."""
+        return FoundRows(plan, statistics, self._in_partition(plan).query, rows=BitMap())
+
+    def _exact(
+        self, found: Sequence[FoundRows], *, if_cheaper: bool, counts: bool
+    ) -> list[FoundRows | None]:
+        """The rows that the index alone determines; see `exact_rows`."""
+        constants, lookups = load_constants(self.settings), dict[int, SliceLookup]()
+        for number, each in enumerate(found):
+            each.statistics.access = each.plan.access
+            if each.plan.access is Access.INDEX:
+                lookup = SliceLookup.of(each.plan, each.statistics, each.query.normal_form)
+                if not (if_cheaper and self._rows_pay(lookup, len(each.query.needed), constants)):
+                    lookups[number] = lookup
+        self._lookups(superset_ok=False, counts=counts).look_up(list(lookups.values()))
+
+        def exact(number: int, each: FoundRows) -> FoundRows | None:
+            if each.plan.access in (Access.SKIP, Access.LOGS):
+                return each
+            lookup = lookups.get(number)
+            if lookup is None:
+                return None
+            if lookup.failure is not None:
+                self._fall_back(each.plan, lookup.failure, each.statistics)
+                return None
+            rows = None if lookup.count is not None else lookup.bounds.exact_rows
+            number_of_rows = lookup.count if rows is None else len(rows)
+            if number_of_rows is None:
+                return None
+            each.statistics.candidates = number_of_rows
+            return replace(each, rows=rows, count=number_of_rows)
+
+        return [exact(number, each) for number, each in enumerate(found)]
+
+    def _rows_pay(self, lookup: SliceLookup, columns: int, constants: Constants) -> bool:
+        """Whether counting by reading rows is cheaper than by the index alone."""
+        plan = lookup.plan
         try:
-            with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                why_scan = self._why_scan(plan, entries)
-                if why_scan:
-                    statistics.note = why_scan
-                    return found
-                rows = self._bounds(plan, entries, statistics, superset_ok=True).possible
-                footer = entries.footer()
-                stored = None
-                if rows:
-                    stored = entries.stored_rows(self.table.storage, self.query.needed)
-        except EntryUnusable as error:
-            self._fall_back(plan, error, statistics)
+            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
+                return prefer_scan_for_count(
+                    conjuncts(grouped(lookup.predicate, plan.entries)),
+                    entries.estimate,
+                    plan.total,
+                    columns,
+                    constants,
+                )
+        except EntryUnusable:  # looking it up reports it
+            return False
+
+    def _lookups(self, *, superset_ok: bool, counts: bool = False) -> Lookups:
+        return Lookups(
+            self.pool,
+            superset_ok,
+            counts,
+            self.routes,
+            load_constants(self.settings).row_steps,
+            self.settings.read.parallelism,
+        )
+
+    def _looked_up(self, found: Sequence[FoundRows]) -> list[SliceLookup]:
+        """The rows of slices that are planned by index, unless a scan is cheaper than any
+        look-up."""
+        lookups = [SliceLookup.of(x.plan, x.statistics, x.query.normal_form) for x in found]
+        self._lookups(superset_ok=True).look_up([x for x in lookups if not self._why_scan(x)])
+        return lookups
+
+    def _by_rows(self, found: FoundRows, lookup: SliceLookup) -> FoundRows:
+        """How the rows of a slice that was looked up are read."""
+        plan, statistics, rows = found.plan, found.statistics, lookup.bounds.possible
+        if lookup.failure is not None:
+            self._fall_back(plan, lookup.failure, statistics)
             return replace(found, trusted=False)
         if rows is None:
-            statistics.note = "the index narrowed nothing"
+            statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
-        if within is not None:
-            rows = rows & BitMap(within)
-            statistics.candidates = len(rows)
-        found = replace(found, rows=rows, stored=stored)
+        rows = rows if found.within is None else rows & BitMap(found.within)
+        statistics.candidates = len(rows)
+        found = replace(found, rows=rows)
         if not rows:
             return found
+        footer = lookup.footer
+        try:
+            if footer is None or any(each.stored for each in plan.entries):
+                with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                    footer = entries.footer()
+                    stored = entries.stored_rows(self.table.storage, found.query.needed)
+                    found = replace(found, stored=stored)
+        except EntryUnusable as error:
+            self._fall_back(plan, error, statistics)
+            return replace(found, rows=None, trusted=False)
         return self._by_page_or_scan(found, rows, footer)
 
     def _by_page_or_scan(self, found: FoundRows, rows: BitMap, footer: Footer) -> FoundRows:
         """How to read the rows: page by page, unless reading more of the file costs less."""
         plan, row_ids, storage = found.plan, row_positions(rows), self.table.storage
         base_file = base_file_of(plan)
-        reader = RowReader(storage, base_file, footer, self.query.needed)
+        reader = RowReader(storage, base_file, footer, found.query.needed)
         first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
         try:
             if found.stored is not None:  # never more than a scan of the base file
@@ -394,34 +414,23 @@ class SliceReader:
             return found
         return replace(found, by_page=reader, cost=cost)
 
-    def _bounds(
-        self,
-        plan: SlicePlan,
-        entries: SliceEntries,
-        statistics: SliceStatistics,
-        *,
-        superset_ok: bool,
-    ) -> Bounds:
-        predicate = self.query.normal_form
-        assert predicate is not None, "a query without predicate is never read by index"
-        steps, known = load_constants(self.settings).row_steps, self.early.found(plan)
-        bounds = EntryLookups(entries, superset_ok, row_steps=steps, known=known).rows(predicate)
-        statistics.candidates = None if bounds.possible is None else len(bounds.possible)
-        return bounds
-
-    def _why_scan(self, plan: SlicePlan, entries: SliceEntries) -> str:
+    def _why_scan(self, lookup: SliceLookup) -> str:
         """Why a scan is cheaper than any look-up, by the bounds of the open entries; "" if it is
         not. They are asked only if manifests let expect many rows."""
-        predicate, expected = self.query.normal_form, plan.expected
-        assert predicate is not None, "a query without predicate is never read by index"
-        if self.limit is not None or self.index_required or self.early.found(plan):
+        plan, expected = lookup.plan, lookup.plan.expected
+        if self.limit is not None or self.index_required:
             return ""
         if expected is None or are_few(round(expected.rows.expected), plan.total):
             return ""
-        least = row_estimate(predicate, entries).least
+        try:
+            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
+                least = row_estimate(lookup.predicate, entries).least
+        except EntryUnusable:  # looking it up reports it
+            return ""
         if not are_too_many(least, plan.total, self.settings):
             return ""
-        return f"at least {least} rows match: reading the file whole is cheaper"
+        lookup.statistics.note = f"at least {least} rows match: reading the file whole is cheaper"
+        return lookup.statistics.note
 
     def _apply_residual(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
         """The residual: the rows where the predicate is TRUE, with the output columns."""
@@ -450,11 +459,6 @@ class SliceReader:
                 f"{plan.file_slice.name} cannot be read through an index: {reason}.",
                 remedy=None if cause is None else cause.remedies,
             ) from cause
-
-
-def _unknown(_: Iterable[int | None]) -> int | None:
-    """The count of several conditions, whose rows have to be listed."""
-    return None
 
 
 def is_merged_in_part(plan: SlicePlan) -> bool:

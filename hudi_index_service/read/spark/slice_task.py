@@ -161,7 +161,7 @@ def _weight(reader: SliceReader, plan: SlicePlan, whole: float) -> Weight:
     exact: BitMap | None = None
     candidates: int | None = None
     if plan.access is Access.INDEX:
-        found = reader.exact_rows(plan, statistics)
+        (found,) = reader.exact_rows([(plan, statistics)])
         exact = None if found is None else found.rows
         candidates = statistics.candidates
     if candidates == 0:

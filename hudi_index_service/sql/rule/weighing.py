@@ -260,7 +260,7 @@ def _by_lookup(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEst
     if estimate.least == estimate.most:
         return estimate
     statistics = SliceStatistics(plan.file_slice.name, plan.access)
-    run.reader.exact_rows(plan, statistics)
+    run.reader.exact_rows([(plan, statistics)])
     count = statistics.candidates
     return estimate if count is None else RowEstimate(count, count, count)
 

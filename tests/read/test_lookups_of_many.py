@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from hudi_index_service import open_table
 from hudi_index_service.index.lucene.reader import LuceneReader, LuceneReaders
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.slices import early_lookups
+from hudi_index_service.read.slices import lookups
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
 from tests.indexed import indexed
@@ -102,7 +102,7 @@ def test_a_query_looks_up_all_slices_together(
 def test_a_slice_with_many_rows_is_looked_up_alone(
     opened: Opened, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(early_lookups, "FEW_ROWS", 1)
+    monkeypatch.setattr(lookups, "FEW_ROWS", 1)
     table = opened("hundred_base_files", ["amount"])
     expected = scanned(table, "amount < 10")
     calls.clear()

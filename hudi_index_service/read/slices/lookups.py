@@ -1,0 +1,363 @@
+"""Looks up a predicate in slices: which rows of their base files may match, and which certainly do.
+
+Of several slices, each leaf is looked up in all that still need it, by one call for many open
+entries where there is one: a call takes longer than most look-ups. What no such call answers is
+looked up slice by slice. A look-up that takes longer than reading the rows that it may rule out is
+left out.
+"""
+
+import logging
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter_ns
+from typing import TypeAlias, assert_never
+
+import numpy as np
+from hudi_index_parquet import Footer
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryUnusable
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.cost.constants import (
+    CHECKED_SINGLY,
+    DEFAULTS,
+    FEW_ROWS,
+    LARGE_FILE,
+)
+from hudi_index_service.optimizer.cost.pages import pages_of
+from hudi_index_service.optimizer.decide import look_up_together
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.grouping import grouped
+from hudi_index_service.optimizer.plan import Routes, SlicePlan
+from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.predicate.expression import (
+    And,
+    Constant,
+    In,
+    Leaf,
+    Not,
+    Or,
+    Predicate,
+    Together,
+)
+from hudi_index_service.predicate.fold import Condition, fold
+from hudi_index_service.read.parallel import mapped
+from hudi_index_service.read.row_ids import Bounds
+from hudi_index_service.read.slices.counting import has_list_of_terms
+from hudi_index_service.read.slices.listed_rows import listed_rows
+from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.read.slices.slice_entries import BEST_FIRST, SliceEntries
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+_MOST_PAIRS = 2**22
+"""Pairs of an entry and a value that are looked up together."""
+
+_Left: TypeAlias = Sequence[BitMap | None]
+"""The rows of each slice that other conditions leave; None for all. Answers for others are of no
+use, and may be wrong."""
+
+_Answers: TypeAlias = Sequence[tuple[OpenEntry, BitMap] | None]
+"""The rows in each slice, and the entry that had them; None for slices without an answer."""
+
+
+@dataclass(slots=True)
+class SliceLookup:
+    """A slice that is looked up, and what was found in its base file.
+
+    Attributes:
+        plan: Its plan, with entries.
+        statistics: Get the time and what was fetched.
+        predicate: In negation normal form, with the partition's values.
+        bounds: The rows.
+        count: The number of matching rows, if it was asked for, and known without listing them.
+        failure: Why the entries cannot be used; None if they can.
+        footer: Of the base file, from an entry that answered; None if none was opened.
+    """
+
+    plan: SlicePlan
+    statistics: SliceStatistics
+    predicate: Predicate
+    bounds: Bounds
+    count: int | None = None
+    failure: EntryUnusable | None = None
+    footer: Footer | None = None
+
+    @classmethod
+    def of(
+        cls, plan: SlicePlan, statistics: SliceStatistics, predicate: Predicate | None
+    ) -> "SliceLookup":
+        """A slice in which nothing has been looked up."""
+        assert predicate is not None, "a query without predicate is never read by index"
+        return cls(plan, statistics, predicate, Bounds.unanswered())
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """Looks up slices for one query.
+
+    Attributes:
+        pool: Opens their entries.
+        superset_ok: Whether the rows found are read and checked anyway. If not, no look-up is left
+            out.
+        counts: Whether the number of rows is enough, where one look-up knows it.
+        routes: Tells which values of a list base files may hold; None if unknown.
+        row_steps: The cost of reading one more page, in steps of a look-up: row ids or terms.
+        parallelism: The most threads that look up slices one by one.
+    """
+
+    pool: ReaderPool
+    superset_ok: bool
+    counts: bool = False
+    routes: Routes | None = None
+    row_steps: int = DEFAULTS.row_steps
+    parallelism: int = 1
+
+    def look_up(self, slices: Sequence[SliceLookup]) -> None:
+        """Finds the rows of each slice.
+
+        The conjuncts of an AND are looked up in order of cost, until no row is left.
+
+        Raises:
+            FileNotFoundError: a base file is gone.
+        """
+        for alike in _alike(slices):
+            tree = grouped(alike[0].predicate, alike[0].plan.entries, exact=not self.superset_ok)
+            none_left: _Left = [None] * len(alike)
+            if self.counts and isinstance(tree, Together | Not | Leaf):
+                found = self._looked_up(tree, alike, none_left, counted=True)
+            else:
+                found = self._rows(tree, alike, none_left)
+            for each, bounds in zip(alike, found, strict=True):
+                each.bounds = bounds
+
+    def _rows(self, node: Predicate, slices: Sequence[SliceLookup], left: _Left) -> list[Bounds]:
+        """The rows of a grouped predicate in each slice."""
+        if not slices:
+            return []
+        match node:
+            case Constant(value):
+                return [Bounds.exactly(_every_row(each) if value else BitMap()) for each in slices]
+            case Together() | Not() | Leaf():
+                return self._looked_up(node, slices, left)
+            case And(operands):
+                return self._all_of(operands, slices, left)
+            case Or(operands):
+                return self._any_of(operands, slices, left)
+            case _:
+                assert_never(node)
+
+    def _all_of(
+        self, operands: Sequence[Predicate], slices: Sequence[SliceLookup], left: _Left
+    ) -> list[Bounds]:
+        bounds = [Bounds(_every_row(each), None) for each in slices]
+        among, rows = list(range(len(slices))), list(left)
+        for operand in self._cheapest_first(operands, slices):
+            found = self._rows(operand, [slices[n] for n in among], [rows[n] for n in among])
+            for n, each in zip(among, found, strict=True):
+                bounds[n] &= each
+                possible = bounds[n].possible
+                if possible is not None:
+                    before = rows[n]
+                    rows[n] = possible if before is None else possible & before
+            among = [n for n in among if not slices[n].failure and rows[n] != BitMap()]
+        return bounds
+
+    def _any_of(
+        self, operands: Sequence[Predicate], slices: Sequence[SliceLookup], left: _Left
+    ) -> list[Bounds]:
+        bounds, among = [Bounds.exactly(BitMap())] * len(slices), list(range(len(slices)))
+        for operand in operands:
+            found = self._rows(operand, [slices[n] for n in among], [left[n] for n in among])
+            for n, each in zip(among, found, strict=True):
+                bounds[n] |= each
+            # After an arm that narrows nothing, others are of no use.
+            among = [n for n in among if bounds[n].possible is not None]
+        return bounds
+
+    def _cheapest_first(
+        self, operands: Sequence[Predicate], slices: Sequence[SliceLookup]
+    ) -> Sequence[Predicate]:
+        """The operands by the steps that they take in the first slice: others are similar."""
+        first = slices[0]
+        if len(operands) == 1 or first.plan.total < LARGE_FILE:
+            return operands
+        with self._entries(first) as entries:
+            return sorted(operands, key=lambda each: _steps(each, entries))
+
+    def _looked_up(
+        self,
+        leaf: Condition,
+        slices: Sequence[SliceLookup],
+        left: _Left,
+        *,
+        counted: bool = False,
+    ) -> list[Bounds]:
+        """The rows of a leaf in each slice.
+
+        Args:
+            counted: Whether their number is enough, where an entry knows it.
+        """
+        found = self._together(leaf, slices)
+        others = [n for n, each in enumerate(found) if each is None]
+
+        def look_up(n: int) -> Bounds:
+            with slices[n].statistics.timed():
+                return self._alone(leaf, slices[n], left[n], counted)
+
+        local = not self.pool.is_remote
+        for n, bounds in zip(
+            others, mapped(look_up, others, self.parallelism, may_be_fast=local), strict=True
+        ):
+            found[n] = bounds
+        return [each for each in found if each is not None]
+
+    def _alone(
+        self, leaf: Condition, each: SliceLookup, left: BitMap | None, counted: bool
+    ) -> Bounds:
+        """The rows of a leaf in one slice; unanswered if they are counted."""
+        if each.failure is not None:
+            return Bounds.unanswered()
+        try:
+            with self._entries(each) as entries:
+                # Lists of terms would be walked twice.
+                if counted and not each.plan.file_slice.log_files and not has_list_of_terms(leaf):
+                    each.count = entries.count(leaf)
+                    if each.count is not None:
+                        return Bounds.unanswered()
+                bounds = self._asked(leaf, entries, left)
+                each.footer = entries.footer()
+                return bounds
+        except EntryUnusable as error:
+            if isinstance(leaf, Together):  # entries of other index types may answer each of them
+                return self._all_of(leaf.operands, [each], [left])[0]
+            each.failure = error
+            return Bounds.unanswered()
+
+    def _asked(self, leaf: Condition, entries: SliceEntries, left: BitMap | None) -> Bounds:
+        checked, most = Bounds.unanswered(), None
+        if self.superset_ok and left is not None:
+            if len(left) <= CHECKED_SINGLY:
+                checked = _checked_singly(leaf, entries, left)
+                if checked.exact_rows is not None or checked.possible == BitMap():
+                    return checked
+            remaining = left if checked.possible is None else checked.possible
+            # What ruling the rows out is worth. Those of one page are read together.
+            most = self.row_steps * pages_of(remaining)
+        found = entries.rows(leaf, most, superset_ok=self.superset_ok)
+        if found.possible is None and not isinstance(leaf, Together):
+            found = entries.pages(leaf)
+        return found if checked.possible is None else found.within(checked.possible)
+
+    def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
+        """The rows of a leaf in each slice, as far as one call tells."""
+        found: list[Bounds | None] = [None] * len(slices)
+        position, answer = _best_entry(leaf, slices[0].plan) if slices else (0, Answer.NONE)
+        if answer is Answer.NONE or not _looked_up_together(leaf, slices):
+            return found
+        started, servings = perf_counter_ns(), [each.plan.entries[position] for each in slices]
+        answers = self._listed(leaf, slices, servings) if isinstance(leaf, In) else None
+        answers = self._few_rows(leaf, servings) if answers is None else answers
+        ms = (perf_counter_ns() - started) / 1e6 / len(slices)
+        for n, answered in enumerate(answers):
+            if answered is None:
+                continue
+            opened, rows = answered
+            exact = answer is Answer.EXACT
+            found[n] = Bounds.exactly(rows) if exact else Bounds.among(rows)
+            slices[n].footer = opened.bounds.footer
+            slices[n].statistics.lookup_ms += ms
+            slices[n].statistics.ms += ms
+        return found
+
+    def _few_rows(self, leaf: Condition, servings: Sequence[ServingEntry]) -> _Answers:
+        """The rows of a leaf in those entries that are open and have few."""
+        with self.pool.lease_open(servings) as entries:
+            opened = [each for each in entries if each is not None]
+            if not opened:
+                return _no_answer(servings)
+            try:
+                together = servings[0].index_type.together([each.reader for each in opened])
+                answers = None if together is None else together.few_rows(leaf, FEW_ROWS)
+            except EntryUnusable as error:  # looking up each slice reports it
+                log.info("%d entries are asked one by one: %s", len(opened), error)
+                answers = None
+            if answers is None:
+                return _no_answer(servings)
+            rows = iter(answers)
+            return [None if each is None else _valid(each, next(rows)) for each in entries]
+
+    def _listed(
+        self, leaf: In, slices: Sequence[SliceLookup], servings: Sequence[ServingEntry]
+    ) -> _Answers | None:
+        """The rows of a list's values, of each slice for those that its base file may hold; None if
+        that is not known of any."""
+        if self.routes is None:
+            return None
+        base_files = [each.plan.file_slice.base_file for each in slices]
+        located = self.routes.located(leaf, servings[0].index_type.name, base_files)
+        if located is None or not located.is_known.any():
+            return None
+        answers = list(_no_answer(servings))
+        known = np.flatnonzero(located.is_known)
+        values = located.routed.of_files(known)
+        if values.count <= _MOST_PAIRS:
+            listed = listed_rows(leaf, [servings[n] for n in known.tolist()], values, self.pool)
+            for n, each in zip(known.tolist(), listed, strict=True):
+                answers[n] = None if each is None else (each.entry, each.rows)
+        return answers
+
+    def _entries(self, each: SliceLookup) -> AbstractContextManager[SliceEntries]:
+        return SliceEntries.leased(each.plan, self.pool, each.statistics)
+
+
+def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:
+    """The slices, grouped by those whose entries answer the same predicate alike."""
+    groups: dict[Hashable, list[SliceLookup]] = {}
+    for each in slices:
+        layouts = tuple([(entry.index_type.name, entry.layout) for entry in each.plan.entries])
+        groups.setdefault((each.predicate, layouts), []).append(each)
+    return groups.values()
+
+
+def _every_row(each: SliceLookup) -> BitMap:
+    return BitMap(range(each.plan.total))
+
+
+def _looked_up_together(leaf: Condition, slices: Sequence[SliceLookup]) -> bool:
+    return look_up_together(len(slices), lambda: estimated_rows(slices[0].plan, leaf))
+
+
+def _best_entry(leaf: Condition, plan: SlicePlan) -> tuple[int, Answer]:
+    """The position of the first entry that answers a leaf best, and its answer."""
+    answers = [entry.answer(leaf) for entry in plan.entries]
+    best = next((each for each in BEST_FIRST if each in answers), Answer.NONE)
+    return (0, best) if best is Answer.NONE else (answers.index(best), best)
+
+
+def _no_answer(servings: Sequence[ServingEntry]) -> _Answers:
+    return [None] * len(servings)
+
+
+def _valid(entry: OpenEntry, rows: BitMap | None) -> tuple[OpenEntry, BitMap] | None:
+    """The answer, unless the file has changed since it was opened."""
+    return None if rows is None or entry.file.has_changed() else (entry, rows)
+
+
+def _steps(predicate: Predicate, entries: SliceEntries) -> int:
+    """The approximate steps of looking up a grouped predicate."""
+    fewest = partial(min, default=0)
+    steps: int = fold(predicate, entries.estimate, fewest, sum, together=True)
+    return steps
+
+
+def _checked_singly(leaf: Condition, entries: SliceEntries, rows: BitMap) -> Bounds:
+    """A few rows for which a leaf may be TRUE; unanswered if that fails, which looking up all of
+    them reports."""
+    try:
+        return entries.narrowed(leaf, rows)
+    except EntryUnusable:
+        return Bounds.unanswered()

@@ -1,0 +1,55 @@
+"""Entries of slices with given answers, looked up as real ones are."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import cast
+from unittest.mock import patch
+
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.row_ids import Bounds
+from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_entries import SliceEntries
+from hudi_index_service.read.statistics import SliceStatistics
+
+
+class KnownEntries:
+    """A slice with one entry: itself."""
+
+    total: int
+    index_type = SimpleNamespace(name="known")
+    stored = ()
+
+    @property
+    def plan(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            entries=(self,),
+            known=self,
+            total=self.total,
+            file_slice=SimpleNamespace(log_files=()),
+            values={},
+        )
+
+    def footer(self) -> None:
+        """The base file has none."""
+
+
+def looked_up(
+    predicate: Predicate, slices: Sequence[KnownEntries], superset_ok: bool, *, row_steps: int
+) -> list[Bounds]:
+    """The rows that are found in each slice."""
+    pool = cast(ReaderPool, SimpleNamespace(is_remote=False))
+    window = [
+        SliceLookup.of(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), predicate)
+        for each in slices
+    ]
+    lookups = Lookups(pool, superset_ok, row_steps=row_steps)
+    with (
+        patch.object(SliceEntries, "leased", lambda plan, *_: nullcontext(plan.known)),
+        patch("hudi_index_service.read.slices.lookups.look_up_together", lambda *_: False),
+    ):
+        lookups.look_up(window)
+    assert all(each.failure is None for each in window)
+    return [each.bounds for each in window]
