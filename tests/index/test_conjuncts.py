@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, Conjunction
-from hudi_index_service.index.lucene.lookup import lookup
+from hudi_index_service.index.lucene.lookup import known_lookup
 from hudi_index_service.index.lucene.search import (
     PointRange,
     Points,
@@ -103,7 +103,7 @@ def test_contradictory_conjuncts_need_no_search(rows: IndexedData, where: str) -
     predicate = negation_normal_form(parse_predicate(where, ROWS.schema))
     assert rows.check(predicate) is Answer.EXACT
     assert rows.reader.row_ids(predicate) == BitMap()
-    found = lookup(predicate, {column.name: column for column in rows.columns})
+    found = known_lookup(predicate, {column.name: column for column in rows.columns})
     assert found is not None
     if isinstance(predicate, And):
         assert found.search in (Points("n.a", ()), Terms("k.s", ()))

@@ -1,16 +1,14 @@
 """A query prepares a look-up once for all entries with equal column layouts."""
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 import pytest
 
 from hudi_index_service.index.contract import Answer, StoredColumn
-from hudi_index_service.index.known_lookups import MOST_KNOWN, KnownLookups
+from hudi_index_service.index.leaf_lookup import MOST_KNOWN, Columns
 from hudi_index_service.index.lucene.fields import required_fields
-from hudi_index_service.index.lucene.lookup import LuceneLookup, lookup
+from hudi_index_service.index.lucene.lookup import LuceneLookup, LuceneLookups
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.predicate.expression import And, Predicate
+from hudi_index_service.predicate.expression import Predicate
 
 SCHEMA = pa.schema([("city", pa.string()), ("amount", pa.int64())])
 
@@ -33,61 +31,43 @@ def predicate_of(where: str) -> Predicate:
     return negation_normal_form(parse_predicate(where, SCHEMA))
 
 
-Known = KnownLookups[LuceneLookup | None]
+class Counted(LuceneLookups):
+    """Counts the look-ups that are prepared."""
 
+    prepared = 0
 
-@pytest.fixture
-def prepared() -> list[Predicate]:
-    """The leaves for which look-ups were prepared."""
-    return []
-
-
-@pytest.fixture
-def known_lookup(prepared: list[Predicate]) -> Known:
-    def preparing(leaf: Predicate, columns: Mapping[str, StoredColumn]) -> LuceneLookup | None:
-        prepared.append(leaf)
-        return lookup(leaf, columns)
-
-    return KnownLookups(preparing)
+    def made(self, predicate: Predicate, columns: Columns) -> LuceneLookup | None:
+        self.prepared += 1
+        return super().made(predicate, columns)
 
 
 @pytest.mark.parametrize(
-    "where", ["city IN ('a', 'b')", "NOT (city IN ('a', 'b'))", "amount > 5", "city LIKE 'a%'"]
+    "where",
+    [
+        "city IN ('a', 'b')",
+        "NOT (city IN ('a', 'b'))",
+        "amount > 5",
+        "city LIKE 'a%'",
+        "amount > 5 AND amount < 9",
+    ],
 )
-def test_a_look_up_is_prepared_once_for_entries_with_equal_layouts(
-    where: str, prepared: list[Predicate], known_lookup: Known
-) -> None:
-    leaf = predicate_of(where)
-    found = [known_lookup(leaf, entry(nulls)) for nulls in range(5)]
-    assert prepared == [leaf]
-    assert all(each == lookup(leaf, entry()) for each in found)
+def test_a_look_up_is_prepared_once_for_entries_with_equal_layouts(where: str) -> None:
+    lookups, anew = Counted(), LuceneLookups().made(predicate_of(where), entry())
+    found = [lookups(predicate_of(where), entry(nulls)) for nulls in range(5)]
+    assert lookups.prepared == 1
+    assert found == [anew] * 5
 
 
-def test_a_new_conjunction_of_known_leaves_is_recognized(
-    prepared: list[Predicate], known_lookup: Known
-) -> None:
-    low, high = predicate_of("amount > 5"), predicate_of("amount < 9")
-    found = [known_lookup(And((low, high)), entry()) for _ in range(5)]
-    assert len(prepared) == 1
-    assert all(each == lookup(And((low, high)), entry()) for each in found)
+def test_entries_with_truncated_values_get_their_own_look_up() -> None:
+    lookups, leaf = Counted(), predicate_of("city = 'a'")
+    found = [lookups(leaf, each) for each in (entry(), entry(truncated=1), {})]
+    assert [each and each.answer for each in found] == [Answer.EXACT, Answer.SUPERSET, None]
+    assert lookups.prepared == 3
 
 
-def test_entries_with_truncated_values_get_their_own_look_up(
-    prepared: list[Predicate], known_lookup: Known
-) -> None:
-    leaf = predicate_of("city = 'a'")
-    answers = [
-        found.answer
-        for each in (entry(), entry(truncated=1))
-        if (found := known_lookup(leaf, each))
-    ]
-    assert answers == [Answer.EXACT, Answer.SUPERSET]
-    assert known_lookup(leaf, {}) is None
-    assert len(prepared) == 3
-
-
-def test_equal_leaves_of_other_queries_do_not_fill_the_cache(known_lookup: Known) -> None:
-    for _ in range(3 * MOST_KNOWN):
-        found = known_lookup(predicate_of("city = 'a'"), entry())
-        assert found == lookup(predicate_of("city = 'a'"), entry())
-    assert len(known_lookup) <= MOST_KNOWN
+def test_equal_leaves_of_other_queries_do_not_fill_the_cache() -> None:
+    lookups = LuceneLookups()
+    for number in range(3 * MOST_KNOWN):
+        assert lookups(predicate_of(f"amount = {number}"), entry()) is not None
+        assert lookups(predicate_of("city = 'a'"), entry()) is not None
+    assert len(lookups) <= MOST_KNOWN

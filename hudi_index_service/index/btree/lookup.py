@@ -2,9 +2,8 @@
 composite key: the keys to look for, and how well the result answers. Reads no index bytes."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, singledispatch
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,15 +35,19 @@ from hudi_index_service.index.btree.keys import (
     number_keys,
     prefixed,
 )
-from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
-from hudi_index_service.index.known_lookups import KnownLookups
+from hudi_index_service.index.contract import Answer, StoredColumn
+from hudi_index_service.index.leaf_lookup import (
+    UNDECODED,
+    Columns,
+    LeafLookup,
+    LeafLookups,
+    exact_if,
+)
 from hudi_index_service.index.number_encoding import encode_range, wide_bytes
-from hudi_index_service.index.stored_column import element_type, is_array, is_wide_number
+from hudi_index_service.index.stored_column import element_type, is_wide_number
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,
-    ArrayContains,
-    Compare,
     In,
     IsNull,
     Like,
@@ -54,106 +57,109 @@ from hudi_index_service.predicate.expression import (
     RLike,
 )
 
-_BROKEN = "\ufffd"  # in Spark's patterns, it also stands for bytes that are not UTF-8
 _MOST_INTERVALS = 20_000
 """Combinations of values of several columns; more are looked up column by column."""
 
-Columns = Mapping[str, StoredColumn]
+TreeLookup: TypeAlias = LeafLookup[Intervals | None]
+"""A look-up in the tree of `column`: a column, or the field of a composite key, of which there are
+no complements. It searches for keys, which are `Points` if they are single ones; None for the rows
+where the column is NULL."""
 
 
-@dataclass(frozen=True)
-class TreeLookup:
-    """A look-up that answers a leaf, or conjuncts: finding rows, optionally followed by taking the
-    complement.
+class TreeLookups(LeafLookups[Intervals | None]):
+    """See `LeafLookups`. A `Conjunction` is looked up on the first columns of a composite key."""
 
-    Attributes:
-        tree: The column, or the field of a composite key, whose tree is searched.
-        keys: The keys whose rows to find; None to find the rows where the column is NULL.
-        complement: Whether the answer is all rows except those found; never of a composite key.
-        without_null: Whether the complement also excludes rows where the column, or an element of
-            it, is NULL.
-    """
+    def made(self, predicate: Predicate, columns: Columns) -> TreeLookup | None:
+        """In the tree of one column, or else of a composite key."""
+        own_keys = {name: each for name, each in columns.items() if KEY in each.fields}
+        return self._of(predicate, own_keys) or _composite(predicate, columns)
 
-    tree: str
-    keys: Intervals | None
-    answer: Answer = Answer.EXACT
-    complement: bool = False
-    without_null: bool = False
+    def nulls(self, column: str) -> None:
+        """None, see `TreeLookup`."""
 
-    @cached_property
-    def points(self) -> Points | None:
-        """The keys, if they are single ones; else None."""
-        keys = self.keys or ()
-        if isinstance(keys, Points):
-            return keys
-        if keys and all(each.is_point for each in keys):
-            return Points([each.low for each in keys])
-        return None
+    def nothing(self, column: str) -> Intervals:
+        """No keys."""
+        return ()
 
-
-def lookup(predicate: Predicate, columns: Columns) -> TreeLookup | None:
-    """The look-up for a leaf of a predicate in negation normal form, for an AND of leaves on one
-    column, or for a `Conjunction` on the first columns of a composite key; None if no tree answers
-    it."""
-    own_keys = {name: each for name, each in columns.items() if KEY in each.fields}
-    found = _lookup(predicate, own_keys)
-    return _composite(predicate, columns) if found is None else found
-
-
-@singledispatch
-def _lookup(leaf: Predicate, columns: Columns) -> TreeLookup | None:
-    """The look-up in a column's own tree."""
-    return None
-
-
-@_lookup.register
-def _is_null(leaf: IsNull, columns: Columns) -> TreeLookup | None:
-    return TreeLookup(leaf.column.name, None) if leaf.column.name in columns else None
-
-
-@_lookup.register
-def _compare(leaf: Compare, columns: Columns) -> TreeLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or is_array(column.type):  # Spark orders arrays, and compares them whole
-        return None
-    if leaf.operator is Operator.NE:
-        return _negate(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
-    return _keys_where(column, leaf.operator, leaf.value)
-
-
-def _keys_where(column: StoredColumn, operator: Operator, value: pa.Scalar) -> TreeLookup | None:
-    """The look-up for values of the column, or elements, for which the comparison is TRUE."""
-    type = element_type(column.type)
-    if has_number_keys(type) or is_wide_number(type):
-        bounds = encode_range(operator, value, type)
-        if bounds is None:
+    def compared(
+        self, column: StoredColumn, operator: Operator, value: pa.Scalar
+    ) -> TreeLookup | None:
+        """By an interval of keys."""
+        type = element_type(column.type)
+        if has_number_keys(type) or is_wide_number(type):
+            bounds = encode_range(operator, value, type)
+            if bounds is None:
+                return None
+            if bounds.is_empty:
+                return LeafLookup(column.name, ())
+            key = key_of_number if has_number_keys(type) else wide_bytes
+            return LeafLookup(
+                column.name, _keys(Interval(key(bounds.low), after(key(bounds.high))))
+            )
+        comparable = is_binary if is_binary(type) else is_string
+        if not comparable(value.type):
             return None
-        if bounds.is_empty:
-            return TreeLookup(column.name, ())
-        key = key_of_number if has_number_keys(type) else wide_bytes
-        return TreeLookup(column.name, (Interval(key(bounds.low), after(key(bounds.high))),))
-    comparable = is_binary if is_binary(type) else is_string
-    if not comparable(value.type):
-        return None
-    return _byte_keys_where(column, operator, bytes(value.as_buffer()))
+        return _byte_keys_where(column, operator, bytes(value.as_buffer()))
+
+    def listed(self, column: StoredColumn, leaf: In) -> TreeLookup | None:
+        """By single keys, unless long texts are cut."""
+        if has_number_keys(column.type) and leaf.values.type == column.type:
+            numbers = np.unique(number_keys(leaf.values))
+            return LeafLookup(column.name, Points(bytes_of_numbers(numbers)))
+        texts = _short_texts(leaf.values, column.type)
+        if texts is not None:
+            return LeafLookup(column.name, Points(texts))
+        lookups = [self.compared(column, Operator.EQ, value) for value in leaf.values]
+        known = [each for each in lookups if each is not None]
+        if len(known) < len(lookups):
+            return None
+        ends = {key.low: key for each in known for key in each.search or ()}
+        answer = exact_if(all(each.answer is Answer.EXACT for each in known))
+        return LeafLookup(column.name, _keys(*(ends[low] for low in sorted(ends))), answer)
+
+    def like(self, column: StoredColumn, leaf: Like) -> TreeLookup | None:
+        """By the texts' beginning, if the pattern has one."""
+        kinds = [part.kind for part in leaf.parts]
+        if kinds == ["any"]:
+            return LeafLookup(column.name, (EVERY_KEY,))
+        if UNDECODED not in leaf.pattern and kinds in ([], ["text"]):
+            return _byte_keys_where(column, Operator.EQ, leaf.prefix.encode())
+        return _with_prefix(column, leaf.prefix, exact=leaf.is_prefix_only)
+
+    def rlike(self, column: StoredColumn, leaf: RLike) -> TreeLookup | None:
+        """The same."""
+        return _with_prefix(column, leaf.regex.prefix, exact=False)
+
+    def both(self, one: Intervals | None, other: Intervals | None) -> Intervals | None:
+        """The keys that both look for."""
+        if one is None or other is None:
+            return None
+        return _keys(*intersection(one, other))
+
+
+known_lookup = TreeLookups()
+
+
+def _keys(*intervals: Interval) -> Intervals:
+    if intervals and all(each.is_point for each in intervals):
+        return Points([each.low for each in intervals])
+    return tuple(each for each in intervals if not each.is_empty)
 
 
 def _byte_keys_where(column: StoredColumn, operator: Operator, value: bytes) -> TreeLookup:
     # A literal shorter than a cut key compares with the key as with the value itself. A longer one
     # compares by its prefix; values that share the prefix, if there are any, may be on either side.
     key, is_long = value[:CUT_BYTES], len(value) >= CUT_BYTES
-    answer = Answer.SUPERSET if is_long and column.truncated else Answer.EXACT
+    answer = exact_if(not (is_long and column.truncated))
     if is_long and not column.truncated:
-        keys = {
-            Operator.LT: (Interval(b"", key),),
-            Operator.LE: (Interval(b"", key),),
-            Operator.GT: (Interval(key, None),),
-            Operator.GE: (Interval(key, None),),
-        }.get(operator, ())
-        return TreeLookup(column.name, _not_empty(keys), answer)
+        below, above = Interval(b"", key), Interval(key, None)
+        is_equality = operator in (Operator.EQ, Operator.EQ_NULL_SAFE)
+        is_below = operator in (Operator.LT, Operator.LE)
+        keys = () if is_equality else _keys(below if is_below else above)
+        return LeafLookup(column.name, keys, answer)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
-            return TreeLookup(column.name, Points((key,)), answer)
+            return LeafLookup(column.name, Points((key,)), answer)
         case Operator.LT:
             interval = Interval(b"", after(key) if is_long else key)
         case Operator.LE:
@@ -162,35 +168,7 @@ def _byte_keys_where(column: StoredColumn, operator: Operator, value: bytes) -> 
             interval = Interval(key if is_long else after(key), None)
         case _:
             interval = Interval(key, None)
-    return TreeLookup(column.name, _not_empty((interval,)), answer)
-
-
-def _not_empty(keys: Sequence[Interval]) -> Intervals:
-    return tuple(each for each in keys if not each.is_empty)
-
-
-@_lookup.register
-def _in(leaf: In, columns: Columns) -> TreeLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or is_array(column.type):
-        return None
-    if has_number_keys(column.type) and leaf.values.type == column.type:
-        numbers = np.unique(number_keys(leaf.values))
-        return TreeLookup(column.name, Points(bytes_of_numbers(numbers)))
-    texts = _short_texts(leaf.values, column.type)
-    if texts is not None:
-        return TreeLookup(column.name, Points(texts))
-    lookups = [_keys_where(column, Operator.EQ, value) for value in leaf.values]
-    key_lookups = [each for each in lookups if each is not None and each.keys is not None]
-    if len(key_lookups) < len(lookups):
-        return None
-    exact = all(each.answer is Answer.EXACT for each in key_lookups)
-    ends = {key.low: key for each in key_lookups for key in each.keys or ()}
-    return TreeLookup(
-        column.name,
-        tuple(ends[low] for low in sorted(ends)),
-        Answer.EXACT if exact else Answer.SUPERSET,
-    )
+    return LeafLookup(column.name, _keys(interval), answer)
 
 
 def _short_texts(values: pa.Array, type: pa.DataType) -> list[bytes] | None:
@@ -217,92 +195,14 @@ def key_places(leaf: In, points: Points, column: StoredColumn) -> npt.NDArray[np
     return places
 
 
-@_lookup.register
-def _array_contains(leaf: ArrayContains, columns: Columns) -> TreeLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or not is_array(column.type):
-        return None
-    return _keys_where(column, Operator.EQ, leaf.value)
-
-
-@_lookup.register
-def _like(leaf: Like, columns: Columns) -> TreeLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or not is_string(column.type):
-        return None
-    kinds = [part.kind for part in leaf.parts]
-    if kinds == ["any"]:
-        return TreeLookup(column.name, (EVERY_KEY,))
-    if _BROKEN not in leaf.pattern and kinds in ([], ["text"]):
-        return _byte_keys_where(column, Operator.EQ, leaf.prefix.encode())
-    return _with_prefix(column, leaf.prefix, exact=leaf.is_prefix_only)
-
-
-@_lookup.register
-def _rlike(leaf: RLike, columns: Columns) -> TreeLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or not is_string(column.type):
-        return None
-    return _with_prefix(column, leaf.regex.prefix, exact=False)
-
-
 def _with_prefix(column: StoredColumn, text: str, *, exact: bool) -> TreeLookup | None:
     """The look-up for texts with this prefix; None if it excludes no text."""
-    prefix = text.split(_BROKEN)[0]
+    prefix = text.split(UNDECODED)[0]
     start = prefix.encode()
     if not start:
         return None
     exact = exact and prefix == text and len(start) <= CUT_BYTES
-    answer = Answer.EXACT if exact else Answer.SUPERSET
-    return TreeLookup(column.name, (prefixed(start[:CUT_BYTES]),), answer)
-
-
-@_lookup.register
-def _and(conjuncts: And, columns: Columns) -> TreeLookup | None:
-    """The look-up for conjuncts on one column: the keys that all of them look for."""
-    combined: TreeLookup | None = None
-    for leaf in conjuncts.operands:
-        leaf_lookup = _lookup(leaf, columns)
-        if leaf_lookup is None or leaf_lookup.keys is None or leaf_lookup.complement:
-            return None
-        if is_array(columns[leaf_lookup.tree].type):
-            return None  # different elements may satisfy different conjuncts
-        if combined is None:
-            combined = leaf_lookup
-            continue
-        if combined.tree != leaf_lookup.tree or combined.keys is None:
-            return None
-        exact = combined.answer is leaf_lookup.answer is Answer.EXACT
-        combined = replace(
-            combined,
-            keys=intersection(combined.keys, leaf_lookup.keys),
-            answer=Answer.EXACT if exact else Answer.SUPERSET,
-        )
-    return combined
-
-
-@_lookup.register
-def _together(conjuncts: Conjunction, columns: Columns) -> TreeLookup | None:
-    """None: each column has a tree of its own."""
-    return None
-
-
-@_lookup.register
-def _not(leaf: Not, columns: Columns) -> TreeLookup | None:
-    operand = leaf.operand
-    if isinstance(operand, In) and operand.has_null:
-        # NOT IN a list with NULL is never TRUE.
-        return TreeLookup(operand.column.name, ()) if operand.column.name in columns else None
-    null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
-    without_null = not (isinstance(operand, IsNull) or null_safe)
-    return _negate(_lookup(operand, columns), without_null=without_null)
-
-
-def _negate(positive: TreeLookup | None, *, without_null: bool) -> TreeLookup | None:
-    """The complement; None unless the answer is exact and not itself a complement."""
-    if positive is None or positive.answer is not Answer.EXACT or positive.complement:
-        return None
-    return replace(positive, complement=True, without_null=without_null)
+    return LeafLookup(column.name, (prefixed(start[:CUT_BYTES]),), exact_if(exact))
 
 
 def _composite(predicate: Predicate, columns: Columns) -> TreeLookup | None:
@@ -365,8 +265,7 @@ def _in_key(
     else:
         parts = map(cut, map(prefixed, starts) if keys is None else keys)
         stored = tuple(each for each in sorted(parts) if not each.is_empty)
-    answer = Answer.EXACT if exact and not is_cut else Answer.SUPERSET
-    return TreeLookup(field, stored, answer)
+    return LeafLookup(field, stored, exact_if(exact and not is_cut))
 
 
 def _after(start: bytes, values: Interval) -> Interval:
@@ -385,20 +284,16 @@ def _values(
     if len(leaves) == 1 and isinstance(leaves[0], Not) and isinstance(leaves[0].operand, IsNull):
         return [], [ANY_VALUE], True
     own = {column.name: column.model_copy(update={"fields": (KEY,)})}
-    found = _lookup(leaves[0] if len(leaves) == 1 else And(tuple(leaves)), own)
-    if found is None or found.keys is None or found.complement:
+    found = known_lookup.made(leaves[0] if len(leaves) == 1 else And(tuple(leaves)), own)
+    if found is None or found.search is None or found.complement:
         return None
     exact = found.answer is Answer.EXACT
     if column.truncated and not exact:
         return None  # the value looked for may be cut in another place than by itself
-    if found.points is not None:
-        return [value_of_point(each, column.type) for each in found.points.keys], [], exact
+    if isinstance(found.search, Points):
+        return [value_of_point(each, column.type) for each in found.search.keys], [], exact
     return (
-        [value_of_point(each.low, column.type) for each in found.keys if each.is_point],
-        [values_between(each, column.type) for each in found.keys if not each.is_point],
+        [value_of_point(each.low, column.type) for each in found.search if each.is_point],
+        [values_between(each, column.type) for each in found.search if not each.is_point],
         exact,
     )
-
-
-known_lookup = KnownLookups(lookup)
-"""`lookup`, called once for all entries with the same column layouts."""

@@ -51,21 +51,26 @@ class BTreeReaders(ManyReaders):
     ) -> Sequence[BitMap | None] | None:
         """See `ManyReaders`."""
         lookup = known_lookup(leaf, self._columns)
-        if lookup is None or lookup.points is None or leaf.column.name != lookup.tree:
+        if lookup is None or leaf.column.name != lookup.column:
             return None
-        places = key_places(leaf, lookup.points, self._columns[lookup.tree])
+        points = lookup.search
+        if not isinstance(points, Points):
+            return None
+        places = key_places(leaf, points, self._columns[lookup.column])
         if places is None:
             return None
         is_local = self._is_local[among]
         starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(places)
-        return self._found(lookup, lookup.points, among, starts, numbers, most)
+        return self._found(lookup, points, among, starts, numbers, most)
 
     def _rows(self, leaf: Predicate, among: Positions, most: int) -> Sequence[BitMap | None] | None:
         """The rows in some entries; None for those with more than `most`, or that are asked one by
         one; None for all if the leaf is looked up one by one."""
         lookup = known_lookup(leaf, self._columns)
-        points = None if lookup is None else lookup.points
-        if lookup is None or points is None or lookup.complement or len(points) > _SHORT_LIST:
+        if lookup is None or lookup.complement:
+            return None
+        points = lookup.search
+        if not isinstance(points, Points) or len(points) > _SHORT_LIST:
             return None
         count = np.count_nonzero(self._is_local[among])
         starts = np.arange(count + 1, dtype=np.int32) * np.int32(len(points))
@@ -84,7 +89,7 @@ class BTreeReaders(ManyReaders):
         is_local = self._is_local[among]
         positions = self._numbers[among[is_local]]
         try:
-            counts, rows = self._trees_of(lookup.tree).rows_of_keys(
+            counts, rows = self._trees_of(lookup.column).rows_of_keys(
                 points.joined, points.offsets.data, positions.data, starts.data, numbers.data, most
             )
         except OSError as error:

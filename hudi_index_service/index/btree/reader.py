@@ -98,7 +98,7 @@ class BTreeReader(IndexReader):
         if lookup.complement:
             nulls = self._null_row_count(lookup)
             # An array may hold a matching element and a NULL.
-            disjoint = not is_array(self.columns[lookup.tree].type)
+            disjoint = not is_array(self.columns[lookup.column].type)
             excluded = least + nulls if disjoint else max(least, nulls)
             least, most = self._rows - nulls - most, self._rows - excluded
         most = min(max(most, 0), self._rows)
@@ -160,24 +160,24 @@ class BTreeReader(IndexReader):
 
     def _rows_of(self, lookup: TreeLookup) -> BitMap:
         """The rows that the look-up finds, before any complement."""
-        if lookup.keys is None:
-            return self._branch(lookup.tree, Branch.NULLS)
-        if lookup.points is not None:
-            return self._rows_of_points(lookup.tree, lookup.points)
-        return self._rows_of_keys(lookup.tree, lookup.keys)
+        if lookup.search is None:
+            return self._branch(lookup.column, Branch.NULLS)
+        if isinstance(lookup.search, Points):
+            return self._rows_of_points(lookup.column, lookup.search)
+        return self._rows_of_keys(lookup.column, lookup.search)
 
     def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
         """The given rows that are in the look-up's complement."""
         remaining = rows - without
-        return remaining - self._null_rows(lookup.tree) if lookup.without_null else remaining
+        return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
 
     def _null_row_count(self, lookup: TreeLookup) -> int:
         """The number of rows that a complement excludes for NULL."""
-        column = self.columns[lookup.tree]
+        column = self.columns[lookup.column]
         if not lookup.without_null:
             return 0
         if is_array(column.type):
-            return len(self._null_rows(lookup.tree))
+            return len(self._null_rows(lookup.column))
         return column.null_count
 
     def _null_rows(self, column: str) -> BitMap:
@@ -256,13 +256,13 @@ class BTreeReader(IndexReader):
     def _row_count_bounds(self, lookup: TreeLookup, *, exactly: bool = False) -> tuple[int, int]:
         """Lower and upper bounds of the rows found before any complement; estimates unless exact
         bounds are requested."""
-        if lookup.keys is None:
-            nulls = self.columns[lookup.tree].null_count
+        if lookup.search is None:
+            nulls = self.columns[lookup.column].null_count
             return nulls, nulls
-        column = self._numbers[lookup.tree]
+        column = self._numbers[lookup.column]
         if exactly:
-            return self._counter.bounds(column, lookup.keys)
-        estimate = self._counter.about(column, lookup.keys)
+            return self._counter.bounds(column, lookup.search)
+        estimate = self._counter.about(column, lookup.search)
         return estimate, estimate
 
 

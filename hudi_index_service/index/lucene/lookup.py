@@ -2,10 +2,10 @@
 leaf. Look-ups are independent of Lucene; `queries` turns them into Lucene queries.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import singledispatch
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,13 @@ import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
-from hudi_index_service.index.known_lookups import KnownLookups
+from hudi_index_service.index.leaf_lookup import (
+    UNDECODED,
+    Columns,
+    LeafLookup,
+    LeafLookups,
+    exact_if,
+)
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
@@ -45,16 +51,11 @@ from hudi_index_service.index.stored_column import element_type, is_array
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
-    And,
-    ArrayContains,
-    Compare,
     In,
-    IsNull,
     Like,
     LikePart,
     Match,
     MatchMode,
-    Not,
     Operator,
     Predicate,
     RLike,
@@ -70,33 +71,11 @@ MAX_RANGE_BYTES = 512
 longer literal is searched by its first bytes."""
 
 _LONGEST_PATTERN = 10_000
-_BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8
 _SHORTEST_RUN = 3  # shorter texts occur in too many words
 
+_EQUALITIES = (Operator.EQ, Operator.EQ_NULL_SAFE)
 
-@dataclass(frozen=True, slots=True)
-class LuceneLookup:
-    """A look-up that answers a leaf: a search, optionally followed by taking the complement.
-
-    Attributes:
-        complement: Whether the answer is all rows except those found.
-        without_null: Whether the complement also excludes rows where `column`, or an element of
-            it, is NULL.
-    """
-
-    column: str
-    search: Search
-    answer: Answer = Answer.EXACT
-    complement: bool = False
-    without_null: bool = False
-
-
-Columns = Mapping[str, StoredColumn]
-
-
-def nulls_of(column: str) -> Terms:
-    """The search for the rows where the column is NULL."""
-    return Terms(null_field(column), (b"1",))
+LuceneLookup: TypeAlias = LeafLookup[Search]
 
 
 def null_elements_of(column: str) -> Terms:
@@ -104,41 +83,96 @@ def null_elements_of(column: str) -> Terms:
     return Terms(null_element_field(column), (b"1",))
 
 
-@singledispatch
-def lookup(leaf: Predicate, columns: Columns) -> LuceneLookup | None:
-    """The look-up for a leaf of a predicate in negation normal form, or for an AND of leaves on one
-    column; None if Lucene cannot answer it."""
-    return None
+class LuceneLookups(LeafLookups[Search]):
+    """See `LeafLookups`."""
 
+    def nulls(self, column: str) -> Terms:
+        """The search for the rows where the column is NULL."""
+        return Terms(null_field(column), (b"1",))
 
-@lookup.register
-def _is_null(leaf: IsNull, columns: Columns) -> LuceneLookup | None:
-    if leaf.column.name not in columns:
+    def nothing(self, column: str) -> Terms:
+        """The search for no row."""
+        return Terms(null_field(column), ())
+
+    def compared(
+        self, column: StoredColumn, operator: Operator, value: pa.Scalar
+    ) -> LuceneLookup | None:
+        """By a range of numbers or terms."""
+        if is_array(column.type):
+            return _any_of(column, (value,))
+        points = _points_field(column)
+        if points is not None:
+            field, wide = points
+            bounds = encode_range(operator, value, column.type)
+            if bounds is None:
+                return None
+            if bounds.is_empty:
+                return LeafLookup(column.name, Points(field, (), wide))
+            return LeafLookup(column.name, PointRange(field, bounds.low, bounds.high, wide))
+        if KEYWORD in column.fields and _are_terms(column, value):
+            return _compared_keyword(column, operator, _bytes(value))
         return None
-    return LuceneLookup(leaf.column.name, nulls_of(leaf.column.name))
 
+    def listed(self, column: StoredColumn, leaf: In) -> LuceneLookup | None:
+        """By points or terms."""
+        return _any_of_many(column, leaf) or _any_of(column, leaf.values)
 
-@lookup.register
-def _compare(leaf: Compare, columns: Columns) -> LuceneLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None:
-        return None
-    if leaf.operator is Operator.NE:
-        return _negate(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
-    if is_array(column.type):
-        return None  # Spark orders arrays, and compares them whole
-    points = _points_field(column)
-    if points is not None:
-        field, wide = points
-        bounds = encode_range(leaf.operator, leaf.value, column.type)
-        if bounds is None:
+    def like(self, column: StoredColumn, leaf: Like) -> LuceneLookup | None:
+        """By terms that begin alike or match, or by words."""
+        if KEYWORD not in column.fields:
+            return _by_words(column, leaf.parts)
+        field = keyword_field(column.name)
+        if column.truncated and UNDECODED in leaf.pattern:
+            prefix = leaf.prefix.split(UNDECODED)[0].encode()[:MAX_RANGE_BYTES]
+            return LeafLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
+        prefix = leaf.prefix.encode()
+        if all(part.kind == "text" for part in leaf.parts):
+            search = Terms(field, (prefix[:MAX_TERM_BYTES],))
+            return LeafLookup(column.name, search, _exactness(column, prefix))
+        if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
+            return LeafLookup(column.name, Prefix(field, prefix))
+        if column.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
+            start = prefix[:MAX_RANGE_BYTES]
+            return LeafLookup(column.name, Prefix(field, start), Answer.SUPERSET)
+        return LeafLookup(column.name, Pattern(field, leaf.parts))
+
+    def rlike(self, column: StoredColumn, leaf: RLike) -> LuceneLookup | None:
+        """By terms that begin as, or contain, what every match does."""
+        prefix = leaf.regex.prefix.split(UNDECODED)[0].encode()[:MAX_RANGE_BYTES]
+        required_text = _required_text(leaf.regex)
+        if KEYWORD not in column.fields:
+            return _by_words(column, _containing(required_text))
+        field = keyword_field(column.name)
+        if prefix:
+            return LeafLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
+        if len(required_text) < _SHORTEST_RUN or column.truncated:
             return None
-        if bounds.is_empty:
-            return LuceneLookup(column.name, Points(field, (), wide))
-        return LuceneLookup(column.name, PointRange(field, bounds.low, bounds.high, wide))
-    if KEYWORD in column.fields and _are_terms(column, leaf.value):
-        return _compare_keyword(leaf, column)
-    return None
+        search = Pattern(field, _containing(required_text))
+        return LeafLookup(column.name, search, Answer.SUPERSET)
+
+    def words(self, column: StoredColumn, leaf: Match) -> LuceneLookup | None:
+        """By the words of the column's analyzed text."""
+        if TEXT_PREFIX + leaf.words.analyzer not in column.fields:
+            return None
+        return LeafLookup(column.name, words_of(leaf))
+
+    def both(self, one: Search, other: Search) -> Search | None:
+        """See `intersection`."""
+        return intersection(one, other)
+
+    def together(self, conjuncts: Conjunction, columns: Columns) -> LuceneLookup | None:
+        """By all searches at once, if Lucene can check each for a row without reading many
+        terms."""
+        lookups = [self.made(leaf, columns) for leaf in conjuncts.operands]
+        by_row = [each for each in lookups if each is not None and _checks_single_rows(each)]
+        if len(by_row) < max(2, len(lookups)):
+            return None
+        answer = exact_if(all(each.answer is Answer.EXACT for each in by_row))
+        search = AllOf(tuple(each.search for each in by_row))
+        return LeafLookup(by_row[0].column, search, answer)
+
+
+known_lookup = LuceneLookups()
 
 
 def _points_field(column: StoredColumn) -> tuple[str, bool] | None:
@@ -156,34 +190,20 @@ def _are_terms(column: StoredColumn, *literals: pa.Scalar) -> bool:
     return all(check(literal.type) for literal in literals)
 
 
-def _compare_keyword(leaf: Compare, column: StoredColumn) -> LuceneLookup:
-    field = keyword_field(column.name)
-    value = _bytes(leaf.value)
-    answer = _exactness(column, value)
-    if leaf.operator in (Operator.EQ, Operator.EQ_NULL_SAFE):
-        return LuceneLookup(column.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
+def _compared_keyword(column: StoredColumn, operator: Operator, value: bytes) -> LuceneLookup:
+    field, answer = keyword_field(column.name), _exactness(column, value)
+    if operator in _EQUALITIES:
+        return LeafLookup(column.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
     # A truncated value is <= the value itself, so both ends are included if values were truncated.
-    inclusive = answer is Answer.SUPERSET or leaf.operator in (Operator.LE, Operator.GE)
-    if leaf.operator in (Operator.GT, Operator.GE):
+    inclusive = answer is Answer.SUPERSET or operator in (Operator.LE, Operator.GE)
+    if operator in (Operator.GT, Operator.GE):
         if len(value) > MAX_RANGE_BYTES:  # values above the literal are also above its prefix
-            low, answer, inclusive = value[:MAX_RANGE_BYTES], Answer.SUPERSET, True
-        else:
-            low = value
-        return LuceneLookup(column.name, TermRange(field, low, None, inclusive, False), answer)
+            value, answer, inclusive = value[:MAX_RANGE_BYTES], Answer.SUPERSET, True
+        return LeafLookup(column.name, TermRange(field, value, None, inclusive, False), answer)
     if len(value) > MAX_RANGE_BYTES:
-        high = above_prefix(value[:MAX_RANGE_BYTES])
-        return LuceneLookup(
-            column.name, TermRange(field, None, high, False, False), Answer.SUPERSET
-        )
-    return LuceneLookup(column.name, TermRange(field, None, value, False, inclusive), answer)
-
-
-@lookup.register
-def _in(leaf: In, columns: Columns) -> LuceneLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or is_array(column.type):
-        return None
-    return _any_of_many(column, leaf) or _any_of(column, leaf.values)
+        high, answer, inclusive = above_prefix(value[:MAX_RANGE_BYTES]), Answer.SUPERSET, False
+        return LeafLookup(column.name, TermRange(field, None, high, False, inclusive), answer)
+    return LeafLookup(column.name, TermRange(field, None, value, False, inclusive), answer)
 
 
 def _any_of_many(column: StoredColumn, leaf: In) -> LuceneLookup | None:
@@ -196,12 +216,12 @@ def _any_of_many(column: StoredColumn, leaf: In) -> LuceneLookup | None:
         if leaf.values.type != column.type:
             return None
         field, wide = points
-        return LuceneLookup(column.name, Points(field, tuple(values), wide))
+        return LeafLookup(column.name, Points(field, tuple(values), wide))
     if KEYWORD in column.fields and is_string(column.type) and is_string(leaf.values.type):
         if len(max(values, key=len)) > MAX_TERM_BYTES:
             return None
         search = Terms(keyword_field(column.name), tuple(values))
-        return LuceneLookup(column.name, search, _exactness(column))
+        return LeafLookup(column.name, search, _exactness(column))
     return None
 
 
@@ -260,49 +280,18 @@ def _any_of(column: StoredColumn, values: Sequence[pa.Scalar]) -> LuceneLookup |
             return None
         numbers = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
         field, wide = points
-        return LuceneLookup(column.name, Points(field, numbers, wide))
+        return LeafLookup(column.name, Points(field, numbers, wide))
     if KEYWORD in column.fields and _are_terms(column, *values):
         literals = [_bytes(value) for value in values]
         terms = tuple(sorted({literal[:MAX_TERM_BYTES] for literal in literals}))
         search = Terms(keyword_field(column.name), terms)
-        return LuceneLookup(column.name, search, _exactness(column, *literals))
+        return LeafLookup(column.name, search, _exactness(column, *literals))
     return None
-
-
-@lookup.register
-def _array_contains(leaf: ArrayContains, columns: Columns) -> LuceneLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or not is_array(column.type):
-        return None
-    return _any_of(column, (leaf.value,))
-
-
-@lookup.register
-def _like(leaf: Like, columns: Columns) -> LuceneLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or not is_string(column.type):
-        return None
-    if KEYWORD not in column.fields:
-        return _by_words(column, leaf.parts)
-    field = keyword_field(column.name)
-    if column.truncated and _BROKEN in leaf.pattern:
-        # In Spark, the character may also stand for bytes that are not UTF-8.
-        prefix = leaf.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
-        return LuceneLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
-    prefix = leaf.prefix.encode()
-    if all(part.kind == "text" for part in leaf.parts):
-        search = Terms(field, (prefix[:MAX_TERM_BYTES],))
-        return LuceneLookup(column.name, search, _exactness(column, prefix))
-    if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
-        return LuceneLookup(column.name, Prefix(field, prefix))
-    if column.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
-        return LuceneLookup(column.name, Prefix(field, prefix[:MAX_RANGE_BYTES]), Answer.SUPERSET)
-    return LuceneLookup(column.name, Pattern(field, leaf.parts))
 
 
 def _by_words(column: StoredColumn, parts: Sequence[LikePart]) -> LuceneLookup | None:
     search = search_by_words(column, parts)
-    return None if search is None else LuceneLookup(column.name, search, Answer.SUPERSET)
+    return None if search is None else LeafLookup(column.name, search, Answer.SUPERSET)
 
 
 def lookup_by_words(leaf: Predicate, columns: Columns) -> LuceneLookup | None:
@@ -322,8 +311,8 @@ def lookup_of_a_row(leaf: Predicate, columns: Columns) -> LuceneLookup | None:
     match leaf:
         case Like(column, parts=parts) if any(part.kind != "text" for part in parts):
             phrase = phrase_by_words(columns[column.name], parts)
-            return None if phrase is None else LuceneLookup(column.name, phrase, Answer.SUPERSET)
-    leaf_lookup = lookup(leaf, columns)
+            return None if phrase is None else LeafLookup(column.name, phrase, Answer.SUPERSET)
+    leaf_lookup = known_lookup.made(leaf, columns)
     if leaf_lookup is None:
         return None
     match leaf_lookup.search:
@@ -341,15 +330,7 @@ def _containing(text: str) -> tuple[LikePart, ...]:
 def _required_text(regex: Regex) -> str:
     """The longest text that every match contains, without the character that in Spark may also
     stand for bytes that are not UTF-8."""
-    return max(regex.required.split(_BROKEN), key=len)
-
-
-@lookup.register
-def _match(leaf: Match, columns: Columns) -> LuceneLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or TEXT_PREFIX + leaf.words.analyzer not in column.fields:
-        return None
-    return LuceneLookup(column.name, words_of(leaf))
+    return max(regex.required.split(UNDECODED), key=len)
 
 
 def words_of(leaf: Match) -> Words:
@@ -359,91 +340,17 @@ def words_of(leaf: Match) -> Words:
     return Words(field, analyzer, leaf.mode, leaf.text, leaf.edits)
 
 
-@lookup.register
-def _rlike(leaf: RLike, columns: Columns) -> LuceneLookup | None:
-    column = columns.get(leaf.column.name)
-    if column is None or not is_string(column.type):
-        return None
-    # In Spark, that character may also stand for bytes that are not UTF-8.
-    prefix = leaf.regex.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
-    required_text = _required_text(leaf.regex)
-    if KEYWORD not in column.fields:
-        return _by_words(column, _containing(required_text))
-    field = keyword_field(column.name)
-    if prefix:
-        return LuceneLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
-    if len(required_text) < _SHORTEST_RUN or column.truncated:
-        return None
-    return LuceneLookup(column.name, Pattern(field, _containing(required_text)), Answer.SUPERSET)
-
-
-@lookup.register
-def _and(conjuncts: And, columns: Columns) -> LuceneLookup | None:
-    """The look-up for conjuncts on one column, if one search answers them all."""
-    lookups = [lookup(leaf, columns) for leaf in conjuncts.operands]
-    combined: LuceneLookup | None = None
-    for each in lookups:
-        if each is None or each.complement or is_array(columns[each.column].type):
-            return None  # different elements may satisfy different conjuncts
-        if combined is None:
-            combined = each
-            continue
-        search = intersection(combined.search, each.search)
-        if search is None:
-            return None
-        exact = combined.answer is each.answer is Answer.EXACT
-        answer = Answer.EXACT if exact else Answer.SUPERSET
-        combined = LuceneLookup(combined.column, search, answer)
-    return combined
-
-
-@lookup.register
-def _together(conjuncts: Conjunction, columns: Columns) -> LuceneLookup | None:
-    """The look-up for conjuncts that Lucene can each check for a row without reading many terms."""
-    lookups = [lookup(leaf, columns) for leaf in conjuncts.operands]
-    by_row = [each for each in lookups if each is not None and _checks_single_rows(each)]
-    if len(by_row) < max(2, len(lookups)):
-        return None
-    exact = all(each.answer is Answer.EXACT for each in by_row)
-    search = AllOf(tuple(each.search for each in by_row))
-    return LuceneLookup(by_row[0].column, search, Answer.EXACT if exact else Answer.SUPERSET)
-
-
 def _checks_single_rows(leaf_lookup: LuceneLookup) -> bool:
     if leaf_lookup.complement:
         return False
     return isinstance(leaf_lookup.search, Terms | Points | PointRange | Words)
 
 
-@lookup.register
-def _not(leaf: Not, columns: Columns) -> LuceneLookup | None:
-    operand = leaf.operand
-    if isinstance(operand, In) and operand.has_null:
-        if operand.column.name not in columns:
-            return None
-        # NOT IN a list with NULL is never TRUE.
-        return LuceneLookup(operand.column.name, Terms(null_field(operand.column.name), ()))
-    null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
-    without_null = not (isinstance(operand, IsNull) or null_safe)
-    return _negate(lookup(operand, columns), without_null=without_null)
-
-
-def _negate(positive: LuceneLookup | None, *, without_null: bool) -> LuceneLookup | None:
-    """The complement; None unless the answer is exact and not itself a complement."""
-    if positive is None or positive.answer is not Answer.EXACT or positive.complement:
-        return None
-    return replace(positive, complement=True, without_null=without_null)
-
-
 def _exactness(column: StoredColumn, *literals: bytes) -> Answer:
     """EXACT, unless a stored value was truncated or a literal is longer than a term can be."""
     cut = column.truncated or any(len(each) > MAX_TERM_BYTES for each in literals)
-    return Answer.SUPERSET if cut else Answer.EXACT
+    return exact_if(not cut)
 
 
 def _bytes(value: pa.Scalar) -> bytes:
     return bytes(value.as_buffer())
-
-
-known_lookup = KnownLookups(lookup)
-"""`lookup`, called once for all entries with the same column layouts."""

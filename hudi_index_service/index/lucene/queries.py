@@ -34,7 +34,7 @@ _making_long_list = Lock()
 
 def to_query(search: Search) -> Any:
     """The Lucene query of a search. For a list of many values it is made once and kept, since all
-    entries of a table are asked for the same list (`known_lookups`), and making it takes longer
+    entries of a table are asked for the same list (`LeafLookups`), and making it takes longer
     than asking one of them."""
     match search:
         case Terms(terms=values) | Points(points=values) if len(values) > _FEW_TERMS:

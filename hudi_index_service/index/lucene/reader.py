@@ -31,7 +31,6 @@ from hudi_index_service.index.lucene.lookup import (
     lookup_by_words,
     lookup_of_a_row,
     null_elements_of,
-    nulls_of,
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
@@ -208,7 +207,7 @@ class LuceneReader(IndexReader):
         if column not in self._nulls:
             rows = BitMap()
             if stored_column.null_count:
-                rows |= self._collect(nulls_of(column))
+                rows |= self._collect(known_lookup.nulls(column))
             if is_array(stored_column.type):
                 rows |= self._collect(null_elements_of(column))
             self._nulls[column] = rows

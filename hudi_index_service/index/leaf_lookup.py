@@ -1,0 +1,210 @@
+"""Which look-up answers a leaf of a predicate, or conjuncts: one walk for all index types. A type
+says what it searches for, and how well that answers; here, three-valued logic makes complements of
+it, and conjuncts on one column are looked up at once."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
+from hudi_index_service.index.stored_column import is_array
+from hudi_index_service.predicate.comparison import is_string
+from hudi_index_service.predicate.expression import (
+    And,
+    ArrayContains,
+    Compare,
+    In,
+    IsNull,
+    Leaf,
+    Like,
+    Match,
+    Not,
+    Operator,
+    Predicate,
+    RLike,
+)
+
+Search = TypeVar("Search")
+
+Columns: TypeAlias = Mapping[str, StoredColumn]
+"""An entry's columns by name."""
+
+UNDECODED = "\ufffd"
+"""In Spark's patterns, this character also stands for bytes that are not UTF-8."""
+
+MOST_KNOWN = 64
+"""The number of leaves, or conjuncts looked up together, whose look-ups an index type keeps. Most
+queries have fewer; the limit exists because a list of 10,000 values takes some megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafLookup(Generic[Search]):
+    """A look-up that answers a leaf, or conjuncts: a search, optionally followed by taking the
+    complement.
+
+    Attributes:
+        column: The column; for conjuncts on several, one of them, or what holds all of them.
+        complement: Whether the answer is all rows except those found.
+        without_null: Whether the complement also excludes rows where the column, or an element of
+            it, is NULL.
+    """
+
+    column: str
+    search: Search
+    answer: Answer = Answer.EXACT
+    complement: bool = False
+    without_null: bool = False
+
+
+class LeafLookups(ABC, Generic[Search]):
+    """Makes the look-ups of an index type. Calling it keeps them for other entries with the same
+    column layouts, on which alone they depend: that for a long list of values takes longer to make
+    than to run, and is the same for all base files of a table. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[
+            Predicate, tuple[frozenset[str], dict[tuple[Hashable, ...], LeafLookup[Search] | None]]
+        ] = {}
+
+    def __call__(self, predicate: Predicate, columns: Columns) -> LeafLookup[Search] | None:
+        """The look-up for a leaf of a predicate in negation normal form, for an AND of leaves on
+        one column, or for a `Conjunction`; None if the index type cannot answer it."""
+        known = self._known.get(predicate)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[predicate] = predicate.columns(), {}
+        names, lookups = known
+        layouts = tuple([columns[name].layout for name in names if name in columns])
+        if layouts not in lookups:
+            lookups[layouts] = self.made(predicate, columns)
+        return lookups[layouts]
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def made(self, predicate: Predicate, columns: Columns) -> LeafLookup[Search] | None:
+        """The same, made anew."""
+        return self._of(predicate, columns)
+
+    def _of(self, predicate: Predicate, columns: Columns) -> LeafLookup[Search] | None:
+        match predicate:
+            case Conjunction():
+                return self.together(predicate, columns)
+            case And():
+                return self._of_one_column(predicate, columns)
+            case Not(operand):
+                return self._negated(operand, columns)
+            case Leaf(column) if column.name in columns:
+                return self._of_leaf(predicate, columns[column.name])
+        return None
+
+    def _of_leaf(self, leaf: Predicate, column: StoredColumn) -> LeafLookup[Search] | None:
+        match leaf:
+            case IsNull():
+                return LeafLookup(column.name, self.nulls(column.name))
+            case Compare(operator=Operator.NE):
+                equal = self._of_leaf(replace(leaf, operator=Operator.EQ), column)
+                return _complement(equal, without_null=True)
+            case ArrayContains(value=value) if is_array(column.type):
+                return self.compared(column, Operator.EQ, value)
+            case Match():
+                return self.words(column, leaf)
+        if is_array(column.type):
+            return None  # Spark orders arrays, and compares them whole
+        match leaf:
+            case Compare(operator=operator, value=value):
+                return self.compared(column, operator, value)
+            case In():
+                return self.listed(column, leaf)
+            case Like() if is_string(column.type):
+                return self.like(column, leaf)
+            case RLike() if is_string(column.type):
+                return self.rlike(column, leaf)
+        return None
+
+    def _of_one_column(self, conjuncts: And, columns: Columns) -> LeafLookup[Search] | None:
+        """The look-up for conjuncts on one column, if one search answers them all."""
+        combined: LeafLookup[Search] | None = None
+        for leaf in conjuncts.operands:
+            each = self._of(leaf, columns)
+            if each is None or each.complement or is_array(columns[each.column].type):
+                return None  # different elements may satisfy different conjuncts
+            if combined is None:
+                combined = each
+                continue
+            if combined.column != each.column:
+                return None
+            search = self.both(combined.search, each.search)
+            if search is None:
+                return None
+            answer = exact_if(combined.answer is each.answer is Answer.EXACT)
+            combined = LeafLookup(combined.column, search, answer)
+        return combined
+
+    def _negated(self, operand: Predicate, columns: Columns) -> LeafLookup[Search] | None:
+        if isinstance(operand, In) and operand.has_null:
+            # NOT IN a list with NULL is never TRUE.
+            name = operand.column.name
+            return LeafLookup(name, self.nothing(name)) if name in columns else None
+        null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
+        without_null = not (isinstance(operand, IsNull) or null_safe)
+        return _complement(self._of(operand, columns), without_null=without_null)
+
+    @abstractmethod
+    def nulls(self, column: str) -> Search:
+        """The search for the rows where the column is NULL."""
+
+    @abstractmethod
+    def nothing(self, column: str) -> Search:
+        """The search for no row."""
+
+    @abstractmethod
+    def compared(
+        self, column: StoredColumn, operator: Operator, value: pa.Scalar
+    ) -> LeafLookup[Search] | None:
+        """The look-up for values of the column for which a comparison other than ``<>`` is TRUE;
+        for the elements of an array that equal one."""
+
+    @abstractmethod
+    def listed(self, column: StoredColumn, leaf: In) -> LeafLookup[Search] | None:
+        """The look-up for the values of a list."""
+
+    @abstractmethod
+    def like(self, column: StoredColumn, leaf: Like) -> LeafLookup[Search] | None:
+        """The look-up for texts that match a pattern."""
+
+    @abstractmethod
+    def rlike(self, column: StoredColumn, leaf: RLike) -> LeafLookup[Search] | None:
+        """The look-up for texts that match a regular expression."""
+
+    def words(self, column: StoredColumn, leaf: Match) -> LeafLookup[Search] | None:
+        """The look-up for a full-text search."""
+        return None
+
+    @abstractmethod
+    def both(self, one: Search, other: Search) -> Search | None:
+        """The search for the rows that two searches in one column find, if no row has two values
+        in it. None if one search cannot express it."""
+
+    def together(self, conjuncts: Conjunction, columns: Columns) -> LeafLookup[Search] | None:
+        """The look-up for conjuncts on several columns."""
+        return None
+
+
+def exact_if(is_exact: bool) -> Answer:
+    """EXACT or SUPERSET."""
+    return Answer.EXACT if is_exact else Answer.SUPERSET
+
+
+def _complement(
+    positive: LeafLookup[Search] | None, *, without_null: bool
+) -> LeafLookup[Search] | None:
+    """The complement; None unless the answer is exact and not itself a complement."""
+    if positive is None or positive.answer is not Answer.EXACT or positive.complement:
+        return None
+    return replace(positive, complement=True, without_null=without_null)
