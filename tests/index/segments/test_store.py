@@ -1,6 +1,5 @@
 """Segments are merged, raced for, forgotten and done without."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -20,10 +19,9 @@ from hudi_index_service.index.metadata.segments import segment as segment_module
 from hudi_index_service.index.metadata.segments import store as store_module
 from hudi_index_service.index.metadata.segments.exclusion import Exclusion
 from hudi_index_service.index.metadata.segments.run import Pairs, Run
-from hudi_index_service.index.metadata.segments.segment import ColumnKey, Facts, facts_of, merged
+from hudi_index_service.index.metadata.segments.segment import ColumnKey, Facts, facts_of
 from hudi_index_service.index.metadata.segments.segment_file import (
     SegmentFile,
-    segment_bytes,
     stated_generations,
 )
 from hudi_index_service.index.metadata.segments.store import OpenSegments, SegmentStore
@@ -145,22 +143,6 @@ def test_segments_of_single_files_become_one(store: SegmentStore) -> None:
     assert len(segment.document.replaces) == 40
     assert may_match(store) == set(paths(8, 9, 10))
     assert may_match(store, "v BETWEEN 11 AND 12") == set(paths(3))
-
-
-def test_columns_merged_and_packed_at_once_are_those_merged_one_by_one(
-    store: SegmentStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = [each.facts() for each in opened(filled(store, range(40)))]
-    by_one = segment_bytes("lucene", merged(parts))
-    monkeypatch.setattr(segment_module, "FEWEST_PAIRS", 0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
-    assert segment_module.columns_at_once(100) == 4
-    assert segment_bytes("lucene", merged(parts, at_once=4)) == by_one
-
-
-def test_columns_with_many_pairs_are_merged_one_by_one() -> None:
-    most = segment_module.MOST_PAIRS
-    assert segment_module.columns_at_once(most) == segment_module.columns_at_once(2 * most) == 1
 
 
 def test_pairs_of_a_stored_segment_are_unpacked_when_they_are_needed(

@@ -5,13 +5,10 @@ stays true whatever becomes of entries: leaving out a base file by it is never w
 be missing, and may lack base files; these are planned as if there were no segments.
 """
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
-from typing import Annotated, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,8 +28,6 @@ SEGMENT_SUFFIX = ".segment"
 ColumnKey: TypeAlias = tuple[str, str]
 """The name of a column and of its type, as manifests have them."""
 
-Result = TypeVar("Result")
-
 FILE_FIELDS = {
     "path": pa.string(),
     "length": pa.int64(),
@@ -48,10 +43,7 @@ COLUMN_FIELDS = {
 }
 
 MOST_PAIRS = 2**25
-"""Pairs that are merged at once, of one column or several: 400 MB for a moment."""
-
-FEWEST_PAIRS = 2**17
-"""Columns with fewer pairs are not worth a thread each."""
+"""Pairs of a column that are merged: 400 MB for a moment."""
 
 _FEWEST_FILES = 16
 """Runs of fewer files are always kept."""
@@ -186,12 +178,8 @@ def _column_rows(
     return {key: rows.slice(number, 1) for number, key in enumerate(keys)}
 
 
-def merged(parts: Sequence[Facts], *, at_once: int = 1) -> Facts:
-    """The facts of several segments, none of them full, each base file once.
-
-    Args:
-        at_once: The number of columns that are merged at once, each by a thread.
-    """
+def merged(parts: Sequence[Facts]) -> Facts:
+    """The facts of several segments, none of them full, each base file once."""
     generations = newest_generations(part.files for part in parts)
     kept = _chosen_paths(parts)
     parts = [
@@ -201,32 +189,13 @@ def merged(parts: Sequence[Facts], *, at_once: int = 1) -> Facts:
     keys = sorted({key for part in parts for key in part.columns})
     files = pa.concat_tables([part.files for part in parts]).combine_chunks()
     files = _with_generations(files, generations)
-    columns = by_threads(partial(_merged_column, parts), keys, at_once)
+    columns = {key: _merged_column(parts, key) for key in keys}
     return Facts(
         files,
-        {key: rows for key, (rows, _, _) in zip(keys, columns, strict=True)},
-        {key: run for key, (_, run, _) in zip(keys, columns, strict=True) if run is not None},
-        frozenset(key for key, (_, _, given_up) in zip(keys, columns, strict=True) if given_up),
+        {key: rows for key, (rows, _, _) in columns.items()},
+        {key: run for key, (_, run, _) in columns.items() if run is not None},
+        frozenset(key for key, (_, _, given_up) in columns.items() if given_up),
     )
-
-
-def columns_at_once(pairs: int) -> int:
-    """On how many columns with so many pairs each to work at once: one for each core, as far as
-    `MOST_PAIRS` allows."""
-    if pairs < FEWEST_PAIRS:
-        return 1
-    return max(1, min(len(os.sched_getaffinity(0)), MOST_PAIRS // pairs))
-
-
-def by_threads(
-    work: Callable[[ColumnKey], Result], keys: Collection[ColumnKey], at_once: int
-) -> list[Result]:
-    """Does the same work on columns, on some at once. Most of it is numpy's, which runs beside
-    other threads."""
-    if at_once < 2:
-        return list(map(work, keys))
-    with ThreadPoolExecutor(at_once, "segment-column") as threads:
-        return list(threads.map(work, keys))
 
 
 def _merged_column(parts: Sequence[Facts], key: ColumnKey) -> tuple[pa.Table, Pairs | None, bool]:

@@ -34,8 +34,6 @@ from hudi_index_service.index.metadata.segments.segment import (
     Facts,
     Segment,
     SegmentColumn,
-    by_threads,
-    columns_at_once,
     newest_generations,
 )
 from hudi_index_service.index.packed_file import pack_into
@@ -57,13 +55,9 @@ _DATA_NAME = f"data{SEGMENT_SUFFIX}"
 def segment_bytes(index_type: str, facts: Facts, replaces: Iterable[str] = ()) -> bytes:
     """The file of a segment that states these facts."""
     members: dict[str, bytes] = {_FACTS: _table_bytes(facts)}
-    runs = by_threads(
-        lambda key: packed(facts.pairs[key]) if key in facts.pairs else None,
-        facts.columns.keys(),
-        columns_at_once(max((len(each.keys) for each in facts.pairs.values()), default=0)),
-    )
     columns = []
-    for number, (key, run) in enumerate(zip(facts.columns, runs, strict=True)):
+    for number, key in enumerate(facts.columns):
+        run = packed(facts.pairs[key]) if key in facts.pairs else None
         if run is not None:
             members[_directory(number)], members[_pairs(number)] = run.directory, run.pairs
         name, type_name = key

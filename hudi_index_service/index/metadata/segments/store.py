@@ -25,7 +25,6 @@ from hudi_index_service.index.metadata.segments.segment import (
     SEGMENT_SUFFIX,
     ColumnKey,
     Facts,
-    columns_at_once,
     merged,
 )
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, segment_bytes
@@ -115,9 +114,8 @@ class SegmentStore:
 
     def _merge(self, group: Sequence[SegmentFile]) -> None:
         names = {each.name for each in group}
-        at_once = columns_at_once(sum(map(_most_pairs, group)))
         try:
-            facts = merged([each.facts() for each in group], at_once=at_once)
+            facts = merged([each.facts() for each in group])
         except UNREADABLE as error:
             log.warning("Segments of %s are not merged: %s", self._storage.uri, error)
             return
