@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hudi_index_parquet import (
-    ParquetReadError,
     SomeLeaves,
     WrittenLeaves,
     read_leaf,
@@ -39,10 +38,6 @@ def test_keys_beyond_the_list() -> None:
         rows_of_keys([b""], LEAVES, b"a", np.array([0, 1]), [(0, 2)])
     with pytest.raises(ValueError, match="offsets must be in order and among the bytes"):
         rows_of_keys([b""], LEAVES, b"a", np.array([0, 2]), [(0, 1)])
-
-
-def test_bytes_without_the_checksum_of_the_record() -> None:
-    assert rows_between([b"x"], LEAVES, [(0, b"", None)]) is None
 
 
 def written(
@@ -145,10 +140,3 @@ def test_contradictory_keys_are_not_written(
 ) -> None:
     with pytest.raises(ValueError, match=reason):
         written(keys, counts, rows)
-
-
-def test_a_leaf_that_contradicts_itself() -> None:
-    body = written([b"a", b"b"], [1, 1], [1, 2]).bodies
-    for changed, rows, keys in ((body, 1, 2), (body, 2**61, 2), (body[:-1], 2, 2), (b"", 0, 0)):
-        with pytest.raises(ParquetReadError, match="contradicts itself"):
-            read_leaf(changed, rows, keys)

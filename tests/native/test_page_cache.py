@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_index_parquet import FileRows, Footer, PageCache, read_files, stripped_footer
+from hudi_index_parquet import Footer, PageCache, stripped_footer
 
 from tests.forked_child import status_of_child
 
@@ -65,38 +65,6 @@ def test_rows_that_are_read_again_come_from_memory(path: Path, pages: PageCache)
     assert pages.bytes > 0
     pages.clear()
     assert pages.bytes == 0
-
-
-def test_a_scan_keeps_pages_from_its_second_use_on(path: Path, pages: PageCache) -> None:
-    footer = Footer(stripped_footer(path))
-    for _ in range(2):
-        _, stats = footer.read(path, range(ROWS), COLUMNS, pages=pages, is_scan=True)
-        assert (stats.pages, stats.kept) == (2 * ROWS // PAGE_ROWS, 0)
-    _, stats = footer.read(path, range(ROWS), COLUMNS, pages=pages, is_scan=True)
-    assert stats.kept >= stats.pages - 4, "of two pages with the same hash, none was seen before"
-
-
-def test_many_files_share_a_cache(tmp_path: Path, pages: PageCache) -> None:
-    paths = [write(tmp_path / f"{first}.parquet", contents(first)) for first in (0, 500)]
-    files = [FileRows(Footer(stripped_footer(path)), path, SOME) for path in paths]
-    for kept in (0, PAGES):
-        read = read_files(files, COLUMNS, pages=pages)
-        assert read is not None
-        batch, stats = read
-        assert batch["number"].to_pylist() == [*SOME, *(SOME + 500)]
-        assert [each.kept for each in stats] == [kept, kept]
-
-
-def test_a_file_that_was_written_in_place_is_read_anew(path: Path, pages: PageCache) -> None:
-    footer = Footer(stripped_footer(write(path, contents(0), "none")))
-    for first in (0, 1, 2):
-        size, inode = path.stat().st_size, path.stat().st_ino
-        write(path, contents(first), "none")
-        assert (path.stat().st_size, path.stat().st_ino) == (size, inode)
-        for kept in (0, PAGES):
-            table, stats = footer.read(path, SOME, ["number"], pages=pages)
-            assert table["number"].to_pylist() == list(SOME + first)
-            assert stats.kept == kept // len(COLUMNS)
 
 
 def test_times_that_are_set_back_do_not_hide_a_write(path: Path, pages: PageCache) -> None:

@@ -164,30 +164,6 @@ def test_random_rows_equal_those_of_pyarrow(write: Callable[..., Path], layout: 
             assert stats.bytes == planned
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        range(0, ROWS),
-        range(0, 1),
-        range(ROWS - 1, ROWS),
-        range(ROW_GROUP_ROWS - 1, ROW_GROUP_ROWS + 1),
-        range(PAGE_ROWS - 1, PAGE_ROWS + 1),
-        range(0, ROWS, 2),
-        range(8_000, 13_000),
-    ],
-    ids=["all", "first", "last", "row group border", "page border", "every second", "a run"],
-)
-def test_runs_and_rows_at_borders(file: Path, rows: range) -> None:
-    rows_array = np.array(rows, np.int64)
-
-    footer = stripped_footer(file)
-
-    answer, stats = read_rows(file, rows_array, metadata=footer)
-
-    assert answer.equals(pq.ParquetFile(file).read().take(rows_array))
-    assert stats.bytes == plan_rows(footer, rows_array).page_bytes
-
-
 def test_columns_are_returned_in_the_requested_order(file: Path) -> None:
     columns = ["struct", "key", "list", "key"]
 
@@ -398,19 +374,6 @@ def test_decimals_of_every_physical_type(write: Callable[..., Path]) -> None:
         assert read_rows(path, positions(0, 1, 2))[0].equals(contents)
 
 
-def test_few_rows_read_few_pages(file: Path) -> None:
-    footer = stripped_footer(file)
-
-    answer, stats = read_rows(file, positions(10_000), ["key", "list"], metadata=footer)
-
-    plan = plan_rows(footer, positions(10_000), ["key", "list"])
-    assert answer.num_rows == 1
-    assert plan.row_groups == 1
-    # One page of "key" and one of each of the two leaf columns of "list".
-    assert (plan.pages, stats.pages) == (3, 3)
-    assert stats.bytes == plan.page_bytes < plan.chunk_bytes < plan.total_bytes
-
-
 def test_chunk_and_total_bytes_equal_those_in_the_footer(file: Path) -> None:
     metadata = pq.read_metadata(file)
     chunks = [
@@ -504,27 +467,6 @@ def test_large_reads_are_fetched_row_group_by_row_group(write: Callable[..., Pat
     answer, _ = read_rows(fetch, positions(2, 39), size=fetch.size, metadata=footer)
     assert answer.equals(contents.take([2, 39]))
     assert len(fetch.calls) == 1
-
-
-def test_adjacent_ranges_are_merged_for_a_callable(file: Path) -> None:
-    footer = stripped_footer(file)
-    rows = positions(5, 3_000)
-    apart, merged, whole = Ranges(file), Ranges(file), Ranges(file)
-
-    expected, exact = read_rows(
-        apart, rows, ["key", "word"], size=apart.size, metadata=footer, merge_gap=0
-    )
-    answer, near = read_rows(merged, rows, ["key", "word"], size=merged.size, metadata=footer)
-    again, _ = read_rows(
-        whole, rows, ["key", "word"], size=whole.size, metadata=footer, merge_gap=1 << 30
-    )
-
-    assert answer.equals(expected)
-    assert again.equals(expected)
-    assert [len(whole_call) for whole_call in whole.calls] == [1]
-    # By default, merging reads at most a few percent more.
-    assert near.ranges <= exact.ranges
-    assert exact.bytes <= near.bytes <= 1.04 * exact.bytes
 
 
 def test_closest_ranges_are_merged_first(write: Callable[..., Path]) -> None:

@@ -14,7 +14,6 @@ from tests.native.lucene_index import (
     IndexField,
     attach,
     index_batches,
-    index_parts,
     new_indexer,
     open_directory,
     open_folder,
@@ -138,18 +137,6 @@ def test_segments_equal_those_of_lucene(
     assert CheckIndex(open_directory(ours)).checkIndex().clean
 
 
-def test_index_built_in_parts_equals_index_built_whole(tmp_path: Path) -> None:
-    rows = pa.Table.from_batches([random_rows(random.Random(4), 2_000)])
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    fields = [SENDER, MESSAGE, AMOUNT, NULL_AMOUNT]
-    index_batches(whole, fields, rows.to_batches())
-    index_parts(parts, fields, [rows.slice(0, 1), rows.slice(1, 1_299), rows.slice(1_300)])
-
-    assert open_folder(parts).getIndexReader().leaves().size() == 3
-    for field in ("sender", "message", "amount.null"):
-        assert terms_of(parts, field) == terms_of(whole, field)
-
-
 def test_parts_with_equal_segment_names_are_refused(tmp_path: Path) -> None:
     from hudiindex import SegmentList
     from org.apache.lucene.store import Directory
@@ -261,13 +248,6 @@ def _ends(lists: Sequence[list[object] | None]) -> Iterator[int]:
         yield end
 
 
-def test_field_with_only_nulls_is_not_in_the_index(tmp_path: Path) -> None:
-    rows = pa.RecordBatch.from_pydict({"sender": pa.array([None, None], pa.string())})
-    index_batches(tmp_path, [SENDER, IndexField("sender.null", "NULLS", "sender")], [rows])
-    assert terms_of(tmp_path, "sender") == {}
-    assert row_ids(open_folder(tmp_path), term("sender.null", "1")) == [0, 1]
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_terms_with_a_common_prefix_of_thousands_of_bytes(tmp_path: Path, threads: int) -> None:
     """Sorting them must not need a stack as deep as their common prefix."""
@@ -303,8 +283,3 @@ def test_ranked_fields_have_lucenes_norms(tmp_path: Path, threads: int) -> None:
     assert norms(ours, "plain") == {}
     assert terms_of(ours, "message") == terms_of(lucenes, "message") == terms_of(ours, "plain")
     assert CheckIndex(open_directory(ours)).checkIndex().clean
-
-
-def test_index_without_rows(tmp_path: Path) -> None:
-    index_batches(tmp_path, [SENDER, AMOUNT], [])
-    assert open_folder(tmp_path).getIndexReader().maxDoc() == 0
