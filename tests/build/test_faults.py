@@ -3,9 +3,9 @@
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.storage.store import Storage
+from tests.at_once import at_once
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -41,18 +42,8 @@ def task(table: IndexedTable, names: list[str], build_id: str = "000001") -> Bui
 def test_racing_builders_lose_no_column(cow: IndexedTable) -> None:
     wanted = [["id"], ["amount"], ["msg", "ts"], ["ts", "id"]]
     tasks = [task(cow, names, f"{i:06}") for i, names in enumerate(wanted)]
-    together = threading.Barrier(len(tasks))
-    outcomes: list[TaskOutcome] = []
 
-    def build(build_task: BuildTask) -> None:
-        together.wait()
-        outcomes.append(run_task(build_task))
-
-    threads = [threading.Thread(target=build, args=(each,)) for each in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    outcomes = at_once(*(partial(run_task, each) for each in tasks))
 
     assert {outcome.status for outcome in outcomes} <= {TaskStatus.BUILT, TaskStatus.PRESENT}
     (manifest,) = manifests(cow.uri)
@@ -64,21 +55,14 @@ def test_racing_builders_lose_no_column(cow: IndexedTable) -> None:
 
 
 def test_racing_builders_of_the_same_columns_publish_once(cow: IndexedTable) -> None:
-    build_task = task(cow, ["id"])
-    together = threading.Barrier(4)
-    statuses: list[TaskStatus] = []
+    outcomes = at_once(*[partial(run_task, task(cow, ["id"]))] * 4)
 
-    def build() -> None:
-        together.wait()
-        statuses.append(run_task(build_task).status)
-
-    threads = [threading.Thread(target=build) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(status.value for status in statuses) == ["built", "present", "present", "present"]
+    assert sorted(each.status.value for each in outcomes) == [
+        "built",
+        "present",
+        "present",
+        "present",
+    ]
     assert len(all_manifests(cow.uri)) == 1
     assert_no_stray_data(cow.uri)
 
@@ -217,22 +201,26 @@ def test_a_process_does_not_wait_for_its_own_failed_build(
 
 # This process may be root's, to whom file modes do not apply. Lazy imports and starts happen before
 # it gives up its rights: other users may not be able to read the interpreter's files.
-BUILD_AS_NOBODY = """
+AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import PermissionDenied
 
-uri, cache = sys.argv[1:]
 def table():
-    return open_table(uri, settings=Settings(cache_folder=Path(cache)))
+    return open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2])))
 
+def give_up_rights():
+    if os.getuid() == 0:
+        os.setgroups([]); os.setgid(65534); os.setuid(65534)
+"""
+
+BUILD_AS_NOBODY = """
 assert table().scan("amount = 3", use_index="require").to_arrow().num_rows == 1
 assert table().build(strategy="all").due == ()
 table().build(strategy="all", dry_run=True)
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+give_up_rights()
 for action in (
     lambda: table().create_index("more", ["id"]),
     lambda: table().drop_index("early"),
@@ -250,7 +238,10 @@ print(table().verify().problems, [status.covered for status in table().status()]
 
 @pytest.fixture
 def readable_by_all(cow: IndexedTable) -> Iterator[IndexedTable]:
-    """The table, readable by every user and writable only by its owner."""
+    """The table with all entries, readable by every user and writable only by its owner."""
+    cow.build(strategy="all")
+    for path in Path(cow.uri).rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     changed = {}
     for parent in (Path(cow.uri), *Path(cow.uri).parents):
         if not parent.stat().st_mode & 0o005:
@@ -264,7 +255,7 @@ def readable_by_all(cow: IndexedTable) -> Iterator[IndexedTable]:
 def output_of(script: str, table: IndexedTable, folder: Path) -> list[str]:
     """Runs a script that gives up its rights on the table; returns the lines that it prints."""
     run = subprocess.run(
-        [sys.executable, "-c", script, table.uri, str(folder / "cache")],
+        [sys.executable, "-c", AS_NOBODY + script, table.uri, str(folder / "cache")],
         capture_output=True,
         text=True,
         check=False,
@@ -277,9 +268,6 @@ def output_of(script: str, table: IndexedTable, folder: Path) -> list[str]:
 def test_without_write_access_building_is_refused_and_reading_works(
     readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    readable_by_all.build(strategy="all")
-    for path in Path(readable_by_all.uri).rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
 
     lines = output_of(BUILD_AS_NOBODY, readable_by_all, tmp_path)
 
@@ -295,7 +283,6 @@ def test_without_write_access_building_is_refused_and_reading_works(
 def test_without_write_access_a_due_build_is_refused(
     readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    readable_by_all.build(strategy="all")
     readable_by_all.create_index("more", ["id"])
     script = BUILD_AS_NOBODY.replace('table().build(strategy="all").due == ()', "True").replace(
         '"more"', '"others"'
@@ -308,19 +295,10 @@ def test_without_write_access_a_due_build_is_refused(
 
 
 READ_AS_NOBODY = """
-import os, sys
-from pathlib import Path
-from hudi_index_service import open_table
-from hudi_index_service.config import Settings
-
-uri, cache = sys.argv[1:]
-def scan():
-    return open_table(uri, settings=Settings(cache_folder=Path(cache))).scan("amount = 3")
-
-assert scan().explain().uses_index
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
-print(scan().to_arrow().num_rows, scan().explain().uses_index)
+assert table().scan("amount = 3").explain().uses_index
+give_up_rights()
+scan = table().scan("amount = 3")
+print(scan.to_arrow().num_rows, scan.explain().uses_index)
 """
 
 
@@ -328,9 +306,6 @@ print(scan().to_arrow().num_rows, scan().explain().uses_index)
 def test_a_reader_without_access_to_the_index_scans(
     hidden: str, readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    readable_by_all.build(strategy="all")
-    for path in Path(readable_by_all.uri).rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
     (Path(readable_by_all.uri) / ".hoodie" / ".index" / hidden).chmod(0o700)
 
     lines = output_of(READ_AS_NOBODY, readable_by_all, tmp_path)
@@ -340,26 +315,15 @@ def test_a_reader_without_access_to_the_index_scans(
 
 
 VERIFY_AS_NOBODY = """
-import os, sys
-from pathlib import Path
-from hudi_index_service import open_table
-from hudi_index_service.config import Settings
-
-uri, cache = sys.argv[1:]
-table = open_table(uri, settings=Settings(cache_folder=Path(cache)))
-table.verify()  # imports everything, which a user without rights might not be able to
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
-print([problem.reason for problem in table.verify().problems])
+table().verify()  # imports everything, which a user without rights might not be able to
+give_up_rights()
+print([problem.reason for problem in table().verify().problems])
 """
 
 
 def test_verify_names_a_data_file_without_read_permission(
     readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    readable_by_all.build(strategy="all")
-    for path in Path(readable_by_all.uri).rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
     data = next(
         path
         for path in Path(readable_by_all.uri, ".hoodie", ".index", "lucene").rglob("*")

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage, StoredFile
+from tests.at_once import at_once
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -72,18 +74,8 @@ def test_racing_builders_of_two_definitions_lose_no_column(cow: IndexedTable) ->
     second = task(cow)
     cow.create_index("amounts", ["amount"])
     assert (list(first.due.definitions), list(second.due.definitions)) == (["amounts"], ["texts"])
-    together = threading.Barrier(2)
-    outcomes: list[TaskOutcome] = []
 
-    def build(build_task: BuildTask) -> None:
-        together.wait()
-        outcomes.append(run_task(build_task))
-
-    threads = [threading.Thread(target=build, args=(each,)) for each in (first, second)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    outcomes = at_once(partial(run_task, first), partial(run_task, second))
 
     assert [outcome.status for outcome in outcomes] == [TaskStatus.BUILT] * 2
     (manifest,) = manifests(cow.uri)

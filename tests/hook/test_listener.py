@@ -2,6 +2,7 @@
 
 import http.client
 import json
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import pytest
@@ -135,46 +136,39 @@ def test_malformed_body_is_refused(listening, tmp_path, body):
     assert answer["message"] == "The body is not a Hudi commit callback."
 
 
-def test_long_body_is_refused_by_its_content_length(listening, tmp_path):
-    listener = listening(nothing_built, tmp_path, max_body_bytes=1000)
+def begun(listener, header, value):
+    """A connection with a request whose body is not sent yet."""
     url = urlsplit(listener.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
     connection.putrequest("POST", url.path)
     connection.putheader(SECRET_HEADER, SECRET)
-    connection.putheader("Content-Length", "1001")
+    connection.putheader(header, value)
     connection.endheaders()
-
-    assert connection.getresponse().status == 413
-    connection.close()
+    return closing(connection)
 
 
-def test_body_without_length_is_read_only_up_to_the_limit(listening, tmp_path):
+@pytest.mark.parametrize(
+    ("header", "value", "sent"),
+    [
+        ("Content-Length", "1001", b""),
+        # And never the last chunk.
+        ("Transfer-Encoding", "chunked", b"3e9\r\n" + b" " * 1001 + b"\r\n"),
+    ],
+    ids=["by its content length", "read only up to the limit"],
+)
+def test_long_body_is_refused(listening, tmp_path, header, value, sent):
     listener = listening(nothing_built, tmp_path, max_body_bytes=1000)
-    url = urlsplit(listener.url)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
-    connection.putrequest("POST", url.path)
-    connection.putheader(SECRET_HEADER, SECRET)
-    connection.putheader("Transfer-Encoding", "chunked")
-    connection.endheaders()
-    connection.send(b"3e9\r\n" + b" " * 1001 + b"\r\n")  # and never the last chunk
-
-    response = connection.getresponse()
-
-    assert response.status == 413
-    assert json.loads(response.read())["message"] == "The body is longer than 1000 bytes."
-    connection.close()
+    with begun(listener, header, value) as connection:
+        connection.send(sent)
+        response = connection.getresponse()
+        assert response.status == 413
+        assert json.loads(response.read())["message"] == "The body is longer than 1000 bytes."
 
 
 def test_interrupted_connection_is_logged_in_one_line(listening, tmp_path, caplog):
     listener = listening(nothing_built, tmp_path, wait=30)
-    url = urlsplit(listener.url)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
-    connection.putrequest("POST", url.path)
-    connection.putheader(SECRET_HEADER, SECRET)
-    connection.putheader("Content-Length", "100")
-    connection.endheaders()
-    connection.send(b"{")
-    connection.close()
+    with begun(listener, "Content-Length", "100") as connection:
+        connection.send(b"{")
 
     assert post(listener, callback_of(tmp_path))[0] == 200
     listener.close()

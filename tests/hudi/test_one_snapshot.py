@@ -1,8 +1,6 @@
 """Queries that begin together share the snapshot: its files are listed once. None waits."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -10,6 +8,7 @@ import pytest
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi import table as table_module
 from hudi_index_service.hudi.hudi_rs import opened_table
+from tests.at_once import at_once
 from tests.golden.table import Golden
 
 
@@ -19,19 +18,13 @@ def test_threads_share_one_snapshot(
     table = open_hudi_table(str(golden("hundred_base_files").put(tmp_path / "table")))
     table.schema()
     list_data_files, listings = opened_table.list_data_files, list[str]()
-    begun = Barrier(4)
 
     def counted(*arguments: Any, **named: Any) -> Any:
         listings.append("once")
         return list_data_files(*arguments, **named)
 
-    def snapshot(_: int) -> Any:
-        begun.wait(10)
-        return table.snapshot()
-
     monkeypatch.setattr(opened_table, "list_data_files", counted)
-    with ThreadPoolExecutor(4) as threads:
-        first, *others = threads.map(snapshot, range(4))
+    first, *others = at_once(*[table.snapshot] * 4)
     assert len(first.slices) == 100
     assert all(each is first for each in others)
     assert listings == ["once"]

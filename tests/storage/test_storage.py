@@ -4,9 +4,9 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.store import Storage, StoredFile, normalize_uri
+from tests.at_once import at_once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,24 +41,16 @@ def test_create_never_replaces(storage: Storage) -> None:
 
 
 def test_one_of_many_concurrent_creators_wins(storage: Storage) -> None:
-    won: list[int] = []
-    together = threading.Barrier(8)
-
-    def create(number: int) -> None:
-        together.wait()
+    def wins(number: int) -> bool:
         try:
             storage.create("manifest", str(number).encode())
         except FileExistsError:
-            return
-        won.append(number)
+            return False
+        return True
 
-    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(won) == 1
-    assert storage.read("manifest") == str(won[0]).encode()
+    won = at_once(*(partial(wins, number) for number in range(8)))
+    assert won.count(True) == 1
+    assert storage.read("manifest") == str(won.index(True)).encode()
 
 
 def test_replace_replaces(storage: Storage) -> None:

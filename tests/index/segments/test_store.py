@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from hudi_index_service.index.metadata.segments.segment_file import (
 from hudi_index_service.index.metadata.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.storage.store import Storage
+from tests.at_once import at_once
 from tests.index.golden import make
 from tests.index.segments.facts import PARTITION, facts, manifest, path_of
 
@@ -207,27 +207,6 @@ def test_most_pairs_bound_a_merge(store: SegmentStore, monkeypatch: pytest.Monke
     assert stated(store) == paths(*range(40))
 
 
-def in_threads(work: list[Callable[[], None]]) -> None:
-    """Runs all at once; raises the first error."""
-    errors: list[Exception] = []
-    start = threading.Barrier(len(work))
-
-    def run(each: Callable[[], None]) -> None:
-        try:
-            start.wait()
-            each()
-        except Exception as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(each,)) for each in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for error in errors:
-        raise error
-
-
 @pytest.mark.parametrize("attempt", range(5))
 def test_racing_builders_and_mergers_lose_nothing(store: SegmentStore, attempt: int) -> None:
     def build(first: int) -> Callable[[], None]:
@@ -240,7 +219,7 @@ def test_racing_builders_and_mergers_lose_nothing(store: SegmentStore, attempt: 
 
         return work
 
-    in_threads([build(8 * number) for number in range(6)])
+    at_once(*(build(8 * number) for number in range(6)))
     assert set(stated(store)) == set(paths(*range(48)))
     store.merge()
     assert may_match(store) == set(paths(8, 9, 10))
