@@ -9,17 +9,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from math import isfinite
 
-from sqlglot import Token, TokenType
-from sqlglot.errors import TokenError
-
-from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.sql.grammar import (
-    TableName,
-    TablePath,
-    TableReference,
-    first_words,
-    tokens_of,
-)
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, StatementInvalid
+from hudi_index_service.predicate.text.lex import Token, name_value, string_value, tokenize
+from hudi_index_service.sql.grammar import TableName, TablePath, TableReference, first_words
 
 # Procedure → positions of its arguments: RunClusteringProcedure and RunCompactionProcedure, Hudi
 # 0.15 to 1.2.
@@ -63,16 +55,16 @@ def serviced_table(query: str) -> TableReference | None:
     """The table of a CALL of run_clustering or run_compaction; None for every other statement, and
     if the table cannot be determined. Spark validates the statement."""
     try:
-        tokens = tokens_of(query)
-    except TokenError:
+        *tokens, _ = tokenize(query)
+        while tokens and tokens[-1].text == ";":
+            tokens.pop()
+        opening = next((place for place, token in enumerate(tokens) if token.text == "("), 0)
+        if opening < 2 or tokens[-1].text != ")":
+            return None
+        procedure = "".join(map(name_value, tokens[1:opening]))
+        return serviced_table_of(procedure, _arguments(tokens[opening + 1 : -1]))
+    except (PredicateInvalid, PredicateUnsupported):
         return None
-    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
-        tokens.pop()
-    opening = next((i for i, t in enumerate(tokens) if t.token_type is TokenType.L_PAREN), 0)
-    if opening < 2 or tokens[-1].token_type is not TokenType.R_PAREN:
-        return None
-    procedure = "".join(token.text for token in tokens[1:opening])
-    return serviced_table_of(procedure, _arguments(tokens[opening + 1 : -1]))
 
 
 def serviced_table_of(procedure: str, arguments: Mapping[str, Argument]) -> TableReference | None:
@@ -93,17 +85,15 @@ def _arguments(tokens: list[Token]) -> dict[str, str]:
     position, depth = 0, 0
     argument: list[Token] = []
     for token in [*tokens, None]:
-        ends = token is None or (depth == 0 and token.token_type is TokenType.COMMA)
-        if not ends and token is not None:
-            depth += token.token_type is TokenType.L_PAREN
-            depth -= token.token_type is TokenType.R_PAREN
+        if token is not None and (depth > 0 or token.text != ","):
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
             argument.append(token)
             continue
-        match [each.token_type for each in argument]:
-            case [TokenType.STRING]:
-                arguments[str(position)] = argument[0].text
-            case [_, TokenType.FARROW, TokenType.STRING]:
-                arguments[argument[0].text.lower()] = argument[2].text
+        match argument:
+            case [Token("string") as value]:
+                arguments[str(position)] = string_value(value)
+            case [name, Token(_, "="), Token(_, ">"), Token("string") as value]:
+                arguments[name_value(name).lower()] = string_value(value)
         position, argument = position + 1, []
     return arguments
 

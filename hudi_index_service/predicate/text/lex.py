@@ -1,4 +1,4 @@
-"""The tokens of a Spark SQL predicate (SqlBaseLexer.g4 of Spark 3.5)."""
+"""The tokens of Spark SQL (SqlBaseLexer.g4 of Spark 3.5): of predicates, and of statements."""
 
 import re
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from hudi_index_service.wording import shortened
 _AFTER_DIGITS = r"(?:[eE][+-]?[0-9]++)?+(?:[LlSsYyFfDd]|[Bb][Dd])?+(?![A-Za-z0-9_])"
 _TOKEN = re.compile(
     rf"""
-    (?P<space>   [ \t\r\n]++ | --(?:[^\r\n\\]++|\\\n|\\)*+ )
-  | (?P<string>  '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+" )
+    (?P<string>  '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+" )
   | (?P<raw>     [rR](?:'[^']*+'|"[^"]*+") )
   | (?P<hex>     [xX](?:'[0-9A-Fa-f]*+'|"[0-9A-Fa-f]*+") )
   | (?P<number>  (?:[0-9]++\.[0-9]*+{_AFTER_DIGITS} | \.?[0-9]++{_AFTER_DIGITS}) )
@@ -31,6 +30,8 @@ _SPACE = r"[ \t\r\n]*+"
 _LIST = re.compile(rf"{_SPACE}(\({_SPACE}{_LITERAL}(?:{_SPACE},{_SPACE}{_LITERAL})*+{_SPACE}\))")
 _LISTED = re.compile(_LITERAL)
 
+# White space, and comments to the end of the line.
+_GAP = re.compile(r"(?:[ \t\r\n]++|--(?:[^\r\n\\]++|\\\n|\\)*+)++")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 # SparkParserUtils.unescapeSQLString; a backslash before any other character is dropped, but kept
@@ -95,41 +96,54 @@ def tokenize(where: str) -> list[Token]:
             remedy="Write the whole character.",
         ) from error
     tokens = []
-    offset = 0
+    offset = skip_gaps(where, 0)
     while offset < len(where):
-        if where.startswith("/*", offset) and not where.startswith("/*+", offset):
-            offset = _comment_end(where, offset)
-            continue
         match = _TOKEN.match(where, offset)
         if match is None:
             problem = "Unterminated text" if where[offset] in "'\"`" else "Unexpected character"
             raise PredicateInvalid(
                 f"{problem} {where[offset]!r} at {position(where, offset)} of the predicate.",
-                remedy="Close the quotation, or back-quote the column's name.",
+                remedy="Close the quotation, or back-quote the name.",
             )
-        if match.lastgroup != "space":
-            tokens.append(Token(str(match.lastgroup), match.group(), offset))
-        offset = match.end()
-        if match.lastgroup == "word" and match.group().upper() == "IN":
-            listed = _LIST.match(where, offset)
+        if where.startswith("/*", offset) and not where.startswith("/*+", offset):
+            raise PredicateInvalid(
+                f"Unterminated comment at {position(where, offset)} of the predicate.",
+                remedy="Close it with */.",
+            )
+        tokens.append(Token(str(match.lastgroup), match.group(), offset))
+        offset = skip_gaps(where, match.end())
+        if tokens[-1].keyword == "IN":
+            listed = _LIST.match(where, match.end())
             if listed is not None:
                 tokens.append(Token("list", listed.group(1), listed.start(1)))
-                offset = listed.end()
+                offset = skip_gaps(where, listed.end())
     tokens.append(Token("end", "", len(where)))
     return tokens
 
 
-def _comment_end(where: str, start: int) -> int:
-    """The end of a bracketed comment; in Spark these nest."""
+def skip_gaps(text: str, offset: int) -> int:
+    """The end of the white space and comments that begin at an offset. A hint, ``/*+ … */``, is no
+    comment, and one that does not end begins no gap."""
+    while True:
+        if (gap := _GAP.match(text, offset)) is not None:
+            offset = gap.end()
+        elif text.startswith("/*", offset) and not text.startswith("/*+", offset):
+            end = _comment_end(text, offset)
+            if end is None:
+                return offset
+            offset = end
+        else:
+            return offset
+
+
+def _comment_end(text: str, start: int) -> int | None:
+    """The end of a bracketed comment; in Spark these nest. None if there is none."""
     depth = 0
-    for mark in _COMMENT_MARK.finditer(where, start):
+    for mark in _COMMENT_MARK.finditer(text, start):
         depth += 1 if mark.group() == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise PredicateInvalid(
-        f"Unterminated comment at {position(where, start)} of the predicate.",
-        remedy="Close it with */.",
-    )
+    return None
 
 
 def string_value(token: Token) -> str:
