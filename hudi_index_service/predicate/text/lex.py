@@ -187,8 +187,8 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def name_value(token: Token) -> str:
-    """The column name that a ``word`` or ``quoted`` token spells."""
-    return token.text if token.kind == "word" else token.text[1:-1].replace("``", "`")
+    """The column name that a ``word`` or ``quoted`` token spells; other tokens as they are."""
+    return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
 
 
 def hex_value(token: Token) -> bytes:
