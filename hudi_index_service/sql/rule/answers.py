@@ -4,7 +4,6 @@ import json
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -15,9 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.errors import answer_or_error
-from hudi_index_service.sql.rule.by_index import Undecided
 from hudi_index_service.sql.rule.uses import Observed
-from hudi_index_service.sql.rule.weighing import LeftToSpark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +49,7 @@ class Answers:
 
     def decision(self, request: str) -> str:
         """Who reads the rows of a request: `Decision.java` in JSON."""
-        return _or_spark(lambda: self._decision(request))
+        return _or_spark(lambda: json.dumps(self._reader.decide(request, self._readers).message()))
 
     def rows(
         self,
@@ -77,29 +74,12 @@ class Answers:
         """The JVM's object of a function that evaluates a bound call, or an error."""
         return answer_or_error(lambda: self._reader.calls.function(json.loads(call)))
 
-    def _decision(self, request: str) -> str:
-        decided = self._reader.decide(request, self._readers)
-        if isinstance(decided, LeftToSpark):
-            return json.dumps({"reader": "spark", **asdict(decided)})
-        if isinstance(decided, Undecided):
-            return json.dumps({"reader": "undecided", **asdict(decided)})
-        answer = {
-            "reader": decided.reader,
-            "reason": decided.reason,
-            "rows": decided.expected,
-            "total": decided.total,
-            "indexes": decided.indexes,
-            "where": decided.where,
-            "instant": decided.run.plan.snapshot.instant,
-        }
-        return json.dumps(answer)
-
     def _rows(
         self, request: str, session: Any, use: int | None, observed: Observed | None
     ) -> "bytes | str | DataFrame":
         rows = self._reader.rows(session, request, use, self._readers, observed)
-        if isinstance(rows, LeftToSpark):
-            return json.dumps({"reason": rows.reason})
+        if isinstance(rows, str):
+            return json.dumps({"reason": rows})
         return arrow_stream(rows) if isinstance(rows, pa.Table) else rows
 
 

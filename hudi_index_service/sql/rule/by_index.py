@@ -4,8 +4,9 @@ With conditions on values that are known when the query runs, such as that of a 
 is decided then.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,6 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
-from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access, SlicePlan
@@ -25,16 +25,14 @@ from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
+from hudi_index_service.sql.rule.decision import Decision, serving_indexes, with_others
 from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Key, Request, pinned, searches
 from hudi_index_service.sql.rule.weighing import (
     Candidates,
-    LeftToSpark,
     candidates,
     candidates_of_keys,
-    serving_indexes,
     too_little_indexed,
-    with_others,
 )
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
@@ -43,163 +41,103 @@ AWAITED = "awaited"
 """The `op` of conditions with such a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class ByIndex:
-    """A relation that the index pays for.
+def by_index(
+    table: IndexedTable, request: Request, calls: FullTextCalls, readers: SessionReaders
+) -> Decision:
+    """Whether it pays that an index reads a relation of an indexed table.
 
-    Attributes:
-        run: Reads the rows.
-        rows: How many there are, and who reads them.
-        total: The number of rows in the slices that an index serves.
-        where: The condition for the service.
-        indexes: The names of the indexes that serve.
-        key: Restricts the rows further, once the query runs; None if nothing does.
-        columns: The columns of the result.
-        most_bytes: Bytes in memory of rows that are handed to Spark at once.
-    """
-
-    run: Execution
-    rows: Candidates
-    total: int
-    where: str
-    indexes: tuple[str, ...]
-    key: Key | None
-    columns: Columns
-    most_bytes: int
-
-    @property
-    def reader(self) -> str:
-        """Who reads the rows."""
-        return "driver" if self.rows.few else "tasks"
-
-    @property
-    def expected(self) -> int:
-        """The most rows that the index finds."""
-        return self.rows.rows
-
-    @property
-    def reason(self) -> str:
-        """Why, in one sentence without full stop."""
-        number = counted(self.rows.rows, "row")
-        if self.key is not None:
-            keys = counted(self.key.most, "key")
-            return f"the index finds at most {number} by {keys} of a join"
-        rows = number if self.rows.exact else f"at most {number}"
-        return with_others(f"the index finds {rows}", self.rows.scanned)
-
-    def read(
-        self,
-        session: Any,
-        statistics: ReadStatistics,
-        observe: Callable[[SliceStatistics], None] | None,
-    ) -> pa.Table | DataFrame | LeftToSpark:
-        """The rows. Raises what reading raises.
-
-        Args:
-            session: The JVM's session, by whose settings tasks read.
-            statistics: Receives what the driver reads.
-            observe: Receives what a task has read of a slice; None if nobody wants it.
-        """
-        # As if for the first time: a decision may serve several queries.
-        run = replace(self.run, statistics=statistics)
-        if self.rows.few:
-            table = run.table()
-            if table.nbytes <= self.most_bytes:
-                return self.columns.table(table)
-            if not self.rows.by_tasks:
-                return LeftToSpark(LARGE)
-        frame = rows_by_tasks(
-            in_python(session),
-            run.reader,
-            run.plan,
-            None,
-            history=run.history,
-            observe=observe,
-        )
-        return self.columns.frame(frame)
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A relation that an index can read, whatever that costs.
-
-    Attributes:
-        run: Reads the rows.
-        where: The condition for the service.
-        key: Restricts the rows further, once the query runs; None if nothing does.
-        columns: The columns of the result.
-    """
-
-    run: Execution
-    where: str
-    key: Key | None
-    columns: Columns
-
-
-def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Planned | LeftToSpark:
-    """How an index reads a relation of an indexed table.
+    Args:
+        readers: What can read for the session.
 
     Raises:
-        IndexServiceError, OSError: the table cannot be planned.
+        IndexServiceError, OSError: the table cannot be planned, or the index looked up.
     """
     try:
         # As if the table supported every condition: to bind them together tells if it does.
-        return _planned(table, request, calls, Translation.of_all(table))
+        planned = _planned(table, request, calls, Translation.of_all(table))
     except (ColumnNotFound, PredicateInvalid, PredicateUnsupported):
-        return _planned(table, request, calls, Translation.on(table))
+        planned = _planned(table, request, calls, Translation.on(table))
+    if isinstance(planned, Decision):
+        return planned
+    run, where, columns = planned
+    rows = _candidates(run, request.key, readers)
+    if isinstance(rows, str):
+        return Decision.spark(rows, where, run)
+    served = [each.for_counting() for each in run.plan.slices]
+    return Decision(
+        "driver" if rows.few else "tasks",
+        _reason(rows, request.key),
+        rows.rows,
+        sum(each.total for each in served if each.access is Access.INDEX),
+        serving_indexes(table.indexes(), run.plan),
+        where,
+        run.plan.snapshot.instant,
+        run,
+        partial(_read, run, columns, rows, readers.most_bytes),
+    )
 
 
 def _planned(
     table: IndexedTable, request: Request, calls: FullTextCalls, translation: Translation
-) -> Planned | LeftToSpark:
+) -> tuple[Execution, str, Columns] | Decision:
+    """How an index reads the relation, whatever that costs: the query, the condition for the
+    service, and the columns of the result."""
     where = translation.where_text(request.where)
     if request.key is not None:
         where = _with_key(where, request.key, translation.can_answer)
     if where is None:
-        return LeftToSpark("no index answers a condition on it")
+        return Decision.spark("no index answers a condition on it")
     met = searches([each for each in request.where if translation.finds(each)])
     columns = Columns.of(request, met, calls)
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):
-        return LeftToSpark(run, where)
+        return Decision.spark(run, where)
     read = list(run.reader.query.output)
     wanted = len(request.names)
     output = as_spark_sees(read[:wanted], request.types)
     if output is None:
-        return LeftToSpark("Spark sees its columns in other types", where)
-    run = run.narrowed(pa.schema([*output, *read[wanted:]]))
-    return Planned(run, where, request.key, columns)
+        return Decision.spark("Spark sees its columns in other types", where)
+    return run.narrowed(pa.schema([*output, *read[wanted:]])), where, columns
 
 
-def by_index(
-    indexes: Iterable[IndexDefinition], by: Planned, readers: SessionReaders
-) -> ByIndex | LeftToSpark:
-    """Whether it pays that an index reads a relation.
-
-    Args:
-        indexes: Those of the table.
-        readers: What can read for the session.
-
-    Raises:
-        IndexServiceError, OSError: the index cannot be looked up.
-    """
-    run = by.run
-    rows = _candidates(run, by.key, readers)
-    if isinstance(rows, LeftToSpark):
-        return replace(rows, where=by.where, instant=run.plan.snapshot.instant)
-    served = [each.for_counting() for each in run.plan.slices]
-    total = sum(each.total for each in served if each.access is Access.INDEX)
-    serving = serving_indexes(indexes, run.plan)
-    return ByIndex(run, rows, total, by.where, serving, by.key, by.columns, readers.most_bytes)
+def _reason(rows: Candidates, key: Key | None) -> str:
+    number = counted(rows.rows, "row")
+    if key is not None:
+        return f"the index finds at most {number} by {counted(key.most, 'key')} of a join"
+    found = number if rows.exact else f"at most {number}"
+    return with_others(f"the index finds {found}", rows.scanned)
 
 
-def _candidates(
-    run: Execution, key: Key | None, readers: SessionReaders
-) -> Candidates | LeftToSpark:
+def _read(
+    planned: Execution,
+    columns: Columns,
+    rows: Candidates,
+    most_bytes: int,
+    session: Any,
+    statistics: ReadStatistics,
+    observe: Callable[[SliceStatistics], None] | None,
+) -> pa.Table | DataFrame | str:
+    """The rows of a relation, see `ReadRows`; the driver hands over `most_bytes` of them at most.
+    Raises what reading raises."""
+    # As if for the first time: a decision may serve several queries.
+    run = replace(planned, statistics=statistics)
+    if rows.few:
+        table = run.table()
+        if table.nbytes <= most_bytes:
+            return columns.table(table)
+        if not rows.by_tasks:
+            return LARGE
+    frame = rows_by_tasks(
+        in_python(session), run.reader, run.plan, None, history=run.history, observe=observe
+    )
+    return columns.frame(frame)
+
+
+def _candidates(run: Execution, key: Key | None, readers: SessionReaders) -> Candidates | str:
     if key is not None:
         return candidates_of_keys(run, readers, key.column, key.most)
     rows = candidates(run, readers)
-    if isinstance(rows, LeftToSpark) or rows.exact:
+    if isinstance(rows, str) or rows.exact:
         return rows
     if len(run.plan.slices) <= DRIVER_SLICES:
         # Spark plans its joins by the number of rows, and reading opens the entries anyway.
@@ -216,23 +154,9 @@ def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) ->
     return column if where is None else f"({where}) AND ({column})"
 
 
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    """A relation whose reader is decided when the query runs.
-
-    Attributes:
-        reason: Why, in one sentence without full stop.
-        instant: The instant at which it would be read.
-        indexes: The names of the indexes that may serve.
-    """
-
-    reason: str
-    instant: str
-    indexes: tuple[str, ...]
-
-
-def undecided(table: IndexedTable, request: Request) -> Undecided | None:
-    """Whether an index may serve once the awaited values are known; None if it cannot.
+def undecided(table: IndexedTable, request: Request) -> Decision | None:
+    """The decision to decide when the query runs, since an index may serve once the awaited values
+    are known; None if it cannot.
 
     Raises:
         IndexServiceError, OSError: the table cannot be planned.
@@ -256,7 +180,8 @@ def undecided(table: IndexedTable, request: Request) -> Undecided | None:
     looked_up = replace(run.plan, slices=tuple(map(SlicePlan.for_counting, run.plan.slices)))
     indexes = serving_indexes(table.indexes(), looked_up)
     reason = f"the value is not known yet that {', '.join(awaited)} is compared with"
-    return Undecided(reason, run.plan.snapshot.instant, indexes) if indexes else None
+    instant = run.plan.snapshot.instant
+    return Decision("undecided", reason, indexes=indexes, instant=instant) if indexes else None
 
 
 def in_python(session: Any) -> SparkSession:

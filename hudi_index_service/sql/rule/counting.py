@@ -1,7 +1,8 @@
 """Counts rows of a relation by the index alone: in total, for each value of a text column, or only
 up to a limit, as tests of existence do."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,102 +16,15 @@ from hudi_index_service.read.slices.counting import most_values
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.rule.columns import as_spark_sees
 from hudi_index_service.sql.rule.condition import Translation
+from hudi_index_service.sql.rule.decision import Decision, serving_indexes, with_others
 from hudi_index_service.sql.rule.request import Condition, Counts, Request, pinned
-from hudi_index_service.sql.rule.weighing import (
-    LeftToSpark,
-    scanned_alone,
-    serving_indexes,
-    with_others,
-)
+from hudi_index_service.sql.rule.weighing import scanned_alone
 from hudi_index_service.table import IndexedTable
 
-_NOT_ALONE = LeftToSpark("the index does not count its rows alone")
+_NOT_ALONE = "the index does not count its rows alone"
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A relation whose rows the index counts.
-
-    Attributes:
-        counts: What is counted.
-        runs: Where text → the query on its rows.
-        where: The condition on all rows.
-        wheres: That on the rows of each count.
-        indexes: The names of the indexes that serve.
-    """
-
-    counts: Counts
-    runs: dict[str, Execution]
-    where: str
-    wheres: list[str]
-    indexes: tuple[str, ...]
-
-    @property
-    def run(self) -> Execution:
-        """One of the queries."""
-        return next(iter(self.runs.values()))
-
-    @property
-    def reader(self) -> str:
-        """Who reads the numbers."""
-        return "driver"
-
-    @property
-    def reason(self) -> str:
-        """Why, in one sentence without full stop."""
-        plan = self.run.plan
-        others = sum(map(plan.count, OTHERS))
-        return with_others("the index counts its rows", others)
-
-    @property
-    def expected(self) -> int:
-        """The most rows of the result."""
-        if self.counts.most is not None:
-            return self.counts.most
-        group = self.counts.group
-        return 1 if group is None else sum(most_values(each, group) for each in self._served())
-
-    @property
-    def total(self) -> int:
-        """The number of rows in the slices that an index serves."""
-        return sum(each.total for each in self._served())
-
-    def read(self, session: Any, statistics: ReadStatistics, *_: Any) -> pa.Table | LeftToSpark:
-        """The result. Raises what counting raises.
-
-        Args:
-            statistics: Receives what the first query reads.
-        """
-        runs = {
-            where: replace(run, statistics=ReadStatistics() if number else statistics)
-            for number, (where, run) in enumerate(self.runs.items())
-        }
-        group, most = self.counts.group, self.counts.most
-        if most is not None:
-            [run] = runs.values()
-            rows = int(run.exists()) if most == 1 else run.count()
-            if self.counts.all and rows > most:
-                return LeftToSpark("the index only counts its rows, and they are many")
-            return self._table([integers_array(range(min(rows, most)), pa.int64())])
-        if group is None:
-            totals = {where: run.count() for where, run in runs.items()}
-            return self._table([integers_array([totals[each]], pa.int64()) for each in self.wheres])
-        by_value = {where: run.value_counts(group) for where, run in runs.items()}
-        values = list(by_value[self.where])
-        numbers = [[by_value[where][each] for each in values] for where in self.wheres]
-        return self._table(
-            [utf8_array(values), *(integers_array(each, pa.int64()) for each in numbers)]
-        )
-
-    def _table(self, columns: list[pa.Array]) -> pa.Table:
-        return pa.Table.from_arrays(columns, names=self.counts.names)
-
-    def _served(self) -> list[SlicePlan]:
-        slices = (each.for_counting() for each in self.run.plan.slices)
-        return [each for each in slices if each.access is Access.INDEX]
-
-
-def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counted | LeftToSpark:
+def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Decision:
     """Whether the index counts rows of an indexed table, except for a few bytes to scan. Every
     condition has to be answered exactly, since nothing tests the rows again.
 
@@ -128,23 +42,85 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counte
     of_counts = [where_text([*request.where, *each]) for each in counts.of]
     wheres = [each for each in of_counts if each is not None]
     if where is None or len(wheres) < len(of_counts):
-        return LeftToSpark("no index answers all conditions exactly")
+        return Decision.spark("no index answers all conditions exactly")
     runs = {}
     for each in dict.fromkeys(wheres if counts.group is None else [where, *wheres]):
         run = _counting(table, request, each, counts.group)
-        if isinstance(run, LeftToSpark):
-            return run
+        if isinstance(run, str):
+            return Decision.spark(run)
         runs[each] = run
-    plan = next(iter(runs.values())).plan
-    return Counted(counts, runs, where, wheres, serving_indexes(table.indexes(), plan))
+    run = next(iter(runs.values()))
+    slices = (each.for_counting() for each in run.plan.slices)
+    served = [each for each in slices if each.access is Access.INDEX]
+    others = sum(map(run.plan.count, OTHERS))
+    return Decision(
+        "driver",
+        with_others("the index counts its rows", others),
+        _most_rows(counts, served),
+        sum(each.total for each in served),
+        serving_indexes(table.indexes(), run.plan),
+        where,
+        run.plan.snapshot.instant,
+        run,
+        partial(_read, counts, runs, where, wheres),
+    )
+
+
+def _most_rows(counts: Counts, served: list[SlicePlan]) -> int:
+    """The most rows of the result."""
+    if counts.most is not None:
+        return counts.most
+    group = counts.group
+    return 1 if group is None else sum(most_values(each, group) for each in served)
+
+
+def _read(
+    counts: Counts,
+    planned: dict[str, Execution],
+    where: str,
+    wheres: list[str],
+    session: Any,
+    statistics: ReadStatistics,
+    *_: Any,
+) -> pa.Table | str:
+    """The numbers. Raises what counting raises.
+
+    Args:
+        planned: Where text → the query on its rows.
+        where: The condition on all rows.
+        wheres: That on the rows of each count.
+        statistics: Receives what the first query reads.
+    """
+    runs = {
+        each: replace(run, statistics=ReadStatistics() if number else statistics)
+        for number, (each, run) in enumerate(planned.items())
+    }
+
+    def table(*columns: pa.Array) -> pa.Table:
+        return pa.Table.from_arrays(columns, names=counts.names)
+
+    group, most = counts.group, counts.most
+    if most is not None:
+        [run] = runs.values()
+        rows = int(run.exists()) if most == 1 else run.count()
+        if counts.all and rows > most:
+            return "the index only counts its rows, and they are many"
+        return table(integers_array(range(min(rows, most)), pa.int64()))
+    if group is None:
+        totals = {each: run.count() for each, run in runs.items()}
+        return table(*(integers_array([totals[each]], pa.int64()) for each in wheres))
+    by_value = {each: run.value_counts(group) for each, run in runs.items()}
+    values = list(by_value[where])
+    numbers = [[by_value[each][value] for value in values] for each in wheres]
+    return table(utf8_array(values), *(integers_array(each, pa.int64()) for each in numbers))
 
 
 def _counting(
     table: IndexedTable, request: Request, where: str, group: str | None
-) -> Execution | LeftToSpark:
+) -> Execution | str:
     run = pinned(table, request, where, [] if group is None else [group])
     if isinstance(run, str):
-        return LeftToSpark(run)
+        return run
     query = run.reader.query
     if group is not None and query.output.types != [pa.string()]:
         return _NOT_ALONE
@@ -152,7 +128,7 @@ def _counting(
     if known.keys() != set(request.names) or (
         as_spark_sees(pa.schema([known[each] for each in request.names]), request.types) is None
     ):
-        return LeftToSpark("Spark sees its columns in other types")
+        return "Spark sees its columns in other types"
     return run if scanned_alone(run, group) else _NOT_ALONE
 
 

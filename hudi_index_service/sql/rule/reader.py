@@ -12,25 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
-from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.rule.best import BestRows, best_rows
-from hudi_index_service.sql.rule.by_index import (
-    AWAITED,
-    ByIndex,
-    Planned,
-    Undecided,
-    by_index,
-    planned,
-    undecided,
-)
-from hudi_index_service.sql.rule.counting import Counted, by_counting
+from hudi_index_service.sql.rule.best import best_rows
+from hudi_index_service.sql.rule.by_index import AWAITED, by_index, undecided
+from hudi_index_service.sql.rule.counting import by_counting
+from hudi_index_service.sql.rule.decision import Decision, serving_indexes
 from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Request, read_request
 from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse
-from hudi_index_service.sql.rule.weighing import LeftToSpark, serving_indexes
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
@@ -46,9 +37,6 @@ _READS = 256
 
 _FRESH_SECONDS = 10.0
 """How long: after that, the plan is made again, since files may have gone, or entries come."""
-
-Kept = ByIndex | BestRows | Counted
-Decided = Kept | LeftToSpark
 
 
 class RelationReader:
@@ -71,7 +59,7 @@ class RelationReader:
         self._settings = settings
         self._allowed = allowed
         self._tables: dict[str, IndexedTable] = {}
-        self._kept: OrderedDict[str, tuple[Kept, float]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Decision, float]] = OrderedDict()
         self._reads: OrderedDict[int, Read] = OrderedDict()
         self._observed: dict[int, Observed] = {}
         self._lock = Lock()
@@ -82,7 +70,7 @@ class RelationReader:
         """Whether it was made with these arguments."""
         return (self._storage_options, self._settings) == (storage_options, settings)
 
-    def decide(self, text: str, readers: SessionReaders) -> Decided | Undecided:
+    def decide(self, text: str, readers: SessionReaders) -> Decision:
         """Who reads the rows of a request, or counts them. Looks into the index and reads no row.
 
         Args:
@@ -92,7 +80,7 @@ class RelationReader:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
         decided = self._decision(text, readers)
-        if isinstance(decided, LeftToSpark) and AWAITED in text:
+        if decided.reader == "spark" and AWAITED in text:
             return self._undecided(text) or decided
         return decided
 
@@ -103,8 +91,9 @@ class RelationReader:
         use: int | None,
         readers: SessionReaders,
         observed: Observed | None = None,
-    ) -> "pa.Table | DataFrame | LeftToSpark":
-        """The rows of a request: a table of few, a DataFrame whose tasks read many.
+    ) -> "pa.Table | DataFrame | str":
+        """The rows of a request: a table of few, a DataFrame whose tasks read many, or the reason
+        why Spark has to scan.
 
         Args:
             session: The JVM's session, by whose settings tasks read; not used if none can.
@@ -117,18 +106,19 @@ class RelationReader:
             IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
                 cannot be read.
         """
-        decided: Decided = self._fresh(text) or self._decision(text, readers)
-        if isinstance(decided, LeftToSpark):
-            return decided
+        decided = self._fresh(text) or self._decision(text, readers)
+        if decided.read is None:
+            return decided.reason
         if observed is None and use is not None:
             observed = self._observed.get(use)
         statistics, started = ReadStatistics(), perf_counter()
         rows = decided.read(
             session, statistics, None if observed is None else observed.read_by_task
         )
-        if isinstance(rows, LeftToSpark):
+        if isinstance(rows, str):
             return rows
-        in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
+        # A search for the best rows has no statistics.
+        in_driver = isinstance(rows, pa.Table) and bool(statistics.plans)
         if in_driver and observed is not None:
             observed.read_here(statistics, perf_counter() - started)
         if use is not None:
@@ -165,17 +155,15 @@ class RelationReader:
         """
         if request.why_not() is not None:
             return relation
-        table = self._table(request.uri)
-        indexes = table.indexes()
-        by = self._planned(table, indexes, request, readers)
-        if isinstance(by, LeftToSpark):
+        decided = self._decided(request, readers)
+        if decided.run is None:
             return relation
-        plan = with_index_estimates(by.run.plan, by.run.reader)
+        plan = with_index_estimates(decided.run.plan, decided.run.reader)
         return replace(
             relation,
             plan=plan,
-            where=relation.where or by.where,
-            indexes=serving_indexes(indexes, plan),
+            where=relation.where or decided.where,
+            indexes=serving_indexes(self._table(request.uri).indexes(), plan),
         )
 
     def forget(self, *, close: bool = False) -> None:
@@ -198,52 +186,36 @@ class RelationReader:
         for table in tables.values():
             table.close()
 
-    def _decision(self, text: str, readers: SessionReaders) -> Decided:
+    def _decision(self, text: str, readers: SessionReaders) -> Decision:
         request = read_request(text)
         if isinstance(request, str):
-            return LeftToSpark(request)
+            return Decision.spark(request)
         decided = self._decided(request, readers)
-        log.info(
-            "%s is read by %s: %s.",
-            request.uri,
-            "Spark" if isinstance(decided, LeftToSpark) else "index",
-            decided.reason,
-        )
-        if not isinstance(decided, LeftToSpark) and request.key is None:
+        by_index = decided.read is not None
+        reader = "index" if by_index else "Spark"
+        log.info("%s is read by %s: %s.", request.uri, reader, decided.reason)
+        if by_index and request.key is None:
             self._keep(text, decided)
         return decided
 
-    def _undecided(self, text: str) -> Undecided | None:
+    def _undecided(self, text: str) -> Decision | None:
         request = read_request(text)
         if isinstance(request, str) or not self._table(request.uri).indexes():
             return None
         return undecided(self._table(request.uri), request)
 
-    def _decided(self, request: Request, readers: SessionReaders) -> Decided:
+    def _decided(self, request: Request, readers: SessionReaders) -> Decision:
         table = self._table(request.uri)
         # The files of an earlier snapshot may have been cleaned.
         latest = request.as_of is None
         with table.hudi_table.listed_by_caller(request.instants) if latest else nullcontext():
-            indexes = table.indexes()
-            by = self._planned(table, indexes, request, readers)
-            return by_index(indexes, by, readers) if isinstance(by, Planned) else by
-
-    def _planned(
-        self,
-        table: IndexedTable,
-        indexes: tuple[IndexDefinition, ...],
-        request: Request,
-        readers: SessionReaders,
-    ) -> Decided | Planned:
-        """How an index reads the relation, where it is still to decide whether that pays; elsewhere
-        the decision."""
-        if not indexes:
-            return LeftToSpark("the table has no index")
-        if request.counts is not None:
-            return by_counting(table, request, request.counts)
-        if request.best is not None:
-            return best_rows(table, request, request.best, self.calls, readers)
-        return planned(table, request, self.calls)
+            if not table.indexes():
+                return Decision.spark("the table has no index")
+            if request.counts is not None:
+                return by_counting(table, request, request.counts)
+            if request.best is not None:
+                return best_rows(table, request, request.best, self.calls, readers)
+            return by_index(table, request, self.calls, readers)
 
     def _table(self, path: str) -> IndexedTable:
         uri = self._allowed(path)
@@ -262,14 +234,14 @@ class RelationReader:
             while len(self._reads) > _READS:
                 self._reads.popitem(last=False)
 
-    def _keep(self, text: str, decided: Kept) -> None:
+    def _keep(self, text: str, decided: Decision) -> None:
         with self._lock:
             self._kept[text] = decided, monotonic()
             self._kept.move_to_end(text)
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
 
-    def _fresh(self, text: str) -> Kept | None:
+    def _fresh(self, text: str) -> Decision | None:
         with self._lock:
             decided, since = self._kept.get(text, (None, 0.0))
         return decided if monotonic() - since < _FRESH_SECONDS else None

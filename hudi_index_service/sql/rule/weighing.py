@@ -9,11 +9,9 @@ rows to all executors.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from hudi_index_service.index.metadata.definitions import IndexDefinition
-from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.constants import (
     DRIVER_SLICES,
@@ -53,37 +51,6 @@ from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.wording import counted
 
 
-def with_others(reason: str, other_slices: int) -> str:
-    """A reason, with the number of slices without an index."""
-    return f"{reason}; {counted(other_slices, 'slice')} read without it" if other_slices else reason
-
-
-def serving_indexes(indexes: Iterable[IndexDefinition], plan: QueryPlan) -> tuple[str, ...]:
-    """The names of the table's indexes on a column of the query that serve any of its slices."""
-    columns = set() if plan.predicate is None else plan.predicate.columns()
-    serving = {entry.index_type.name for each in plan.slices for entry in each.entries}
-    return tuple(
-        each.name
-        for each in indexes
-        if serving.intersection(each.index_types) and not columns.isdisjoint(names_by_use(each)[0])
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LeftToSpark:
-    """Spark's own reader reads a relation.
-
-    Attributes:
-        reason: Why, in one sentence without full stop.
-        where: The condition that the index could answer; "" if it could answer none.
-        instant: The instant at which it would have read; "" if that was not determined.
-    """
-
-    reason: str
-    where: str = ""
-    instant: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The rows to read for a query.
@@ -113,7 +80,7 @@ class Candidates:
         return replace(self, rows=sum(each.most for each in bounds), exact=exact)
 
 
-def candidates(run: Execution, readers: SessionReaders) -> Candidates | LeftToSpark:
+def candidates(run: Execution, readers: SessionReaders) -> Candidates | str:
     """Estimates the matching rows as precisely as needed to choose the reader, if the index serves
     at least half of the table.
 
@@ -125,7 +92,7 @@ def candidates(run: Execution, readers: SessionReaders) -> Candidates | LeftToSp
     if reason is not None:
         return reason
     if plan.predicate is not None and matches_most(plan.predicate):
-        return LeftToSpark("a negated pattern matches most of the rows")
+        return "a negated pattern matches most of the rows"
     estimates = _Estimates(run, readers)
     for _ in estimates.refine():
         decision = estimates.decision()
@@ -175,10 +142,10 @@ class _Estimates:
                 self._update(number, look(self._run, each, self._row_estimates[number]))
                 yield
 
-    def decision(self) -> Candidates | LeftToSpark | None:
+    def decision(self) -> Candidates | str | None:
         """The decision, if no further look-up can change it; else None."""
         if self._all and self._least.rows == self._total:
-            return LeftToSpark("the index rules out no row")
+            return "the index rules out no row"
         likely = self._likely() if self._seen_rows else None
         reader = self._readers.settled(self._least, self._most, likely)
         if reader is not Reader.SPARK:
@@ -187,7 +154,7 @@ class _Estimates:
             return self._decline(f"at least {round(self._least.rows):,}")
         return self._decline(f"about {round(self._guess * self._total / self._seen_rows):,}")
 
-    def at_most(self) -> Candidates | LeftToSpark:
+    def at_most(self) -> Candidates | str:
         """The decision by upper bounds, when no further look-up is possible."""
         reader = self._readers.reader(self._most)
         if reader is Reader.SPARK:
@@ -221,15 +188,15 @@ class _Estimates:
         unseen = (self._total - self._seen_rows) / self._seen_rows / SLICES_UNLIKE
         return self._low * (1 + unseen)
 
-    def _decline(self, rows: str) -> LeftToSpark:
+    def _decline(self, rows: str) -> str:
         if all(each.least == each.most for each in self._row_estimates):
             rows = f"{sum(each.most for each in self._row_estimates):,}"
         if not self._least.rows and not self._guess:
-            return LeftToSpark("Spark scans the table faster than the index finds rows")
+            return "Spark scans the table faster than the index finds rows"
         summary = f"the index finds {rows} of {counted(self._total, 'row')}"
         if not self._costs.readers.tasks and self._readers.is_too_much(self._least):
-            return LeftToSpark(f"{summary}, too many to hand to a session without Python")
-        return LeftToSpark(f"{summary}, and Spark scans them faster")
+            return f"{summary}, too many to hand to a session without Python"
+        return f"{summary}, and Spark scans them faster"
 
     def _accept(self, reader: Reader) -> Candidates:
         exact = all(each.least == each.most for each in self._row_estimates)
@@ -285,15 +252,15 @@ def scanned_alone(run: Execution, column: str | None) -> bool:
     return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
 
-def _without_use(plan: QueryPlan) -> LeftToSpark | None:
+def _without_use(plan: QueryPlan) -> str | None:
     """Why the index is of no use for a plan, whatever its cost; None if it may be."""
     if not any(each.access in BY_ENTRY for each in plan.slices):
         reasons = dict.fromkeys(each.reason for each in plan.slices)
-        return LeftToSpark("; ".join(list(reasons)[:3]) or "the table is empty")
+        return "; ".join(list(reasons)[:3]) or "the table is empty"
     return too_little_indexed(plan)
 
 
-def too_little_indexed(plan: QueryPlan) -> LeftToSpark | None:
+def too_little_indexed(plan: QueryPlan) -> str | None:
     """Why the index serves too little of the table; None if it serves enough."""
     indexed = [each.for_counting().access in BY_ENTRY for each in plan.slices]
     other_bytes = base_file_bytes(
@@ -302,13 +269,13 @@ def too_little_indexed(plan: QueryPlan) -> LeftToSpark | None:
     indexed_bytes = base_file_bytes(plan.slices) - other_bytes
     if not enough_is_indexed(indexed_bytes, other_bytes):
         share = round(100 * other_bytes / (other_bytes + indexed_bytes))
-        return LeftToSpark(f"no index serves {share} % of the table's bytes")
+        return f"no index serves {share} % of the table's bytes"
     return None
 
 
 def candidates_of_keys(
     run: Execution, session: SessionReaders, column: str, keys: int
-) -> Candidates | LeftToSpark:
+) -> Candidates | str:
     """Who reads the rows that have one of some keys, if the index is worth it.
 
     Args:
@@ -328,7 +295,7 @@ def candidates_of_keys(
     indexed = [each for each in slices if each.access is Access.INDEX]
     others = [each for each in slices if each.access in OTHERS]
     if not indexed:
-        return LeftToSpark("no entry serves its files")
+        return "no entry serves its files"
     values = [_values(each, column) for each in indexed]
     share = _likely_share([each for each in values if each is not None], keys)
     work = costs.scanning(others) + costs.merging(filter(is_merged_in_part, slices))
@@ -341,7 +308,7 @@ def candidates_of_keys(
     readers = RelationCosts.of(costs, indexed_bytes, other_bytes, searched=False)
     chosen = readers.reader(work)
     if chosen is Reader.SPARK:
-        return LeftToSpark(
+        return (
             f"{counted(keys, 'key')} of a join have about {counted(round(work.rows), 'row')}, "
             "and Spark scans them faster"
         )
