@@ -29,7 +29,7 @@ EXCEPTIONS: dict[str, dict[str, set[str]]] = {
         "optimizer/history/test_history.py": {"_unwritten"},
         "read/key_locations.py": {"_queries", "_settings"},
         "read/test_btree.py": {"_answering", "_queries"},
-        "read/test_early_lookups.py": {"_among", "_collect_within"},
+        "read/test_lookups_of_many.py": {"_among", "_collect_within"},
         "read/test_entry_estimates.py": {"_queries", "_start_of"},
         "read/test_explain.py": {"_binding", "_queries"},
         "read/test_faults.py": {"_queries"},

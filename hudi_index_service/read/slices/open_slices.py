@@ -5,9 +5,11 @@ in few of them. To plan a slice takes twenty times as long as to ask its open en
 asked by one call, and the slices without rows need no plan, no listing and no object of their own.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +23,13 @@ from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.predicate.fold import Condition
+from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.read.coverage import RequiredColumns
 from hudi_index_service.read.index_folder import IndexFolder
-from hudi_index_service.read.slices.empty_slices import slices_without_rows
 from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
+
+_Without: TypeAlias = Callable[[Truths], Truths]
+"""For some slices, in which of them a condition is TRUE for no row."""
 
 NO_ROW_FOUND = "no_row_found"
 """Names the reason of slices that are skipped here, as a rule does."""
@@ -181,20 +185,42 @@ class _Entries:
         for group in self.groups:
             is_open[group.numbers] = True
         tree = grouped(predicate, [each.typical for each in self.groups])
-        is_empty = slices_without_rows(
-            tree, among & is_open, lambda leaf, left: self._without(leaf, left, in_paths)
-        )
+        is_empty = fold(
+            tree,
+            lambda leaf: partial(self._without, leaf, in_paths),
+            all_of=lambda parts: partial(_without_all, list(parts)),
+            any_of=lambda parts: partial(_without_any, list(parts)),
+            together=True,
+        )(among & is_open)
         for group in self.groups:
             is_empty[group.changed(is_empty)] = False
         return is_empty
 
-    def _without(self, leaf: Condition, among: Truths, in_paths: Set[str]) -> Truths:
+    def _without(self, leaf: Condition, in_paths: Set[str], among: Truths) -> Truths:
         is_empty = np.zeros_like(among)
         if not leaf.columns().isdisjoint(in_paths):
             return is_empty
         for group in self.groups:
             is_empty[group.without_rows(leaf, among & ~is_empty)] = True
         return is_empty
+
+
+def _without_all(conjuncts: Sequence[_Without], among: Truths) -> Truths:
+    """In which slices an AND is TRUE for no row. Each conjunct is looked up only in slices that
+    those before it leave."""
+    is_empty = np.zeros_like(among)
+    for without in conjuncts:
+        is_empty |= without(among & ~is_empty)
+    return is_empty
+
+
+def _without_any(arms: Sequence[_Without], among: Truths) -> Truths:
+    """In which slices an OR is TRUE for no row. Each arm is looked up only in slices where no arm
+    before it has rows."""
+    left = among
+    for without in arms:
+        left = left & without(left)
+    return left
 
 
 def _group(
