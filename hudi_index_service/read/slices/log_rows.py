@@ -7,10 +7,10 @@ them. Design: "log rows".
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,17 +22,15 @@ from hudi_index_service.arrow import binary_array, numbers_array
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.files.log_file import RECORD_KEY, LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
-from hudi_index_service.hudi.snapshot import TouchedKeys
+from hudi_index_service.hudi.snapshot import BaseFile, TouchedKeys
+from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.optimizer.decide import log_rows_pay
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import own_footer
 from hudi_index_service.read.base_file.record_keys import RecordKeys, rows_with
-from hudi_index_service.read.base_file.row_reader import RowIds, positions
+from hudi_index_service.read.base_file.row_reader import NumberedRows, RowIds, positions
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.statistics import SliceStatistics
-
-if TYPE_CHECKING:
-    from hudi_index_service.read.slices.slice_reader import SliceReader
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +42,36 @@ _MERGED_AT_ONCE = 64
 
 _Version: TypeAlias = tuple[str, tuple[str, ...], str]
 """A slice's base file and log files, and the instant up to which they are merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSlice:
+    """A slice with log files, and who merges them for a query.
+
+    Attributes:
+        query: Its columns are merged.
+        instant: Up to which log files are merged.
+        candidates: Finds the rows of the base file that may match another query.
+    """
+
+    table: HudiTable
+    plan: SlicePlan
+    query: Query
+    instant: str
+    candidates: Callable[[Query, SlicePlan, SliceStatistics], Iterator[NumberedRows]]
+
+    @property
+    def base_file(self) -> BaseFile:
+        """Its base file."""
+        base_file = self.plan.file_slice.base_file
+        assert base_file is not None, "a slice without a base file is merged whole"
+        return base_file
+
+    @property
+    def version(self) -> _Version:
+        """What its log rows depend on."""
+        until = self.table.merged_until(self.instant)
+        return self.base_file.path, self.plan.file_slice.log_files, until
 
 
 class _MergedWhole(Exception):
@@ -101,9 +129,7 @@ class LogRowsCache:
         self._lock = Lock()
         self._merging = [Lock() for _ in range(_MERGED_AT_ONCE)]
 
-    def of(
-        self, reader: "SliceReader", plan: SlicePlan, statistics: SliceStatistics
-    ) -> LogRows | None:
+    def of(self, merged: LogSlice, statistics: SliceStatistics) -> LogRows | None:
         """The log rows of a slice with the columns of the table that hold those that the reader's
         query needs, and perhaps others; None if the slice has to be merged whole, for the reason in
         the statistics.
@@ -111,36 +137,32 @@ class LogRowsCache:
         Raises:
             FileNotFoundError: a file of the slice is gone.
         """
-        version = _version(reader, plan)
-        columns = [reader.query.table.field(name) for name in reader.query.needed_roots]
+        version = merged.version
+        columns = [merged.query.table.field(name) for name in merged.query.needed_roots]
         found = self._known(version, columns)
         if found is None:
             # Another thread may be merging the same slice.
             with self._merging[hash(version) % len(self._merging)]:
                 found = self._known(version, columns)
                 if found is None:
-                    found = self._merged_now(reader, plan, version, columns)
+                    found = self._merged_now(merged, version, columns)
         if isinstance(found, str):
             statistics.note = found
             return None
         statistics.log_rows = found.count
         return found
 
-    def replaced(
-        self, reader: "SliceReader", plan: SlicePlan, statistics: SliceStatistics
-    ) -> BitMap | None:
+    def replaced(self, merged: LogSlice, statistics: SliceStatistics) -> BitMap | None:
         """The rows of a slice's base file that count no longer, found by the keys in its log files
         without merging these; None if the slice has to be merged whole. Takes and raises what `of`
         does."""
-        version = _version(reader, plan)
+        version = merged.version
         found = self._known_replaced(version)
         if found is None:
             with self._merging[hash(version) % len(self._merging)]:
                 found = self._known_replaced(version)
                 if found is None:
-                    found = self._unless_merged_whole(
-                        version, plan, lambda: _touched(reader, plan).replaced
-                    )
+                    found = self._unless_merged_whole(merged, lambda: _touched(merged).replaced)
                     if isinstance(found, BitMap):
                         self._remember(self._replaced, version, found)
         if isinstance(found, str):
@@ -165,33 +187,31 @@ class LogRowsCache:
         return kept if kept.has(columns) else None
 
     def _merged_now(
-        self, reader: "SliceReader", plan: SlicePlan, version: _Version, columns: list[pa.Field]
+        self, merged: LogSlice, version: _Version, columns: list[pa.Field]
     ) -> LogRows | str:
         """The log rows, with the columns that are kept already, too; else why they cannot be merged
         alone."""
         kept = self._kept.get(version)
         names = {each.name for each in columns} | set(kept.schema.names if kept else ())
-        schema = pa.schema([each for each in reader.query.table if each.name in names])
-        found = self._unless_merged_whole(version, plan, lambda: _merged(reader, plan, schema))
+        schema = pa.schema([each for each in merged.query.table if each.name in names])
+        found = self._unless_merged_whole(merged, lambda: _merged_rows(merged, schema))
         if isinstance(found, LogRows):
             self._keep(version, found)
         return found
 
-    def _unless_merged_whole(
-        self, version: _Version, plan: SlicePlan, work: Callable[[], T]
-    ) -> T | str:
+    def _unless_merged_whole(self, merged: LogSlice, work: Callable[[], T]) -> T | str:
         """The result of some work on a slice's log rows, or why the slice has to be merged whole.
         Reasons that will not pass are remembered."""
         try:
             return work()
         except _MergedWhole as error:
-            self._remember(self._refused, version, str(error))
+            self._remember(self._refused, merged.version, str(error))
             return str(error)
         except FileNotFoundError:
             raise
         except (IndexServiceError, ParquetReadError, pa.ArrowException, OSError) as error:
             reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
-            log.info("%s: %s", plan.file_slice.name, reason)
+            log.info("%s: %s", merged.plan.file_slice.name, reason)
             return reason
 
     def _keep(self, version: _Version, log_rows: LogRows) -> None:
@@ -209,16 +229,6 @@ class LogRowsCache:
             if len(facts) >= _MOST_REMEMBERED:
                 facts.clear()
             facts[version] = fact
-
-
-def _version(reader: "SliceReader", plan: SlicePlan) -> _Version:
-    file_slice = plan.file_slice
-    assert file_slice.base_file is not None, "a slice without a base file is merged whole"
-    return (
-        file_slice.base_file.path,
-        file_slice.log_files,
-        reader.table.merged_until(reader.instant),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +253,9 @@ class _Touched:
         return BitMap(self.row_ids.astype("uint32"))
 
 
-def _touched(reader: "SliceReader", plan: SlicePlan) -> _Touched:
-    table, file_slice, base_file = reader.table, plan.file_slice, plan.file_slice.base_file
-    assert base_file is not None, "a slice without a base file is merged whole"
-    if RECORD_KEY not in reader.query.table.names:
+def _touched(merged: LogSlice) -> _Touched:
+    table, file_slice, base_file = merged.table, merged.plan.file_slice, merged.base_file
+    if RECORD_KEY not in merged.query.table.names:
         raise _MergedWhole("its rows do not hold their record keys")
     footer = own_footer(table.storage, base_file)
     if footer is None:
@@ -262,31 +271,30 @@ def _touched(reader: "SliceReader", plan: SlicePlan) -> _Touched:
         row_ids, firsts = np.unique(np.array(touched.rows, np.int64), return_index=True)
         row_keys = keys.take(numbers_array(firsts))
     else:
-        row_ids, row_keys = _rows_of_keys(reader, plan, keys.unique())
+        row_ids, row_keys = _rows_of_keys(merged, keys.unique())
     if pc.count_distinct(row_keys).as_py() < len(row_ids):
         raise _MergedWhole("its base file holds a record key twice")
     return _Touched(footer, touched, row_ids, row_keys)
 
 
-def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRows:
-    table, base_file = reader.table, plan.file_slice.base_file
-    assert base_file is not None, "a slice without a base file is merged whole"
-    touched = _touched(reader, plan)
+def _merged_rows(merged: LogSlice, columns: pa.Schema) -> LogRows:
+    table, base_file = merged.table, merged.base_file
+    touched = _touched(merged)
     names = table.merged_columns(touched.footer.schema, columns.names)
     with refusals_named(base_file.path):
         rows, _ = touched.footer.read(
             row_source(table.storage, base_file.path), touched.row_ids, names, size=base_file.size
         )
-    merged = table.read_touched(
-        plan.file_slice,
+    rows_merged = table.read_touched(
+        merged.plan.file_slice,
         touched.keys.log_files,
         touched.row_keys,
         rows,
         columns.names,
-        as_of=reader.instant,
-        schema=reader.query.table,
+        as_of=merged.instant,
+        schema=merged.query.table,
     )
-    batches = tuple(each for each in merged if each.num_rows)
+    batches = tuple(each for each in rows_merged if each.num_rows)
     return LogRows(touched.replaced, columns, batches)
 
 
@@ -297,26 +305,19 @@ def _texts(keys: Sequence[bytes]) -> pa.StringArray:
         raise _MergedWhole(f"the record keys in its log files are no texts: {error}") from error
 
 
-def _rows_of_keys(
-    reader: "SliceReader", plan: SlicePlan, keys: pa.StringArray
-) -> tuple[RowIds, pa.StringArray]:
+def _rows_of_keys(merged: LogSlice, keys: pa.StringArray) -> tuple[RowIds, pa.StringArray]:
     """The rows of the base file with one of these keys, in order, and the key of each. They are
     found by an index on the keys if there is one."""
-    schema = reader.query.table
+    plan, schema = merged.plan, merged.query.table
     record_keys = RecordKeys(pa.schema([schema.field(RECORD_KEY)]), {}, stored=True)
     entries = plan.entries or plan.rejected_entries
     with_entries = replace(plan, access=Access.INDEX, entries=entries)
     condition = record_keys.narrowing(with_entries, keys)
-    key_reader = replace(
-        reader,
-        query=Query(condition, condition, record_keys.columns, record_keys.columns, schema),
-        limit=None,
-        index_required=False,
-    )
+    query = Query(condition, condition, record_keys.columns, record_keys.columns, schema)
     access = Access.SCAN if condition is None else Access.INDEX
     planned = replace(with_entries, access=access, values={}, expected=None)
     statistics = SliceStatistics(plan.file_slice.name, access)
-    candidates = key_reader.candidates(planned, statistics)
+    candidates = merged.candidates(query, planned, statistics)
     key_positions, row_ids = rows_with(
         ((positions(rows), record_keys.of(batch)) for rows, batch in candidates), keys
     )

@@ -50,7 +50,7 @@ from hudi_index_service.read.slices.base_rows import (
 from hudi_index_service.read.slices.counting import prefer_scan_for_count
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
-from hudi_index_service.read.slices.log_rows import LogRowsCache
+from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
 from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
@@ -166,7 +166,7 @@ class SliceReader:
         reader = self._in_partition(plan)
         if not is_merged_in_part(plan):
             return FoundRows(plan, statistics, reader.query, rows=BitMap())
-        log_rows = self.log_rows.of(reader, plan, statistics)
+        log_rows = self.log_rows.of(reader._log_slice(plan), statistics)
         if log_rows is None:
             return None
         return FoundRows(
@@ -178,10 +178,19 @@ class SliceReader:
             log_rows=log_rows.batches,
         )
 
+    def _log_slice(self, plan: SlicePlan) -> LogSlice:
+        def candidates(
+            query: Query, plan: SlicePlan, statistics: SliceStatistics
+        ) -> Iterator[NumberedRows]:
+            reader = replace(self, query=query, limit=None, index_required=False)
+            return reader.candidates(plan, statistics)
+
+        return LogSlice(self.table, plan, self.query, self.instant, candidates)
+
     def _with_log_rows(self, found: FoundRows) -> FoundRows:
         """A slice with its log rows; merged whole if these cannot be merged alone."""
         plan, statistics = found.plan, found.statistics
-        log_rows = self.log_rows.of(self, plan, statistics)
+        log_rows = self.log_rows.of(self._log_slice(plan), statistics)
         if log_rows is None:
             self._refuse_scan(plan, statistics.note)
             statistics.access = Access.MERGE
@@ -238,7 +247,7 @@ class SliceReader:
         if not exact.rows or not is_merged_in_part(exact.plan):
             return bool(exact.rows)
         reader = replace(self, query=exact.query)
-        replaced = self.log_rows.replaced(reader, exact.plan, exact.statistics)
+        replaced = self.log_rows.replaced(reader._log_slice(exact.plan), exact.statistics)
         return replaced is not None and bool(exact.rows - replaced)
 
     def with_log_rows(self, exact: FoundRows) -> FoundRows | None:
