@@ -240,14 +240,9 @@ class _Jobs:
     def _results(
         self, future: Future[list[Ended]], job: Sequence[int], tried_before: bool
     ) -> list[Ended]:
-        with _connected(f"The Spark job {self._group} failed"):
-            return self._results_of(future, job, tried_before)
-
-    def _results_of(
-        self, future: Future[list[Ended]], job: Sequence[int], tried_before: bool
-    ) -> list[Ended]:
         try:
-            return list(self._unreported(future.result()))
+            with _connected(f"The Spark job {self._group} failed"):
+                return list(self._unreported(future.result()))
         except Py4JJavaError as error:
             cause = str(error.java_exception).split("\n", 1)[0]
             if "Job aborted due to stage failure" not in cause:

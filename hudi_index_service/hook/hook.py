@@ -159,18 +159,9 @@ class IndexHook:
         """
         if self._running is not None:
             raise ConfigInvalid("The hook is already running.", remedy="Close it first.")
-        hook_settings = self._settings.hook
-        worker = upkeep_worker(self._upkeep, hook_settings, queue=hook_settings.queue)
-        listener = self._new_listener(
-            worker,
-            self._tables,
-            self._secret,
-            host=hook_settings.host,
-            port=hook_settings.port,
-            wait=self._wait,
-            max_connections=hook_settings.max_connections,
-            request_seconds=hook_settings.request_seconds,
-        )
+        settings = self._settings.hook
+        worker = upkeep_worker(self._upkeep, settings, queue=settings.queue)
+        listener = self._new_listener(worker, self._tables, self._secret, settings, wait=self._wait)
         worker.start()
         listener.start()
         self._running = listener, worker

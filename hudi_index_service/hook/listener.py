@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hudi_index_service.build.outcomes import Build
+from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import CallbackRefused, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
-from hudi_index_service.hook.connections import Connections
 from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import MAX_WAIT_SECONDS, SECRET_HEADER, WAIT_PARAMETER
@@ -32,14 +32,11 @@ class CallbackListener:
     requests.
 
     Args:
-        host: Address to bind; port 0 takes a free one.
         secret: Required value of the header `SECRET_HEADER`.
+        settings: Address to bind, and limits of connections.
         wait: Seconds to hold an answer until the requested build ends; 0 answers at once. A
             callback can set another time in its URL.
         max_body_bytes: Maximum length of a body; a longer one is refused and not read to its end.
-        max_connections: Maximum number of open connections; lowered if this would not leave most
-            of the process's files to builds.
-        request_seconds: Time within which a whole request must arrive.
 
     Raises:
         ConfigInvalid: the address cannot be bound.
@@ -50,13 +47,10 @@ class CallbackListener:
         worker: Worker,
         tables: AllowedTables,
         secret: str,
+        settings: HookSettings,
         *,
-        host: str,
-        port: int,
         wait: float = 0.0,
         max_body_bytes: int = MAX_BODY_BYTES,
-        max_connections: int = 128,
-        request_seconds: float = 15.0,
     ) -> None:
         self._worker = worker
         self._tables = tables
@@ -68,27 +62,15 @@ class CallbackListener:
             secret,
             section="hook",
             refused=CallbackRefused,
-            host=host,
-            port=port,
+            host=settings.host,
+            port=settings.port,
             shutdown_seconds=wait + 1,
             max_body_bytes=max_body_bytes,
-            max_connections=max_connections,
-            request_seconds=request_seconds,
+            limits=settings,
         )
         self.url = f"{self._server.url}{CALLBACK_PATH}"
-
-    @property
-    def connections(self) -> Connections:
-        """Those that are open."""
-        return self._server.connections
-
-    def start(self) -> None:
-        """Starts the thread that answers requests."""
-        self._server.start()
-
-    def close(self) -> None:
-        """Answers the requests in progress, stops listening, and joins the thread."""
-        self._server.close()
+        self.connections = self._server.connections
+        self.start, self.close = self._server.start, self._server.close
 
     async def _callback(self, request: Request) -> Response:
         if not self._server.has_secret(request):

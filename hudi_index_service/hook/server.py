@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, Remedy
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.wording import reason
@@ -41,9 +42,8 @@ class SecretServer:
         host: Address to bind; port 0 takes a free one.
         shutdown_seconds: Time for requests in progress when it is closed.
         max_body_bytes: Maximum length of a body.
-        max_connections: Maximum number of open connections; lowered if this would not leave most
-            of the process's files to its work.
-        request_seconds: Time within which a whole request must arrive.
+        limits: Of connections; their number is lowered if it would not leave most of the process's
+            files to its work.
 
     Raises:
         ConfigInvalid: the address cannot be bound.
@@ -61,8 +61,7 @@ class SecretServer:
         port: int,
         shutdown_seconds: float,
         max_body_bytes: int,
-        max_connections: int,
-        request_seconds: float,
+        limits: HookSettings,
     ) -> None:
         self._header, self._value = header, value.encode()
         self._refused = refused
@@ -78,10 +77,10 @@ class SecretServer:
                 ClientDisconnect: self._disconnected,
             },
         )
-        most = connections_allowed(max_connections)
+        most = connections_allowed(limits.max_connections)
         self._refusals = Refusals()
         self.connections = Connections(
-            most=most, request_seconds=request_seconds, refusals=self._refusals
+            most=most, request_seconds=limits.request_seconds, refusals=self._refusals
         )
         self._server = uvicorn.Server(
             uvicorn.Config(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hudi_index_service.config import HookSettings
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.worker import Worker
@@ -25,7 +26,7 @@ def test_a_burst_for_one_table_causes_two_builds(closing: ExitStack, tmp_path: P
     build = BlockedBuild()
     worker = Worker(build, queue=1)
     worker.start()
-    listener = CallbackListener(worker, AllowedTables([tmp_path]), SECRET, host="127.0.0.1", port=0)
+    listener = CallbackListener(worker, AllowedTables([tmp_path]), SECRET, HookSettings())
     listener.start()
     closing.callback(listener.close)
     assert post(listener, callback_of(tmp_path))[0] == 202

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index_service.build.outcomes import Build
+from hudi_index_service.config import HookSettings
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.worker import Worker
@@ -38,13 +39,17 @@ def listening() -> Iterator[Callable[..., CallbackListener]]:
     with ExitStack() as stack:
 
         def start(
-            reconcile: Callable[[str], Build], *tables: Path | str, queue: int = 16, **options: Any
+            reconcile: Callable[[str], Build],
+            *tables: Path | str,
+            queue: int = 16,
+            limits: dict[str, float] | None = None,
+            **options: Any,
         ) -> CallbackListener:
             worker = Worker(reconcile, queue=queue)
             worker.start()
             stack.callback(worker.close)
             listener = CallbackListener(
-                worker, AllowedTables(tables), SECRET, host="127.0.0.1", port=0, **options
+                worker, AllowedTables(tables), SECRET, HookSettings(**(limits or {})), **options
             )
             listener.start()
             stack.callback(listener.close)

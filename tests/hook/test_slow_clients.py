@@ -75,7 +75,7 @@ def received_until_closed(client: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
 def test_a_request_that_does_not_arrive_is_cut_off(listening, connect, tmp_path, sent):
-    listener = listening(nothing_built, tmp_path, request_seconds=0.2)
+    listener = listening(nothing_built, tmp_path, limits={"request_seconds": 0.2})
 
     answered = received_until_closed(connect(listener, sent))
 
@@ -86,7 +86,7 @@ def test_a_request_that_does_not_arrive_is_cut_off(listening, connect, tmp_path,
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
 def test_a_request_that_trickles_in_is_cut_off(listening, connect, tmp_path, sent):
     """Byte by byte: some bytes always arrive, the end never does."""
-    listener = listening(nothing_built, tmp_path, request_seconds=0.5)
+    listener = listening(nothing_built, tmp_path, limits={"request_seconds": 0.5})
     client = connect(listener, sent or HALF_A_HEADER[:1])
     rest = iter(HALF_A_HEADER[1:] + b"x" * 10_000 if sent in (b"", HALF_A_HEADER) else b"1" * 90)
 
@@ -103,7 +103,7 @@ def test_a_request_that_trickles_in_is_cut_off(listening, connect, tmp_path, sen
 
 
 def test_an_idle_connection_is_closed(listening, connect, tmp_path):
-    listener = listening(nothing_built, tmp_path, request_seconds=0.2)
+    listener = listening(nothing_built, tmp_path, limits={"request_seconds": 0.2})
 
     whole = HALF_A_BODY_WITHOUT_SECRET.replace(b"100", b"1")
     answers = received_until_closed(connect(listener, whole))
@@ -121,7 +121,7 @@ def test_a_callback_that_waits_for_its_build_is_not_cut_off(listening, connect, 
     header = f"POST /hudi/commit HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
     secret = f"{SECRET_HEADER}: {SECRET}\r\n\r\n"
     with BlockedBuild() as build:
-        listener = listening(build, tmp_path, wait=60, request_seconds=0.2)
+        listener = listening(build, tmp_path, wait=60, limits={"request_seconds": 0.2})
         writer = connect(listener, header.encode() + more + secret.encode() + body)
         assert build.begun.wait(30)
         for _ in range(3):  # long enough for a waiting callback to be cut off too
@@ -143,7 +143,8 @@ def test_a_callback_that_waits_for_its_build_is_not_cut_off(listening, connect, 
 def test_hundreds_of_slow_clients_do_not_block_callbacks(
     listening, connect, tmp_path, sent, caplog
 ):
-    listener = listening(nothing_built, tmp_path, wait=30, max_connections=50, request_seconds=3600)
+    limits = {"max_connections": 50, "request_seconds": 3600}
+    listener = listening(nothing_built, tmp_path, wait=30, limits=limits)
     clients = [connect(listener, sent) for _ in range(450)]
 
     assert post(listener, callback_of(tmp_path))[0] == 200
@@ -170,7 +171,7 @@ def test_connections_that_wait_for_an_answer_are_not_closed(listening, connect, 
     answers = []
     tables = [tmp_path / str(number) for number in range(3)]
     with BlockedBuild() as build:
-        listener = listening(build, *tables, wait=60, max_connections=3)
+        listener = listening(build, *tables, wait=60, limits={"max_connections": 3})
         writers = [
             Thread(target=lambda table=table: answers.append(post(listener, callback_of(table))))
             for table in tables
@@ -228,11 +229,12 @@ def test_most_file_descriptors_are_reserved_for_builds(monkeypatch, caplog):
 LISTEN_WITH_FEW_FILES = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (240, 240))
+from hudi_index_service.config import HookSettings
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.worker import Worker
 worker = Worker(lambda table: None, queue=1)
-listener = CallbackListener(worker, AllowedTables(["/t"]), "secret", host="127.0.0.1", port=0)
+listener = CallbackListener(worker, AllowedTables(["/t"]), "secret", HookSettings())
 listener.start()
 print(listener.url, flush=True)
 for _ in sys.stdin:

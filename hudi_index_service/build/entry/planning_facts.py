@@ -41,60 +41,44 @@ class FactWriter:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: dict[tuple[str, str], _Waiting] = {}
+        self._waiting: dict[tuple[str, str], tuple[Storage, list[Facts]]] = {}
 
     def __enter__(self) -> "FactWriter":
         return self
 
     def __exit__(self, *_: object) -> None:
         while self._waiting:
-            self._waiting.popitem()[1].write()
+            key, waiting = self._waiting.popitem()
+            _write(key[1], *waiting)
 
     def add(self, storage: Storage, index_type: str, facts: Facts) -> None:
         """Adds the facts of a base file whose entry is published."""
         key = storage.uri, index_type
         with self._lock:
-            waiting = self._waiting.setdefault(key, _Waiting(storage, index_type))
-            waiting.add(facts)
-            if not waiting.is_full:
+            waiting = self._waiting.setdefault(key, (storage, []))
+            waiting[1].append(facts)
+            pairs = sum(len(run.keys) for each in waiting[1] for run in each.pairs.values())
+            if len(waiting[1]) < _MOST_FILES and pairs < _MOST_PAIRS:
                 return
             del self._waiting[key]
-        waiting.write()
+        _write(index_type, *waiting)
 
 
-class _Waiting:
-    def __init__(self, storage: Storage, index_type: str) -> None:
-        self._storage = storage
-        self._index_type = index_type
-        self._facts: list[Facts] = []
-        self._pairs = 0
-
-    def add(self, facts: Facts) -> None:
-        self._facts.append(facts)
-        self._pairs += sum(len(pairs.keys) for pairs in facts.pairs.values())
-
-    @property
-    def is_full(self) -> bool:
-        return len(self._facts) >= _MOST_FILES or self._pairs >= _MOST_PAIRS
-
-    def write(self) -> None:
-        facts = merged(self._facts)
-        paths = facts.files["path"].to_pylist()
-        try:
-            store = SegmentStore(self._storage, self._index_type)
-            store.add(facts)
-            # A cleaner that removed an entry while its facts waited did not see this segment.
-            gone = set(paths) - self._with_entry(paths)
-            if gone:
-                store.forget(lambda path: path not in gone, lambda column: True)
-        except (PermissionDenied, StorageFailed) as error:
-            log.warning("No segment was written for %s and others: %s", paths[0], error)
-
-    def _with_entry(self, paths: Sequence[str]) -> set[str]:
-        folders = {path: entry_folder_at(self._index_type, path) for path in paths}
+def _write(index_type: str, storage: Storage, some: Sequence[Facts]) -> None:
+    facts = merged(some)
+    paths = facts.files["path"].to_pylist()
+    try:
+        store = SegmentStore(storage, index_type)
+        store.add(facts)
+        # A cleaner that removed an entry while its facts waited did not see this segment.
+        folders = {path: entry_folder_at(index_type, path) for path in paths}
         only = [folder for folder in folders.values() if folder is not None]
-        listing = EntryListing(self._storage, self._index_type, only=only)
-        return {path for path, folder in folders.items() if folder and listing.generations(folder)}
+        listing = EntryListing(storage, index_type, only=only)
+        gone = {path for path in paths if not listing.generations(folders[path] or "")}
+        if gone:
+            store.forget(lambda path: path not in gone, lambda column: True)
+    except (PermissionDenied, StorageFailed) as error:
+        log.warning("No segment was written for %s and others: %s", paths[0], error)
 
 
 def summarize(storage: Storage, index_type: str, instants: Collection[str]) -> None:

@@ -86,8 +86,7 @@ class SessionListener:
             port=port,
             shutdown_seconds=_SHUTDOWN_SECONDS,
             max_body_bytes=MAX_BODY_BYTES,
-            max_connections=limits.max_connections,
-            request_seconds=limits.request_seconds,
+            limits=limits,
         )
         self._rows, self._others = Semaphore(_ROWS_AT_ONCE), Semaphore(_OTHERS_AT_ONCE)
         self.url = self._server.url
