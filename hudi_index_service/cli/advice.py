@@ -10,7 +10,7 @@ import typer
 from hudi_index_service import IndexedTable, config, open_table
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
-from hudi_index_service.cli.output import Format, Items, output_of_report
+from hudi_index_service.cli.output import Format, print_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import amounts, build_lines, history_lines
 from hudi_index_service.index.metadata.build_records import BuildState
@@ -86,7 +86,7 @@ def _report(
     report: dict[str, Any] = proposal.to_dict()
     report["build"] = None if build is None else build.to_dict()
     names = ("name", "type", "using", "options", "seconds", "index_bytes", "reason")
-    output_of_report(output).report(report, lines, Items(names, report["columns"]))
+    print_report(output, report, lines, names, report["columns"])
 
 
 _SHAPE = ("shape", "queries", "last", "columns", "unindexed", "weight", "by_index", "scanned")
@@ -98,10 +98,12 @@ def history(table: TableArgument, output: OutputOption = None) -> None:
     uri = normalize_uri(table)
     shapes = stored_history(config.settings()).shapes(uri)
     rows = [each.to_dict() for each in shapes]
-    output_of_report(output).report(
+    print_report(
+        output,
         {"table": uri, "shapes": rows},
         history_lines(shapes),
-        Items((*_SHAPE, *_SHAPE_MEANS), rows),
+        (*_SHAPE, *_SHAPE_MEANS),
+        rows,
     )
 
 
@@ -115,7 +117,7 @@ def advise(table: TableArgument, output: OutputOption = None) -> None:
         for kind in ("indexes", "unused", "writer")
         for each in report[kind]
     ]
-    output_of_report(output).report(report, advice.lines(), Items(("advice", "evidence"), items))
+    print_report(output, report, advice.lines(), ("advice", "evidence"), items)
 
 
 def forget(
@@ -132,4 +134,4 @@ def forget(
     count = stored_history(config.settings()).forget(uri)
     report = {"table": uri, "shapes": count}
     lines = [f"{counted(count, 'shape')} of queries forgotten."]
-    output_of_report(output).report(report, lines, Items(("table", "shapes"), [report]))
+    print_report(output, report, lines, ("table", "shapes"), [report])

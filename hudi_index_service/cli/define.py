@@ -8,7 +8,7 @@ import typer
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.console import complain
-from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
+from hudi_index_service.cli.output import Format, format_of_rows, print_report, print_rows
 from hudi_index_service.cli.reports import definition_line, drop_lines
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.requirements import names_by_use
@@ -99,7 +99,8 @@ def drop(
         *({"change": "dropped", **_fields(each)} for each in dropped.indexes),
         *({"change": "narrowed", **_fields(each)} for each in dropped.narrowed),
     ]
-    output_of_report(output).report(
+    print_report(
+        output,
         {
             "indexes": indexes,
             "purged": _purged(dropped),
@@ -109,7 +110,8 @@ def drop(
             ],
         },
         drop_lines(dropped),
-        Items(("change", *_FIELDS), indexes),
+        ("change", *_FIELDS),
+        indexes,
     )
     for each in remaining:
         names = ", ".join(each.columns) or "unknown columns"
@@ -122,7 +124,7 @@ def show(table: TableArgument, output: OutputOption = None) -> None:
     """List the indexes of a table."""
     opened = open_table(table)
     rows = [_fields(each) for each in opened.indexes()]
-    output_of_rows(output).rows(_FIELDS, [[row[name] for name in _FIELDS] for row in rows])
+    print_rows(format_of_rows(output), _FIELDS, [[row[name] for name in _FIELDS] for row in rows])
     if opened.is_disabled:
         complain(f"No query uses them: `hudi-index enable {quote(table)}` ends that.")
 
@@ -143,13 +145,13 @@ def enable(table: TableArgument, output: OutputOption = None) -> None:
 
 def _print_switch(table: IndexedTable, line: str, output: Format | None) -> None:
     report = {"disabled": table.is_disabled}
-    output_of_report(output).report(report, [line], Items(tuple(report), [report]))
+    print_report(output, report, [line], tuple(report), [report])
 
 
 def _print_definition(definition: IndexDefinition, output: Format | None, *notes: str) -> None:
     fields = _fields(definition)
     lines = [definition_line(definition), *notes]
-    output_of_report(output).report(fields, lines, Items(_FIELDS, [fields]))
+    print_report(output, fields, lines, _FIELDS, [fields])
 
 
 def _fields(definition: IndexDefinition) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import typer
 
 from hudi_index_service.cli.arguments import OutputOption
 from hudi_index_service.cli.console import out
-from hudi_index_service.cli.output import Items, output_of_report
+from hudi_index_service.cli.output import print_report
 from hudi_index_service.index.lucene.class_archive import make_class_archive
 
 
@@ -28,7 +28,7 @@ def doctor(
     report = diagnosis.to_dict()
     names = ("name", "status", "required", "detail", "remedy")
     lines = [each.line() for each in diagnosis.checks]
-    output_of_report(output).report(report, lines, Items(names, report["checks"]))
+    print_report(output, report, lines, names, report["checks"])
     if not diagnosis.is_well:
         raise typer.Exit(1)
 
@@ -56,7 +56,7 @@ def pack(
         "--conf spark.pyspark.python=./environment/bin/python "
         "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ...",
     ]
-    output_of_report(output).report(report, lines, Items(tuple(report), [report]))
+    print_report(output, report, lines, tuple(report), [report])
 
 
 def prepare(output: OutputOption = None) -> None:
@@ -66,7 +66,7 @@ def prepare(output: OutputOption = None) -> None:
     archive = make_class_archive()
     report = {"path": str(archive.path), "bytes": archive.size}
     lines = [f"{archive.path}: Lucene's Java classes, {archive.size:,} bytes."]
-    output_of_report(output).report(report, lines, Items(tuple(report), [report]))
+    print_report(output, report, lines, tuple(report), [report])
 
 
 def demo(

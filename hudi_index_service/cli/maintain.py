@@ -15,7 +15,7 @@ from hudi_index_service.cli.arguments import (
     TableArgument,
 )
 from hudi_index_service.cli.console import complain
-from hudi_index_service.cli.output import Format, Items, output_of_report
+from hudi_index_service.cli.output import Format, print_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import build_lines, clean_lines, status_lines, verify_lines
 from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
@@ -126,9 +126,7 @@ def _print_build(table: IndexedTable, build: Build, output: Format | None) -> No
         hints = coverage_hints(table.status())
     report = {**build.to_dict(), "hints": hints}
     names = ("path", "index_type", "columns", "bytes", "status", "rows", "index_bytes", "error")
-    output_of_report(output).report(
-        report, build_lines(build, hints), Items(names, report["entries"])
-    )
+    print_report(output, report, build_lines(build, hints), names, report["entries"])
 
 
 def cancel(table: TableArgument, output: OutputOption = None) -> None:
@@ -136,7 +134,7 @@ def cancel(table: TableArgument, output: OutputOption = None) -> None:
     build_id = open_table(table).cancel()
     line = "No build is running." if build_id is None else f"Requested that build {build_id} stop."
     report = {"build": build_id}
-    output_of_report(output).report(report, [line], Items(("build",), [report] if build_id else []))
+    print_report(output, report, [line], ("build",), [report] if build_id else [])
 
 
 def status(
@@ -171,9 +169,7 @@ def status(
     )
     alerts = table_status.alerts(thresholds)
     report = table_status.to_dict(alerts)
-    output_of_report(output).report(
-        report, status_lines(table_status), Items(_INDEX, report["indexes"])
-    )
+    print_report(output, report, status_lines(table_status), _INDEX, report["indexes"])
     if output in (None, Format.TEXT):
         for alert in alerts:
             complain(f"ALERT: {alert}")
@@ -218,8 +214,8 @@ def clean(
         )
         for each in group
     ]
-    output_of_report(output).report(
-        report, clean_lines(cleaning, dry_run), Items(("list", "path", "bytes", "reason"), items)
+    print_report(
+        output, report, clean_lines(cleaning, dry_run), ("list", "path", "bytes", "reason"), items
     )
 
 
@@ -241,7 +237,7 @@ def verify(
         "problems": problems,
         "skipped": verification.skipped,
     }
-    items = Items(("index_type", "base_file", "path", "reason", "repaired"), problems)
-    output_of_report(output).report(report, verify_lines(verification), items)
+    names = ("index_type", "base_file", "path", "reason", "repaired")
+    print_report(output, report, verify_lines(verification), names, problems)
     if verification.unrepaired:
         raise typer.Exit(1)

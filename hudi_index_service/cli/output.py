@@ -1,4 +1,4 @@
-"""Printing: an `Output` for each value of ``--output``, which means the same for every command.
+"""Printing: each value of ``--output`` means the same for every command.
 
 A command gives rows (query, search, locate, show, sql) or a report (all others).
 
@@ -19,9 +19,7 @@ import json
 import re
 import shutil
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from itertools import islice
@@ -49,43 +47,58 @@ class Format(Enum):
     CSV = "csv"
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
-    """The items that a report lists, as rows."""
+def print_rows(
+    format: Format,
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    most: int | None = None,
+) -> None:
+    """Prints rows.
 
-    names: Sequence[str]
-    items: Iterable[Mapping[str, Any]]
-
-
-class Output(ABC):
-    """Prints in one format."""
-
-    @abstractmethod
-    def rows(
-        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
-    ) -> None:
-        """Prints rows.
-
-        Args:
-            names: Names of the columns.
-            rows: Values in the columns' order; consumed one by one, except for text.
-            most: Maximum number of rows in text, which then states that there are more.
-        """
-
-    @abstractmethod
-    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
-        """Prints a report.
-
-        Args:
-            content: The whole report.
-            lines: The report as text, line by line.
-            items: The list in the report.
-        """
+    Args:
+        names: Names of the columns.
+        rows: Values in the columns' order; consumed one by one, except for text.
+        most: Maximum number of rows in text, which then states that there are more.
+    """
+    match format:
+        case Format.TEXT:
+            _print_table(names, rows, most)
+        case Format.JSON:
+            for row in rows:
+                print(_printable_json(json_text(dict(zip(names, row, strict=True)))))
+        case Format.CSV:
+            # On a terminal, control characters are escaped.
+            shown = str if terminal_width() is None else printable
+            print(csv_line(map(shown, names)))
+            for row in rows:
+                print(csv_line(None if value is None else shown(_text(value)) for value in row))
 
 
-def output_of_rows(format: Format | None) -> Output:
-    """The output of a command that prints rows."""
-    return _OUTPUTS[format_of_rows(format)]()
+def print_report(
+    format: Format | None,
+    content: Mapping[str, Any],
+    lines: Iterable[str],
+    names: Sequence[str],
+    items: Iterable[Mapping[str, Any]],
+) -> None:
+    """Prints a report.
+
+    Args:
+        format: By default text.
+        content: The whole report.
+        lines: The report as text, line by line.
+        names, items: The list in the report, as rows.
+    """
+    match format:
+        case Format.JSON:
+            text = json.dumps(_plain(content), indent=1, ensure_ascii=False)
+            print(_printable_json(text))
+        case Format.CSV:
+            print_rows(format, names, ([item.get(name) for name in names] for item in items))
+        case _:
+            for line in lines:
+                print(printable(line))
 
 
 def format_of_rows(format: Format | None) -> Format:
@@ -98,75 +111,17 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def output_of_report(format: Format | None) -> Output:
-    """The output of a command that prints a report."""
-    return _OUTPUTS[format or Format.TEXT]()
-
-
-class TextOutput(Output):
-    """Text: tables and sentences."""
-
-    def rows(
-        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
-    ) -> None:
-        """See `Output.rows`."""
-        first_rows = list(islice(rows, None if most is None else most + 1))
-        has_more = most is not None and len(first_rows) > most
-        for line in table_lines(names, first_rows[:most]):
-            print(line)
-        if has_more:
-            print(
-                f"The first {most:,} rows; there are more: --limit sets the number, --output json "
-                "or csv prints all."
-            )
-        else:
-            print(counted(len(first_rows), "row"))
-
-    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
-        """See `Output.report`."""
-        for line in lines:
-            print(printable(line))
-
-
-class JsonOutput(Output):
-    """JSON: lines for rows, one object for a report."""
-
-    def rows(
-        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
-    ) -> None:
-        """See `Output.rows`."""
-        for row in rows:
-            print(_printable_json(json_text(dict(zip(names, row, strict=True)))))
-
-    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
-        """See `Output.report`."""
-        text = json.dumps(_plain(content), indent=1, ensure_ascii=False)
-        print(_printable_json(text))
-
-
-class CsvOutput(Output):
-    """CSV: values that are lists or structs are JSON text. On a terminal, control characters are
-    escaped."""
-
-    def rows(
-        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
-    ) -> None:
-        """See `Output.rows`."""
-        shown = str if terminal_width() is None else printable
-        print(csv_line(map(shown, names)))
-        for row in rows:
-            print(csv_line(None if value is None else shown(_text(value)) for value in row))
-
-    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
-        """See `Output.report`."""
-        self.rows(items.names, ([item.get(name) for name in items.names] for item in items.items))
-
-
-_OUTPUTS: dict[Format, type[Output]] = {
-    Format.TEXT: TextOutput,
-    Format.JSON: JsonOutput,
-    Format.CSV: CsvOutput,
-}
+def _print_table(names: Sequence[str], rows: Iterable[Sequence[Any]], most: int | None) -> None:
+    first_rows = list(islice(rows, None if most is None else most + 1))
+    for line in table_lines(names, first_rows[:most]):
+        print(line)
+    if most is not None and len(first_rows) > most:
+        print(
+            f"The first {most:,} rows; there are more: --limit sets the number, --output json or "
+            "csv prints all."
+        )
+    else:
+        print(counted(len(first_rows), "row"))
 
 
 def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:

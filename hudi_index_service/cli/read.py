@@ -19,11 +19,9 @@ from hudi_index_service.cli.arguments import (
 )
 from hudi_index_service.cli.output import (
     Format,
-    Items,
-    TextOutput,
     format_of_rows,
-    output_of_report,
-    output_of_rows,
+    print_report,
+    print_rows,
 )
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.read.explained import ExplainedSlice
@@ -46,8 +44,8 @@ def query(
     output: OutputOption = None,
 ) -> None:
     """Print the rows that match a predicate; as text the first 1,000, unless --limit is given."""
-    printer = output_of_rows(output)
-    most = _MOST_ROWS if limit is None and isinstance(printer, TextOutput) else None
+    format = format_of_rows(output)
+    most = _MOST_ROWS if limit is None and format is Format.TEXT else None
     with open_table(table) as opened:
         scan = opened.scan(
             where,
@@ -60,9 +58,9 @@ def query(
         if count:
             number = {"count": scan.count()}
             lines = [str(number["count"])]
-            output_of_report(output).report(number, lines, Items(("count",), [number]))
+            print_report(output, number, lines, ("count",), [number])
         else:
-            printer.rows(scan.columns, python_rows(scan.to_batches()), most=most)
+            print_rows(format, scan.columns, python_rows(scan.to_batches()), most=most)
 
 
 def explain(
@@ -77,8 +75,8 @@ def explain(
     scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
     explanation = scan.explain(analyze=analyze)
     report = explanation.to_dict()
-    items = Items(tuple(ExplainedSlice.model_fields), report.get("slices", ()))
-    output_of_report(output).report(report, str(explanation).split("\n"), items)
+    names = tuple(ExplainedSlice.model_fields)
+    print_report(output, report, str(explanation).split("\n"), names, report.get("slices", ()))
 
 
 def search(
@@ -109,7 +107,7 @@ def search(
             as_of=as_of,
             query_type=query_type.value,
         )
-    output_of_rows(output).rows(matches.column_names, python_rows(matches.to_batches()))
+    print_rows(format_of_rows(output), matches.column_names, python_rows(matches.to_batches()))
 
 
 def _names(columns: str | None) -> list[str] | None:
@@ -128,7 +126,7 @@ def locate(
     with open_table(table) as opened:
         lookup_keys = keys if partition is None else [(partition, key) for key in keys]
         locations = opened.tag_location(lookup_keys)
-    output_of_rows(output).rows(locations.column_names, python_rows(locations.to_batches()))
+    print_rows(format_of_rows(output), locations.column_names, python_rows(locations.to_batches()))
 
 
 class SqlFormat(Enum):

@@ -19,14 +19,10 @@ import hudi_index_service
 from hudi_index_service.cli import app
 from hudi_index_service.cli.console import complain, say
 from hudi_index_service.cli.output import (
-    CsvOutput,
     Format,
-    Items,
-    JsonOutput,
-    Output,
-    TextOutput,
-    output_of_report,
-    output_of_rows,
+    format_of_rows,
+    print_report,
+    print_rows,
 )
 from hudi_index_service.row_formats import python_rows
 from tests.golden.table import Golden
@@ -59,19 +55,16 @@ def test_version() -> None:
 
 
 def test_the_default_on_a_terminal_is_text(terminal: None) -> None:
-    assert isinstance(output_of_rows(None), TextOutput)
-    assert isinstance(output_of_report(None), TextOutput)
+    assert format_of_rows(None) is Format.TEXT
 
 
 def test_the_default_for_rows_elsewhere_is_json() -> None:
-    assert isinstance(output_of_rows(None), JsonOutput)
-    assert isinstance(output_of_report(None), TextOutput)
-    assert isinstance(output_of_rows(Format.TEXT), TextOutput)
-    assert isinstance(output_of_report(Format.CSV), CsvOutput)
+    assert format_of_rows(None) is Format.JSON
+    assert format_of_rows(Format.TEXT) is Format.TEXT
 
 
 def test_rows_as_json_are_one_object_per_line(capsys: Captured) -> None:
-    JsonOutput().rows(NAMES, ROWS)
+    print_rows(Format.JSON, NAMES, ROWS)
     first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
     assert first == {"id": 1, "text": "a" * 200, "list": [1, None]}
     assert second == {"id": 2, "text": "", "list": {"b": "AA=="}}
@@ -92,7 +85,7 @@ def test_values_are_those_of_sparks_to_json(capsys: Captured) -> None:
             ),
         }
     )
-    JsonOutput().rows(batch.schema.names, python_rows([batch]))
+    print_rows(Format.JSON, batch.schema.names, python_rows([batch]))
     assert capsys.readouterr().out.splitlines() == [
         '{"price": 1.500000000000000000, "pairs": {"a": 0.1}, '
         '"at": "2026-01-02T03:04:05.678901Z", "wall": "2026-01-02T03:04:05.678901", '
@@ -102,7 +95,7 @@ def test_values_are_those_of_sparks_to_json(capsys: Captured) -> None:
 
 
 def test_rows_as_csv_distinguish_null_from_empty_text(capsys: Captured) -> None:
-    CsvOutput().rows(NAMES, [*ROWS, (True, 'a,"b"\n', Decimal("1.50"))])
+    print_rows(Format.CSV, NAMES, [*ROWS, (True, 'a,"b"\n', Decimal("1.50"))])
     printed = capsys.readouterr().out
     assert printed.splitlines()[1:4] == [
         f'1,{"a" * 200},"[1, null]"',
@@ -113,18 +106,18 @@ def test_rows_as_csv_distinguish_null_from_empty_text(capsys: Captured) -> None:
     assert last == ["true", 'a,"b"\n', "1.50"]
 
 
-@pytest.mark.parametrize("output", [JsonOutput(), CsvOutput()])
-def test_rows_are_printed_as_they_arrive(output: JsonOutput | CsvOutput, capsys: Captured) -> None:
+@pytest.mark.parametrize("output", [Format.JSON, Format.CSV])
+def test_rows_are_printed_as_they_arrive(output: Format, capsys: Captured) -> None:
     def rows() -> Iterator[tuple[int]]:
         for number in range(3):
             assert str(number - 1) in capsys.readouterr().out or number == 0
             yield (number,)
 
-    output.rows(["n"], rows())
+    print_rows(output, ["n"], rows())
 
 
 def test_text_is_one_table_as_wide_as_needed(capsys: Captured) -> None:
-    TextOutput().rows(NAMES, ROWS)
+    print_rows(Format.TEXT, NAMES, ROWS)
     printed = capsys.readouterr().out
     assert f"│ {'a' * 200} │ [1, null]" in printed
     assert "│ 3  │ NULL " in printed
@@ -133,7 +126,7 @@ def test_text_is_one_table_as_wide_as_needed(capsys: Captured) -> None:
 
 
 def test_a_terminal_wraps_and_truncates_nothing(terminal: None, capsys: Captured) -> None:
-    TextOutput().rows(NAMES, ROWS)
+    print_rows(Format.TEXT, NAMES, ROWS)
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
     assert printed.replace("NaN", "").count("a") == 200
@@ -141,7 +134,7 @@ def test_a_terminal_wraps_and_truncates_nothing(terminal: None, capsys: Captured
 
 
 def test_a_row_of_many_columns_is_a_list_on_a_terminal(terminal: None, capsys: Captured) -> None:
-    TextOutput().rows([f"column_{n}" for n in range(30)], [["x" * 100] * 30])
+    print_rows(Format.TEXT, [f"column_{n}" for n in range(30)], [["x" * 100] * 30])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "--- row 1"
     assert lines[30] == f"column_29  {'x' * 100}"
@@ -149,36 +142,35 @@ def test_a_row_of_many_columns_is_a_list_on_a_terminal(terminal: None, capsys: C
 
 
 def test_an_empty_result_is_printed(capsys: Captured) -> None:
-    TextOutput().rows(NAMES, [])
+    print_rows(Format.TEXT, NAMES, [])
     assert capsys.readouterr().out.endswith("0 rows\n")
-    CsvOutput().rows(NAMES, [])
+    print_rows(Format.CSV, NAMES, [])
     assert capsys.readouterr().out == "id,text,list\n"
-    JsonOutput().rows(NAMES, [])
+    print_rows(Format.JSON, NAMES, [])
     assert capsys.readouterr().out == ""
 
 
 def test_text_says_that_rows_were_left_out(capsys: Captured) -> None:
     read = []
-    TextOutput().rows(["n"], ([read.append(n) or n] for n in range(1_000_000)), most=2)
+    print_rows(Format.TEXT, ["n"], ([read.append(n) or n] for n in range(1_000_000)), most=2)
     assert "The first 2 rows; there are more: --limit" in capsys.readouterr().out
     assert len(read) == 3, "it reads only enough to know that there are more"
 
 
 def test_a_value_cannot_control_the_terminal(capsys: Captured) -> None:
-    TextOutput().rows(["n"], [["\x1b[31mred\nline[bold]"]])
+    print_rows(Format.TEXT, ["n"], [["\x1b[31mred\nline[bold]"]])
     assert "\\x1b[31mred\\nline[bold]" in capsys.readouterr().out
 
 
 NAME = "a\x1b[2J\nb\u009b31m\u2028c\udcff"
 
 
-@pytest.mark.parametrize("output", [TextOutput(), JsonOutput(), CsvOutput()])
+@pytest.mark.parametrize("output", [Format.TEXT, Format.JSON, Format.CSV])
 def test_a_name_cannot_control_the_terminal(
-    output: Output, terminal: None, capsys: Captured
+    output: Format, terminal: None, capsys: Captured
 ) -> None:
-    items = Items(("path",), [{"path": NAME}])
-    output.report({"path": NAME}, [f"{NAME} removed."], items)
-    output.rows([NAME], [[NAME]])
+    print_report(output, {"path": NAME}, [f"{NAME} removed."], ["path"], [{"path": NAME}])
+    print_rows(output, [NAME], [[NAME]])
     say(f"{NAME} removed.")
     complain(f"{NAME} removed.")
     printed, errors = capsys.readouterr()
@@ -190,15 +182,14 @@ def test_a_name_cannot_control_the_terminal(
 
 
 def test_json_keeps_the_name(capsys: Captured) -> None:
-    JsonOutput().rows(["path"], [[NAME]])
+    print_rows(Format.JSON, ["path"], [[NAME]])
     assert json.loads(capsys.readouterr().out) == {"path": NAME}
 
 
 def test_a_report_is_printed_in_every_format(capsys: Captured) -> None:
     report = {"built": 1, "entries": [{"path": "a", "error": None}]}
-    items = Items(("path", "error"), report["entries"])  # type: ignore[arg-type]
-    for output in (TextOutput(), JsonOutput(), CsvOutput()):
-        output.report(report, ["1 built."], items)
+    for output in (Format.TEXT, Format.JSON, Format.CSV):
+        print_report(output, report, ["1 built."], ("path", "error"), report["entries"])
     text, _, rest = capsys.readouterr().out.partition("\n")
     assert text == "1 built."
     assert json.JSONDecoder().raw_decode(rest)[0] == report

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from dev.jars import bundle_path
 from hudi_index_service import open_table
 from hudi_index_service.cli import main
-from hudi_index_service.cli.output import JsonOutput
+from hudi_index_service.cli.output import Format, print_rows
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.row_formats import python_rows
 from hudi_index_service.sql.command_line import (
@@ -140,7 +140,7 @@ def test_query_prints_the_json_of_sql(
     path = golden(name).put(tmp_path / name)
     with open_table(path) as table:
         scan = table.scan()
-        JsonOutput().rows(scan.columns, python_rows(scan.to_batches()))
+        print_rows(Format.JSON, scan.columns, python_rows(scan.to_batches()))
     printed = capsys.readouterr().out.splitlines()
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
