@@ -28,6 +28,7 @@ from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.process import awaited, awaited_methods
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.queries import TableQueries
+from hudi_index_service.read.query import Where
 from hudi_index_service.read.scan import Scan
 
 # Heavy modules of building and maintaining are imported where they are called, so that a process
@@ -338,7 +339,7 @@ class IndexedTable(DefinedIndexes):
 
     def scan(
         self,
-        where: str | None = None,
+        where: Where | None = None,
         *,
         columns: Sequence[str] | None = None,
         as_of: str | None = None,
@@ -349,7 +350,7 @@ class IndexedTable(DefinedIndexes):
         """The rows for which `where` is TRUE, as Spark SQL would return them.
 
         Args:
-            where: A Spark SQL predicate; None for every row.
+            where: A Spark SQL predicate, or what makes one (`Where`); None for every row.
             columns: Column names, in the order of the result; None for all.
             as_of: A time to travel to, for rows and schema, such as ``2026-01-31 08:00:00.000``;
                 None for now. `instant_of` lists the forms.

@@ -287,6 +287,8 @@ class Not(_Node):
         return (self.operand,)
 
     def __str__(self) -> str:
+        if isinstance(self.operand, IsNull):
+            return f"{self.operand.column} IS NOT NULL"
         return f"NOT ({self.operand})"
 
 

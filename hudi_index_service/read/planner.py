@@ -35,7 +35,7 @@ from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
-from hudi_index_service.read.query import Binding, Query
+from hudi_index_service.read.query import Binding, Query, Where
 from hudi_index_service.read.segment_slices import SegmentSlices
 from hudi_index_service.read.slices.open_slices import OpenSlices
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -114,7 +114,7 @@ class QueryPlanner:
         is_local = table.storage.is_local
         self._turn: AbstractContextManager[object] = Lock() if is_local else nullcontext()
 
-    def look_ahead(self, where: str | None, options: ScanOptions) -> "LookAhead | None":
+    def look_ahead(self, where: Where | None, options: ScanOptions) -> "LookAhead | None":
         """Begins to read a remote table's index folder before the first query is planned, while
         the caller reads the schema. None if that is not the case, or the query needs no index."""
         if self._schema is not None or self._table.storage.is_local:
@@ -122,7 +122,7 @@ class QueryPlanner:
         is_wanted = self._may_look(where, options) and self._table.index_reading_enabled()
         return LookAhead(self._look) if is_wanted else None
 
-    def _may_look(self, where: str | None, options: ScanOptions) -> bool:
+    def _may_look(self, where: Where | None, options: ScanOptions) -> bool:
         """Whether a query may read the index folder, unless the table switches indexes off."""
         return where is not None and options.use_index != "never" and self._settings.read.enabled
 

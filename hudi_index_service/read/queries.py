@@ -29,7 +29,7 @@ from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.predicate.text.for_spark import is_for_spark
 from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
-from hudi_index_service.read.query import Binding, Query
+from hudi_index_service.read.query import Binding, Query, Where
 from hudi_index_service.read.scan import Planner, Scan
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -85,7 +85,7 @@ class TableQueries:
 
     def scan(
         self,
-        where: str | None,
+        where: Where | None,
         columns: Sequence[str] | None,
         options: ScanOptions,
         *,
@@ -128,7 +128,9 @@ class TableQueries:
             try:
                 binding.to(schema())
             except PredicateUnsupported as error:
-                if where is None or options.use_index == "require" or not is_for_spark(where):
+                if not isinstance(where, str) or options.use_index == "require":
+                    raise
+                if not is_for_spark(where):
                     raise
                 if spark is None:
                     raise PredicateUnsupported(
@@ -247,7 +249,7 @@ class TableQueries:
     def _requirements(self, schema: pa.Schema) -> list[Requirement]:
         return requirements(self._definitions().live, schema)
 
-    def _binding(self, where: str | None, columns: Sequence[str] | None) -> Binding:
+    def _binding(self, where: Where | None, columns: Sequence[str] | None) -> Binding:
         return Binding(where, columns, self.time_zone, self.texts, self._settings.read)
 
     def _reader_on(self, spark: "SparkSession", options: ScanOptions) -> "SparkHudiReader":

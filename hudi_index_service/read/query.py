@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -18,6 +19,10 @@ from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 from hudi_index_service.predicate.text.functions import Texts, no_texts
+
+Where: TypeAlias = str | Callable[[pa.Schema, Texts], Predicate]
+"""A condition: a Spark SQL predicate, or what makes one for a table's schema and the columns that
+full-text functions can search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class Binding:
         counting: Whether only the number of rows is needed, and no output column.
     """
 
-    where: str | None
+    where: Where | None
     columns: Sequence[str] | None
     time_zone: str
     texts: Callable[[pa.Schema], Mapping[str, Sequence[AnalyzedText]]] = lambda schema: {}
@@ -138,7 +143,7 @@ class Binding:
 
 
 def bind_query(
-    where: str | None,
+    where: Where | None,
     columns: Sequence[str] | None,
     schema: pa.Schema,
     *,
@@ -146,10 +151,10 @@ def bind_query(
     texts: Texts = no_texts,
     settings: ReadSettings | None = None,
 ) -> Query:
-    """Binds a where text and column names to the table's schema.
+    """Binds a condition and column names to the table's schema.
 
     Args:
-        where: A Spark SQL predicate, or None.
+        where: None for every row.
         columns: Names of top-level columns, case-insensitive; None for all columns, Hudi's
             meta columns included, as in Spark's ``select *``.
         time_zone: The time zone of literals without one.
@@ -163,7 +168,9 @@ def bind_query(
         ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `parse_predicate`.
     """
     predicate = None
-    if where is not None:
+    if callable(where):
+        predicate = where(schema, texts)
+    elif where is not None:
         predicate = parse_predicate(
             where, schema, time_zone=time_zone, texts=texts, settings=settings
         )

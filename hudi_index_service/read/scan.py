@@ -79,7 +79,7 @@ class Scan:
     def __init__(self, binding: Binding, planner: Planner, *, limit: int | None) -> None:
         self._binding = binding
         self._planner = planner
-        self._where = binding.where
+        self._where = binding.where if isinstance(binding.where, str) else None
         self._limit = limit
         self._statistics: ReadStatistics | None = None
 

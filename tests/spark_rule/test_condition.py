@@ -1,11 +1,14 @@
-"""Conditions of requests, and conditions as Spark's optimizer leaves them, as where texts."""
+"""Conditions of requests, and conditions as Spark's optimizer leaves them, as predicates."""
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.columns import column_name
 from hudi_index_service.errors import SparkUnsupported
+from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.sql import IndexSession
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Counts, read_request
@@ -33,10 +36,33 @@ def negated(of):
     return {"op": "not", "of": [of]}
 
 
-# Of a table with no column "unanswered", and an index for English words.
-TRANSLATION = Translation(
-    lambda leaf: "unanswered" not in leaf, lambda search, analyzer: analyzer == "english"
-)
+TYPES = {
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "decimal(10,2)": pa.decimal128(10, 2),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "array": pa.list_(pa.string()),
+}
+
+
+def translation(kind="integer"):
+    """Of a table with a column ``a`` of a type and a struct ``p``, and an index for the English
+    words of one of its fields."""
+    struct = pa.struct([("c`d", pa.string()), ("c.d", pa.string())])
+    schema = pa.schema([("a", TYPES[kind]), ("p", struct)])
+    texts = {column_name(("p", "c.d")): (AnalyzedText("english", None),)}
+    return Translation(schema, lambda: texts)
+
+
+def implied(conditions, kind="integer"):
+    found = translation(kind).implied(conditions)
+    return None if found is None else str(found)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +70,10 @@ TRANSLATION = Translation(
     [
         (ONE, "`a` = 1"),
         (leaf("<", 5, type="long"), "`a` < 5L"),
-        (leaf("<=>", None), "`a` <=> NULL"),
-        (leaf("in", 1, None, 3), "`a` IN (1, NULL, 3)"),
+        (leaf("<=>", None), "`a` IS NULL"),
+        (leaf("in", 1, None, 3, 1), "`a` IN (1, 3, NULL)"),
+        (leaf("in", "x", "it's", type="string"), r"`a` IN ('x', 'it\'s')"),
+        (leaf("in", 20454, 20455, type="date"), "`a` IN (DATE'2026-01-01', DATE'2026-01-02')"),
         (leaf(">", "NaN", type="double"), "`a` > CAST('NaN' AS DOUBLE)"),
         (leaf(">", "1.0E10", type="double"), "`a` > 10000000000.0D"),
         (leaf("=", "0.1", type="float"), "`a` = 0.1F"),
@@ -59,10 +87,12 @@ TRANSLATION = Translation(
         (leaf("like", "a#_%", type="string", escape="#"), "`a` LIKE 'a#_%' ESCAPE '#'"),
         (leaf("rlike", "^a", type="string"), "`a` RLIKE '^a'"),
         (leaf("array contains", "x", type="string"), "array_contains(`a`, 'x')"),
-        ({"op": "is true", "column": ["a"]}, "`a`"),
+        ({"op": "is true", "column": ["a"], "type": "boolean"}, "`a` = TRUE"),
         ({"op": "is null", "column": ["a"]}, "`a` IS NULL"),
         (negated(ONE), "NOT (`a` = 1)"),
         (negated(NOT_NULL), "NOT (`a` IS NOT NULL)"),
+        # As Spark does not write it: the column has another type.
+        (leaf("like", "a%", escape="!"), None),
         # Parts of a conjunction may be left out, arms of a disjunction and of NOT may not.
         (both(ONE, UNKNOWN), "`a` = 1"),
         (either(ONE, both(UNKNOWN, leaf("=", 2))), "(`a` = 1) OR (`a` = 2)"),
@@ -76,13 +106,14 @@ TRANSLATION = Translation(
         (leaf("≈", 1), None),
     ],
 )
-def test_conditions_as_text(condition, text):
-    assert TRANSLATION.where_text([condition]) == text
+def test_conditions_as_predicates(condition, text):
+    kind = "array" if condition["op"] == "array contains" else condition.get("type", "integer")
+    assert implied([condition], kind if kind in TYPES else "integer") == text
 
 
 def test_several_conditions_are_joined_once_each():
     conditions = [NOT_NULL, ONE, leaf(">", 5), ONE, UNKNOWN]
-    assert TRANSLATION.where_text(conditions) == "(`a` = 1) AND (`a` > 5)"
+    assert implied(conditions) == "(`a` = 1) AND (`a` > 5)"
 
 
 @pytest.mark.parametrize(
@@ -96,8 +127,9 @@ def test_several_conditions_are_joined_once_each():
         ([ONE, leaf("=", 1, column=("unanswered",))], None),
     ],
 )
-def test_exact_text_leaves_nothing_out(conditions, text):
-    assert TRANSLATION.exact_where_text(conditions) == text
+def test_exact_condition_leaves_nothing_out(conditions, text):
+    found = translation().exact(conditions)
+    assert (found if found is None else str(found)) == text
 
 
 def request_text(**fields):
@@ -148,7 +180,7 @@ def test_searches_need_an_index_with_their_analyzer():
         return {"op": "search", "column": ["p", "c.d"], "call": call}
 
     def text(*conditions):
-        return TRANSLATION.where_text(conditions)
+        return implied(conditions)
 
     assert text(search("english")) == r"match(`p`.`c.d`, 'it\'s')"
     assert text(negated(search("english")), ONE) == (
@@ -196,8 +228,8 @@ def where(enabled, conditioned):
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        ("flag", "`flag`"),
-        ("NOT flag", "NOT (`flag`)"),
+        ("flag", "`flag` = TRUE"),
+        ("NOT flag", "NOT (`flag` = TRUE)"),
         ("3 < n", "`n` > 3"),
         ("n <> -5", "NOT (`n` = -5)"),
         ("big >= -9223372036854775808", "`big` >= -9223372036854775808L"),

@@ -11,10 +11,10 @@ from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.predicate.expression import MatchMode
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
-from hudi_index_service.sql.rule.condition import Translation
+from hudi_index_service.sql.rule.condition import Translation, bound
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes
-from hudi_index_service.sql.rule.full_text import WORDS, FullTextCalls, can_search, condition_of
-from hudi_index_service.sql.rule.request import Best, Request, pinned, searches
+from hudi_index_service.sql.rule.full_text import WORDS, FullTextCalls
+from hudi_index_service.sql.rule.request import Best, Condition, Request, pinned, searches
 from hudi_index_service.sql.rule.weighing import candidates
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
@@ -43,18 +43,18 @@ def best_rows(
     ]
     if not met:
         return Decision.spark("rows that the search does not find have a score, too")
-    condition = condition_of(met[0].call, column_name(score.of))
-    if not can_search(table, condition, met[0].call["analyzer"]):
+    translation = Translation.on(table)
+    of_search: Condition = {"op": "search", "call": met[0].call, "column": score.of}
+    if not translation.finds(of_search):
         return Decision.spark("no index answers the search")
-    of_search = {"op": "search", "call": met[0].call, "column": list(score.of)}
     other_conditions = [each for each in request.where if each != of_search]
-    others = None
-    if other_conditions:
-        others = Translation.on(table).exact_where_text(other_conditions)
-        if others is None:
-            return Decision.spark("no index answers all conditions exactly")
+    exact = translation.exact(other_conditions)
+    if exact is None:
+        return Decision.spark("no index answers all conditions exactly")
+    others = str(exact) if other_conditions else None
     columns = Columns.of(request, met, calls)
-    run = pinned(table, request, condition, [*request.names, *columns.texts])
+    search = bound(lambda translation: translation.exact([of_search]))
+    run = pinned(table, request, search, [*request.names, *columns.texts])
     if isinstance(run, str):
         return Decision.spark(run)
     output = pa.schema(list(run.reader.query.output)[: len(request.names)])
@@ -62,13 +62,14 @@ def best_rows(
         return Decision.spark("Spark sees its columns in other types")
     if isinstance(reason := candidates(run, readers), str):
         return Decision.spark(reason)
+    where = str(run.reader.query.predicate)
     return Decision(
         "driver",
         f"the index finds the {counted(best.rows, 'best row')}",
         best.rows,
         best.rows,  # they are no share of the rows that the index finds
         serving_indexes(table.indexes(), run.plan),
-        condition if others is None else f"({condition}) AND ({others})",
+        where if others is None else f"({where}) AND ({others})",
         run.plan.snapshot.instant,
         run,
         partial(_read, table, run, best, others, columns),

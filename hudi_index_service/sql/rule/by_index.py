@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
 from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.predicate.expression import Predicate, conjunction
 from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
@@ -24,10 +24,10 @@ from hudi_index_service.read.spark.frames import rows_by_tasks
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
-from hudi_index_service.sql.rule.condition import Translation
+from hudi_index_service.sql.rule.condition import NoCondition, Translation, bound
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes, with_others
 from hudi_index_service.sql.rule.full_text import FullTextCalls
-from hudi_index_service.sql.rule.request import Key, Request, pinned, searches
+from hudi_index_service.sql.rule.request import Condition, Key, Request, pinned, searches
 from hudi_index_service.sql.rule.weighing import (
     Candidates,
     candidates,
@@ -53,10 +53,9 @@ def by_index(
         IndexServiceError, OSError: the table cannot be planned, or the index looked up.
     """
     try:
-        # As if the table supported every condition: to bind them together tells if it does.
-        planned = _planned(table, request, calls, Translation.of_all(table))
-    except (ColumnNotFound, PredicateInvalid, PredicateUnsupported):
-        planned = _planned(table, request, calls, Translation.on(table))
+        planned = _planned(table, request, calls)
+    except NoCondition as error:
+        return Decision.spark(error.message)
     if isinstance(planned, Decision):
         return planned
     run, where, columns = planned
@@ -78,26 +77,41 @@ def by_index(
 
 
 def _planned(
-    table: IndexedTable, request: Request, calls: FullTextCalls, translation: Translation
+    table: IndexedTable, request: Request, calls: FullTextCalls
 ) -> tuple[Execution, str, Columns] | Decision:
     """How an index reads the relation, whatever that costs: the query, the condition for the
     service, and the columns of the result."""
-    where = translation.where_text(request.where)
-    if request.key is not None:
-        where = _with_key(where, request.key, translation.can_answer)
-    if where is None:
-        return Decision.spark("no index answers a condition on it")
-    met = searches([each for each in request.where if translation.finds(each)])
+    met = searches(request.where)
+    if met:
+        translation = Translation.on(table)
+        met = searches([each for each in request.where if translation.finds(each)])
     columns = Columns.of(request, met, calls)
+    where = bound(lambda translation: _condition(translation, request))
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):
-        return Decision.spark(run, where)
+        return Decision.spark(run, str(_condition(Translation.on(table), request)))
+    text = str(run.reader.query.predicate)
     read = list(run.reader.query.output)
     wanted = len(request.names)
     output = as_spark_sees(read[:wanted], request.types)
     if output is None:
-        return Decision.spark("Spark sees its columns in other types", where)
-    return run.narrowed(pa.schema([*output, *read[wanted:]])), where, columns
+        return Decision.spark("Spark sees its columns in other types", text)
+    return run.narrowed(pa.schema([*output, *read[wanted:]])), text, columns
+
+
+def _condition(translation: Translation, request: Request) -> Predicate | None:
+    """That of the rows wanted, with any value of the key's column."""
+    found = translation.implied(request.where)
+    if request.key is None:
+        return found
+    has_key = translation.exact([_is_not_null([request.key.column])])
+    if found is None or has_key is None:
+        return has_key
+    return conjunction((found, has_key))
+
+
+def _is_not_null(column: list[str]) -> Condition:
+    return {"op": "is not null", "column": column}
 
 
 def _reason(rows: Candidates, key: Key | None) -> str:
@@ -145,15 +159,6 @@ def _candidates(run: Execution, key: Key | None, readers: SessionReaders) -> Can
     return rows
 
 
-def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) -> str | None:
-    """A condition that is TRUE for the rows with any value of a key's column; None if no index
-    answers it."""
-    column = f"{identifier_sql(key.column)} IS NOT NULL"
-    if not can_answer(column):
-        return None
-    return column if where is None else f"({where}) AND ({column})"
-
-
 def undecided(table: IndexedTable, request: Request) -> Decision | None:
     """The decision to decide when the query runs, since an index may serve once the awaited values
     are known; None if it cannot.
@@ -163,23 +168,23 @@ def undecided(table: IndexedTable, request: Request) -> Decision | None:
     """
     if request.key is not None or request.counts is not None or request.best is not None:
         return None
-    can_answer = Translation.on(table).can_answer
-    columns = [
-        ".".join(map(identifier_sql, each["column"]))
+    translation = Translation.on(table)
+    known = [
+        condition
         for each in request.where
         if each["op"] == AWAITED
+        and translation.exact([condition := _is_not_null(each["column"])]) is not None
     ]
-    awaited = [each for each in dict.fromkeys(columns) if can_answer(f"{each} IS NOT NULL")]
-    if not awaited:
+    if not known:
         return None
-    where = " AND ".join(f"{each} IS NOT NULL" for each in awaited)
-    run = pinned(table, request, where, request.names)
+    run = pinned(table, request, bound(lambda translation: translation.exact(known)), request.names)
     if isinstance(run, str) or too_little_indexed(run.plan) is not None:
         return None
     # Reading all rows that are not NULL may cost more than a scan; few of them will not.
     looked_up = replace(run.plan, slices=tuple(map(SlicePlan.for_counting, run.plan.slices)))
     indexes = serving_indexes(table.indexes(), looked_up)
-    reason = f"the value is not known yet that {', '.join(awaited)} is compared with"
+    columns = dict.fromkeys(".".join(map(identifier_sql, each["column"])) for each in known)
+    reason = f"the value is not known yet that {', '.join(columns)} is compared with"
     instant = run.plan.snapshot.instant
     return Decision("undecided", reason, indexes=indexes, instant=instant) if indexes else None
 

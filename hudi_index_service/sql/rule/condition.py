@@ -1,25 +1,46 @@
-"""Translates the conditions of a request to a where text.
+"""Binds the conditions of a request to a table, as predicates.
 
 Spark has resolved names and coerced types, so literals have the types that they are written with.
 For rows, whatever is not translated is left out: Spark's own filter stays above them.
 """
 
 import base64
+import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.arrow import scalar
-from hudi_index_service.columns import column_name
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.predicate.comparison import MAX_PRECISION
-from hudi_index_service.predicate.values import identifier_sql, literal_sql, string_sql
-from hudi_index_service.sql.rule.full_text import can_search, condition_of
+from hudi_index_service.arrow import TRUE, integers_array, scalar, texts_array
+from hudi_index_service.columns import find_column
+from hudi_index_service.errors import IndexServiceError, PredicateUnsupported
+from hudi_index_service.index.metadata.requirements import analyzed_texts, requirements
+from hudi_index_service.predicate.coerce import array_contains, compare, in_list
+from hudi_index_service.predicate.comparison import MAX_PRECISION, Literal, is_string, value_type
+from hudi_index_service.predicate.expression import (
+    BoundColumn,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Match,
+    MatchMode,
+    Not,
+    Operator,
+    Predicate,
+    RLike,
+    conjunction,
+    disjunction,
+)
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
+from hudi_index_service.predicate.text.functions import Texts
+from hudi_index_service.predicate.text.operands import number_literal
+from hudi_index_service.read.query import Where
 from hudi_index_service.sql.rule.request import Condition
 from hudi_index_service.table import IndexedTable
 
@@ -42,142 +63,151 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 _PATTERNS = {"starts with": "{}%", "ends with": "%{}", "contains": "%{}%"}
 
 
+class NoCondition(PredicateUnsupported):
+    """No index can answer the conditions on a relation."""
+
+    def __init__(self) -> None:
+        super().__init__("no index answers a condition on it", remedy="Spark evaluates it.")
+
+
 class _Untranslatable(Exception):
-    """The condition has no where text; only Spark evaluates it."""
+    """Only Spark evaluates the condition."""
 
 
+@dataclass(frozen=True, slots=True)
 class Translation:
     """Translates the conditions on one table.
 
-    Args:
-        can_answer: Whether the service can answer a where text on the table.
-        can_search: Whether an index of the table answers a full-text condition, a where text, by an
-            analyzer.
+    Attributes:
+        schema: The table's columns.
+        texts: Returns the columns that full-text functions can search.
     """
 
-    def __init__(
-        self, can_answer: Callable[[str], bool], can_search: Callable[[str, str], bool]
-    ) -> None:
-        self.can_answer = can_answer
-        self._can_search = can_search
+    schema: pa.Schema
+    texts: Texts
 
     @classmethod
     def on(cls, table: IndexedTable) -> "Translation":
-        """That of the conditions on a table."""
-        return cls(partial(_is_supported, table.schema()), partial(can_search, table))
-
-    @classmethod
-    def of_all(cls, table: IndexedTable) -> "Translation":
-        """The same without asking whether the table's columns support a condition."""
-        return cls(lambda where: True, partial(can_search, table))
+        """That of the conditions on a table as it is now."""
+        schema = table.schema()
+        return cls(schema, lambda: analyzed_texts(requirements(table.indexes(), schema)))
 
     def finds(self, condition: Condition) -> bool:
         """Whether it is a full-text condition that an index of the table answers."""
-        return condition["op"] == "search" and self.exact(condition) is not None
+        return condition["op"] == "search" and self.exact([condition]) is not None
 
-    def where_text(self, conditions: Iterable[Condition]) -> str | None:
+    def implied(self, conditions: Iterable[Condition]) -> Predicate | None:
         """A condition that is TRUE at least for the rows for which all of the given ones are; None
         if no such condition is likely to exclude many rows. IS NOT NULL alone is not: Spark adds it
         to every null-rejecting condition and join."""
         selective = [each for each in conditions if each["op"] != "is not null"]
-        texts = [self.implied(each) for each in selective]
-        return _join(" AND ", dict.fromkeys(each for each in texts if each is not None))
+        found = [self._implied(each) for each in selective]
+        known = dict.fromkeys(each for each in found if each is not None)
+        return conjunction(known) if known else None
 
-    def exact_where_text(self, conditions: Iterable[Condition]) -> str | None:
+    def exact(self, conditions: Iterable[Condition]) -> Predicate | None:
         """A condition that is TRUE for just the rows for which all of the given ones are; None if
         none is known."""
-        return self.exact({"op": "and", "of": list(conditions)})
-
-    def implied(self, condition: Condition) -> str | None:
-        """A condition that is TRUE at least for the rows for which the given one is; None if none
-        is known."""
-        match condition["op"]:
-            case "and":
-                parts = [self.implied(each) for each in condition["of"]]
-                return _join(" AND ", (each for each in parts if each is not None))
-            case "or":
-                arms = [self.implied(each) for each in condition["of"]]
-                known = [each for each in arms if each is not None]
-                return _join(" OR ", known) if len(known) == len(arms) else None
-        return self.exact(condition)
-
-    def exact(self, condition: Condition) -> str | None:
-        """The equivalent condition; None if none is known."""
         try:
-            return self._exact(condition)
-        except _Untranslatable:
+            return conjunction(map(self._exact, conditions))
+        except (_Untranslatable, IndexServiceError):
             return None
 
-    def _exact(self, condition: Condition) -> str:
-        """The equivalent condition. Raises _Untranslatable."""
+    def _implied(self, condition: Condition) -> Predicate | None:
         match condition["op"]:
-            case "and" | "or" as word:
-                texts = [self._exact(each) for each in condition["of"]]
-                return _join(f" {word.upper()} ", texts) or ""
+            case "and":
+                parts = [self._implied(each) for each in condition["of"]]
+                known = [each for each in parts if each is not None]
+                return conjunction(known) if known else None
+            case "or":
+                arms = [self._implied(each) for each in condition["of"]]
+                known = [each for each in arms if each is not None]
+                return disjunction(known) if len(known) == len(arms) else None
+        return self.exact([condition])
+
+    def _exact(self, condition: Condition) -> Predicate:
+        """The equivalent condition. Raises _Untranslatable, IndexServiceError."""
+        match condition["op"]:
+            case "and":
+                return conjunction(map(self._exact, condition["of"]))
+            case "or":
+                return disjunction(map(self._exact, condition["of"]))
             case "not":
-                return f"NOT ({self._exact(condition['of'][0])})"
-            case "search":
-                return self._search(condition)
-        leaf = _leaf(condition)
-        if not self.can_answer(leaf):
+                return Not(self._exact(condition["of"][0]))
+            case "unknown":
+                raise _Untranslatable
+        column = BoundColumn(*find_column(self.schema, condition["column"]))
+        return self._search(column, condition) if "call" in condition else _leaf(column, condition)
+
+    def _search(self, column: BoundColumn, condition: Condition) -> Match:
+        call, texts = condition["call"], self.texts().get(column.name, ())
+        if [each.analyzer for each in texts] != [call["analyzer"]]:
             raise _Untranslatable
-        return leaf
-
-    def _search(self, condition: Condition) -> str:
-        call = condition["call"]
-        where = condition_of(call, column_name(condition["column"]))
-        if not self._can_search(where, call["analyzer"]):
-            raise _Untranslatable
-        return where
+        mode = MatchMode(call["function"])
+        return Match(column, mode, call["text"], texts[0], int(call["edits"] or 0))
 
 
-def _is_supported(schema: pa.Schema, where: str) -> bool:
-    """Whether the service supports a where text on a table with this schema."""
-    try:
-        parse_predicate(where, schema)
-    except IndexServiceError:
-        return False
-    return True
+def bound(translate: Callable[[Translation], Predicate | None]) -> Where:
+    """What a scan binds, to the snapshot's schema; it raises NoCondition if nothing is
+    translated."""
+
+    def where(schema: pa.Schema, texts: Texts) -> Predicate:
+        found = translate(Translation(schema, texts))
+        if found is None:
+            raise NoCondition
+        return found
+
+    return where
 
 
-def _join(word: str, texts: Iterable[str]) -> str | None:
-    parts = list(texts)
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    return word.join(f"({each})" for each in parts)
-
-
-def _leaf(condition: Condition) -> str:
-    op = condition["op"]
-    if op == "unknown":
-        raise _Untranslatable
-    column = ".".join(map(identifier_sql, condition["column"]))
-    match op:
+def _leaf(column: BoundColumn, condition: Condition) -> Predicate:
+    match op := condition["op"]:
         case "is true":
-            return column
-        case "is null" | "is not null":
-            return f"{column} {op.upper()}"
+            if not pa.types.is_boolean(value_type(column)):
+                raise _Untranslatable
+            return Compare(column, Operator.EQ, TRUE)
+        case "is null":
+            return IsNull(column)
+        case "is not null":
+            return Not(IsNull(column))
         case "in":
-            values = ", ".join(_literal(condition, each) for each in condition["values"])
-            return f"{column} IN ({values})"
+            return _among(column, condition)
         case "array contains":
-            return f"array_contains({column}, {_literal(condition)})"
+            return array_contains(column, _literal(condition), UTC)
         case "like":
-            pattern, escape = string_sql(_text(condition)), string_sql(condition["escape"])
-            return f"{column} LIKE {pattern} ESCAPE {escape}"
+            return _like(column, _text(column, condition), condition["escape"])
         case "rlike":
-            return f"{column} RLIKE {string_sql(_text(condition))}"
+            text = _text(column, condition)
+            try:
+                return RLike(column, text, parse_regex(text))
+            except RegexUnsupported as error:
+                raise _Untranslatable from error
         case _ if op in _PATTERNS:
-            pattern = _PATTERNS[op].format(_escaped(_text(condition)))
-            return f"{column} LIKE {string_sql(pattern)} ESCAPE '!'"
+            return _like(column, _PATTERNS[op].format(_escaped(_text(column, condition))), "!")
         case "=" | "<=>" | "<" | "<=" | ">" | ">=":
-            return f"{column} {op} {_literal(condition)}"
+            return compare(column, Operator(op), _literal(condition), UTC)
     raise _Untranslatable  # from a newer jar
 
 
-def _text(condition: Condition) -> str:
+def _like(column: BoundColumn, pattern: str, escape: str) -> Like:
+    return Like(column, pattern, escape, parse_like(pattern, escape))
+
+
+def _among(column: BoundColumn, condition: Condition) -> Predicate:
+    kind, values = value_type(column), condition["values"]
+    present: list[Any] = list(dict.fromkeys(each for each in values if each is not None))
+    if present and _ARROW_TYPES.get(condition["type"]) == kind:  # no cast one by one
+        has_null = None in values
+        if is_string(kind):
+            return In(column, texts_array(present, kind), has_null)
+        if pa.types.is_signed_integer(kind):
+            return In(column, integers_array(present, kind), has_null)
+    return in_list(column, [_literal(condition, each) for each in values], UTC)
+
+
+def _text(column: BoundColumn, condition: Condition) -> str:
     [value] = condition["values"]
-    if condition["type"] != "string" or value is None:
+    if condition["type"] != "string" or value is None or not is_string(value_type(column)):
         raise _Untranslatable
     return str(value)
 
@@ -185,15 +215,15 @@ def _text(condition: Condition) -> str:
 _ONLY = object()
 
 
-def _literal(condition: Condition, value: Any = _ONLY) -> str:
-    """One of a condition's values as a literal; its only one if none is given."""
+def _literal(condition: Condition, value: Any = _ONLY) -> Literal:
+    """One of a condition's values; its only one if none is given."""
     if value is _ONLY:
         [value] = condition["values"]
     if value is None:
-        return "NULL"
+        return Literal(pa.NULL, "NULL")
     kind = condition["type"]
     if kind.startswith("decimal("):
-        return _decimal(value)
+        return Literal(_decimal(value), str(value))
     arrow = _ARROW_TYPES.get(kind)
     if arrow is None:
         raise _Untranslatable
@@ -204,18 +234,20 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
             value = float(value)
         case "binary":
             value = base64.b64decode(value)
-    return literal_sql(scalar(value, arrow))
+    # Written as text, numbers that are not finite would be cast.
+    plain = kind not in ("float", "double") or math.isfinite(value)
+    return Literal(scalar(value, arrow), str(value), plain)
 
 
-def _decimal(value: Any) -> str:
-    """A decimal as a literal, which has a digit for each step of its exponent."""
+def _decimal(value: Any) -> pa.Scalar:
+    """A decimal, which has a digit for each step of its exponent."""
     try:
         number = Decimal(value)
     except InvalidOperation as error:
         raise _Untranslatable from error
     if not number.is_finite() or abs(int(number.as_tuple().exponent)) > MAX_PRECISION:
         raise _Untranslatable  # Spark has no such number
-    return f"{number:f}BD"
+    return number_literal(f"{number:f}BD")
 
 
 def _escaped(text: str) -> str:

@@ -10,12 +10,11 @@ import pyarrow as pa
 from hudi_index_service.arrow import integers_array, utf8_array
 from hudi_index_service.columns import column_path
 from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan
-from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.counting import most_values
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.rule.columns import as_spark_sees
-from hudi_index_service.sql.rule.condition import Translation
+from hudi_index_service.sql.rule.condition import Translation, bound
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes, with_others
 from hudi_index_service.sql.rule.request import Condition, Counts, Request, pinned
 from hudi_index_service.sql.rule.weighing import scanned_alone
@@ -32,20 +31,16 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Decisi
         IndexServiceError, OSError: the table cannot be planned.
     """
     translation = Translation.on(table)
-
-    def where_text(conditions: list[Condition]) -> str | None:
-        if not conditions:
-            return every_row(table, counts.group)
-        return translation.exact_where_text(conditions)
-
-    where = where_text(request.where)
-    of_counts = [where_text([*request.where, *each]) for each in counts.of]
-    wheres = [each for each in of_counts if each is not None]
-    if where is None or len(wheres) < len(of_counts):
+    asked = [request.where, *([*request.where, *each] for each in counts.of)]
+    asked = [each or every_row(table, counts.group) for each in asked]
+    exact = [translation.exact(each) if each else None for each in asked]
+    if None in exact:
         return Decision.spark("no index answers all conditions exactly")
+    where, *wheres = map(str, exact)
+    conditions = dict(zip([where, *wheres], asked, strict=True))
     runs = {}
     for each in dict.fromkeys(wheres if counts.group is None else [where, *wheres]):
-        run = _counting(table, request, each, counts.group)
+        run = _counting(table, request, conditions[each], counts.group)
         if isinstance(run, str):
             return Decision.spark(run)
         runs[each] = run
@@ -116,8 +111,9 @@ def _read(
 
 
 def _counting(
-    table: IndexedTable, request: Request, where: str, group: str | None
+    table: IndexedTable, request: Request, conditions: list[Condition], group: str | None
 ) -> Execution | str:
+    where = bound(lambda translation: translation.exact(conditions))
     run = pinned(table, request, where, [] if group is None else [group])
     if isinstance(run, str):
         return run
@@ -132,9 +128,9 @@ def _counting(
     return run if scanned_alone(run, group) else _NOT_ALONE
 
 
-def every_row(table: IndexedTable, group: str | None) -> str | None:
-    """A condition that is TRUE for every row by the index alone; None if no index has a column for
-    it.
+def every_row(table: IndexedTable, group: str | None) -> list[Condition]:
+    """Conditions that are TRUE for every row by the index alone; empty if no index has a column for
+    them.
 
     Args:
         group: The column whose values are counted apart, in any case; only an index on it serves.
@@ -143,6 +139,7 @@ def every_row(table: IndexedTable, group: str | None) -> str | None:
     if group is not None:
         columns = [each for each in columns if each.lower() == group.lower()]
     if not columns:
-        return None
-    column = ".".join(identifier_sql(part) for part in column_path(columns[0]))
-    return f"({column} IS NULL) OR ({column} IS NOT NULL)"
+        return []
+    column = list(column_path(columns[0]))
+    either: list[Condition] = [{"op": op, "column": column} for op in ("is null", "is not null")]
+    return [{"op": "or", "of": either}]

@@ -16,7 +16,6 @@ from pyspark.sql.udf import UserDefinedFunction
 from hudi_index_service.columns import column_name, column_path, find_column
 from hudi_index_service.errors import (
     IndexChanged,
-    IndexServiceError,
     PredicateInvalid,
     PredicateUnsupported,
     ScoreUnavailable,
@@ -141,7 +140,8 @@ class FullTextCalls:
                 query_type=call["query_type"],
             )
             return scoring.scores
-        match = search(table, condition_of(call, call["column"]))
+        text = search_text(MatchMode(call["function"]), call["column"], call["text"], call["edits"])
+        match = search(table, text)
         if not isinstance(match, Match) or match.words.analyzer != call["analyzer"]:
             raise IndexChanged(
                 f"The words of {call['column']} are found by another analyzer now.",
@@ -208,24 +208,10 @@ class FullTextCalls:
         }
 
 
-def condition_of(call: Call, column: str) -> str:
-    """A condition on a column, in the façade's syntax, as a where text."""
-    return search_text(MatchMode(call["function"]), column, call["text"], call["edits"])
-
-
 def spark_function(call: Call, of: Values) -> UserDefinedFunction:
     """A vectorized function of texts for a bound call and its evaluator."""
     name = call["function"]
     return UserDefinedFunction(partial(_on_series, of), RETURNED[name], name, _ON_SERIES)
-
-
-def can_search(table: IndexedTable, condition: str, analyzer: str) -> bool:
-    """Whether a table's index finds words as a condition's analyzer does."""
-    try:
-        match = search(table, condition)
-    except IndexServiceError:
-        return False
-    return isinstance(match, Match) and match.words.analyzer == analyzer
 
 
 def search_text(mode: MatchMode, column: str, text: str, edits: str | int | None) -> str:

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from hudi_index_service.errors import RequestRefused, SparkUnsupported
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.planner import QueryType
+from hudi_index_service.read.query import Where
 from hudi_index_service.table import IndexedTable
 
 VERSION = 1
@@ -286,7 +287,7 @@ def searches(where: list[Condition]) -> list[Computed]:
 
 
 def pinned(
-    table: IndexedTable, relation: Request, where: str, columns: list[str]
+    table: IndexedTable, relation: Request, where: Where, columns: list[str]
 ) -> Execution | str:
     """The query on the snapshot that Spark's own reader would read, so that all relations of a
     query agree whoever reads them; or the reason why that snapshot is unavailable."""
