@@ -56,7 +56,7 @@ def merged_in_part(
         assert statistics.note
         return None
     batches = [batch.select(columns) for batch in log_rows.batches]
-    for row_ids, batch in reader.candidates(plan, statistics):
+    for row_ids, batch, _ in reader.candidates(plan, statistics):
         kept = [row not in log_rows.replaced for row in row_ids]
         batches.append(batch.filter(pa.array(kept)).select(columns))
     return pa.Table.from_batches(batches, pa.schema(list(query.output)))

@@ -70,7 +70,7 @@ def scan(storage: Storage, columns: Sequence[str]) -> FileScan:
 def checked(rows: Iterable[NumberedRows]) -> list[pa.RecordBatch]:
     """The batches; checks that their row ids are those of the file, which `number` holds."""
     batches = []
-    for row_ids, batch in rows:
+    for row_ids, batch, _ in rows:
         assert batch["number"].to_pylist() == list(row_ids)
         batches.append(batch)
     return batches

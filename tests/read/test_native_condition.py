@@ -15,6 +15,7 @@ from hudi_index_parquet import Footer, stripped_footer
 
 from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
@@ -144,9 +145,10 @@ def test_each_operator_on_each_type_is_as_evaluated(
         for predicate in (leaf, Not(leaf)):
             condition = native_condition(negation_normal_form(predicate), footer.schema)
             assert condition is not None, str(predicate)
+            assert condition.is_whole, str(predicate)
             expected = as_truths(evaluate(predicate, table).fill_null(FALSE))
             for rows in (np.arange(ROWS), np.arange(3, ROWS, 41)):
-                found = footer.matching(path, rows, condition, ["number"])
+                found = footer.matching(path, rows, condition.condition, ["number"])
                 assert found is not None
                 assert found[0].to_pylist() == rows[expected[rows]].tolist(), str(predicate)
                 assert found[1]["number"].to_pylist() == found[0].to_pylist()
@@ -177,16 +179,32 @@ def test_rows_are_those_of_the_predicate(where: str, table: pa.Table, scanned: S
     for limit in (None, 10):
         file_scan = replace(scanned(columns), limit=limit)
         found = []
-        for row_ids, batch in file_scan.candidates(negation_normal_form(predicate)):
+        for row_ids, batch, are_results in file_scan.candidates(negation_normal_form(predicate)):
             assert batch["number"].to_pylist() == list(row_ids)
-            found += keep(predicate, batch)["number"].to_pylist()
+            assert are_results is not any(each in where for each in ("RLIKE", "'_b'", "'a_'"))
+            kept = batch if are_results else keep(predicate, batch)
+            found += kept["number"].to_pylist()
         assert found == keep(predicate, table)["number"].to_pylist()
+
+
+def test_columns_of_the_predicate_alone_are_not_handed_over(
+    table: pa.Table, scanned: Scanned
+) -> None:
+    for where, handed_over in (
+        ("integer >= 0 OR text IS NULL", ["number"]),
+        ("integer >= 0 OR text RLIKE '^a'", ["number", "integer", "text"]),
+        ("integer >= 0 AND text RLIKE '^a'", ["number", "integer", "text"]),
+    ):
+        predicate = parse_predicate(where, table.schema, time_zone="UTC")
+        file_scan = replace(scanned(["number", "integer", "text"]), output=["number"])
+        names = {tuple(read.batch.schema.names) for read in file_scan.candidates(predicate)}
+        assert names == {tuple(handed_over)}, where
 
 
 def test_other_columns_are_read_only_where_a_row_matches(table: pa.Table, scanned: Scanned) -> None:
     predicate = parse_predicate("bigint = 7 AND number < 1000", table.schema, time_zone="UTC")
     file_scan = scanned(["bigint", "number", "text"])
-    rows = [row for row_ids, _ in file_scan.candidates(predicate) for row in row_ids]
+    rows = [row for row_ids, *_ in file_scan.candidates(predicate) for row in row_ids]
     assert rows == keep(predicate, table)["number"].to_pylist()
     footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
     pages = footer.plan(np.array(rows), ["text"]).page_bytes
@@ -203,6 +221,7 @@ def test_other_columns_are_read_only_where_a_row_matches(table: pa.Table, scanne
         (pa.decimal128(38, 2), pa.decimal128(38, 2)),
         (pa.bool_(), pa.bool_()),
         (pa.int16(), pa.int32()),
+        (pa.int32(), pa.int64()),
     ],
 )
 def test_values_stored_otherwise_are_left_to_the_evaluator(
@@ -217,9 +236,11 @@ def test_values_stored_otherwise_are_left_to_the_evaluator(
     file_scan = scan_of(tmp_path, pa.schema([("v", read)]), ["v"])
     column = BoundColumn("v", read)
     predicate = Compare(column, Operator.EQ, values.cast(read)[1])
-    batches = [batch for _, batch in file_scan.candidates(predicate)]
-    assert sum(batch.num_rows for batch in batches) == 500
-    assert sum(keep(predicate, batch).num_rows for batch in batches) == 200
+    read = list(file_scan.candidates(predicate))
+    is_tested = stored == pa.int32()
+    assert [each.are_results for each in read] == [is_tested]
+    assert sum(each.batch.num_rows for each in read) == (200 if is_tested else 500)
+    assert sum(keep(predicate, each.batch).num_rows for each in read) == 200
 
 
 def test_text_that_is_not_utf8_is_tested_as_bytes(tmp_path: Path) -> None:
@@ -235,11 +256,24 @@ def test_text_that_is_not_utf8_is_tested_as_bytes(tmp_path: Path) -> None:
     schema = pa.schema([("number", pa.int64()), ("city", pa.string())])
     file_scan = scan_of(tmp_path, schema, ["number", "city"])
     predicate = parse_predicate("city = 'other'", schema, time_zone="UTC")
-    found = [batch for _, batch in file_scan.candidates(predicate)]
-    assert sum(batch.num_rows for batch in found) == 20_000
+    found = list(file_scan.candidates(predicate))
+    assert sum(each.batch.num_rows for each in found) == 20_000
     predicate = parse_predicate("city > 'other'", schema, time_zone="UTC")
-    found = [keep(predicate, batch) for _, batch in file_scan.candidates(predicate)]
-    assert sum(batch.num_rows for batch in found) == 20_000, "Arrow reads the broken texts"
+    read = list(file_scan.candidates(predicate))
+    assert not any(each.are_results for each in read), "Arrow reads the broken texts"
+    assert sum(keep(predicate, each.batch).num_rows for each in read) == 20_000
+    read = list(replace(file_scan, output=["number"]).candidates(predicate))
+    assert all(each.are_results for each in read), "the texts need not be decoded"
+    assert sum(each.batch.num_rows for each in read) == 20_000
+
+
+def test_reading_as_a_narrower_type_is_refused(tmp_path: Path) -> None:
+    numbers = pa.table({"v": pa.array([0, 1, 2], pa.int64())})
+    pq.write_table(numbers, tmp_path / "f.parquet", write_page_index=True)
+    file_scan = replace(scan_of(tmp_path, pa.schema([("v", pa.int32())]), ["v"]), output=[])
+    predicate = parse_predicate("v = 1", file_scan.columns, time_zone="UTC")
+    with pytest.raises(NeedsSpark, match="int64"):
+        list(file_scan.candidates(predicate))
 
 
 def test_portions_grow_where_few_rows_match(table: pa.Table, scanned: Scanned) -> None:
@@ -247,8 +281,7 @@ def test_portions_grow_where_few_rows_match(table: pa.Table, scanned: Scanned) -
     footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
     reader = RowReader(file_scan.storage, file_scan.base_file, footer, file_scan.columns)
     predicate = parse_predicate("integer = 7 AND number > 5000", table.schema, time_zone="UTC")
-    condition = native_condition(predicate, footer.schema)
-    read = list(reader.batches(range(ROWS), limit=100, condition=condition))
+    read = list(reader.batches(range(ROWS), limit=100, predicate=predicate))
     assert [each.count for each in read] == [100, 200, 400, 800, 1_600, 2_900]
     expected = keep(predicate, table)["number"].to_pylist()
     assert [row for each in read for row in each.rows] == expected

@@ -165,7 +165,7 @@ def test_a_scan_returns_all_matching_rows(file: File) -> None:
         statistics = SliceStatistics(base_file.path, Access.SCAN)
         scan = FileScan(storage, base_file, schema, Settings(), statistics)
         batches = []
-        for row_ids, batch in scan.candidates(negation_normal_form(predicate)):
+        for row_ids, batch, _ in scan.candidates(negation_normal_form(predicate)):
             assert batch["row"].to_pylist() == list(row_ids)
             batches.append(batch)
         rows = [row for batch in batches for row in keep(predicate, batch)["row"].to_pylist()]

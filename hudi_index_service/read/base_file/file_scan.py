@@ -33,7 +33,6 @@ from hudi_index_service.hudi.files.parquet_file import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     places_in,
@@ -76,6 +75,8 @@ class FileScan:
         footer_check: Rules out the file before `candidates` reads any of its rows; None for never.
         within: The rows that `candidates` reads, from the start of a row group to the end of one;
             None for all.
+        output: Those of the columns that are needed of rows of which the predicate is TRUE; None
+            for all.
 
     Every method raises FileNotFoundError if the file is gone, StorageFailed if it is damaged,
     NeedsSpark if it cannot be read without Spark, and PermissionDenied.
@@ -90,6 +91,7 @@ class FileScan:
     footer: Footer | None = None
     footer_check: FooterCheck | None = None
     within: range | None = None
+    output: Sequence[str] | None = None
 
     def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
         """The rows of the row groups and pages where a predicate in negation normal form may be
@@ -124,14 +126,14 @@ class FileScan:
     def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The rows at these ascending positions."""
         if self.footer is not None:
-            for _, batch in self._by_footer(self.footer, rows):
-                yield batch
+            for read in self._by_footer(self.footer, rows):
+                yield read.batch
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             self._checked_columns(file)
             footer = own_footer(self.storage, self.base_file) if self.storage.is_local else None
-            for _, batch in self._rows(file, footer, rows):
-                yield batch
+            for read in self._rows(file, footer, rows):
+                yield read.batch
 
     def rows_by_arrow(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The same by Arrow, after the row reader has failed on the file."""
@@ -194,12 +196,10 @@ class FileScan:
     ) -> Generator[NumberedRows, None, int]:
         """Yields rows by the row reader, of a local file without those of which it can tell that
         the predicate is not TRUE; returns the number of rows with which it could deal."""
-        rows_read, condition = 0, None
-        if predicate is not None and self.storage.is_local:
-            condition = native_condition(predicate, footer.schema)
+        rows_read = 0
         reader = RowReader(self.storage, self.base_file, footer, self.columns, is_scan=True)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
-        portions = reader.batches(rows, limit=limit, condition=condition)
+        portions = reader.batches(rows, limit=limit, predicate=predicate, output=self.output)
         try:
             while rows_read < len(rows):
                 with damage_named(self.base_file.path):
@@ -207,7 +207,7 @@ class FileScan:
                 self.statistics.bytes_read += portion.did.bytes
                 self.statistics.rows_checked += portion.count - len(portion.rows)
                 rows_read += portion.count
-                yield from numbered(portion.rows, portion.batches)
+                yield from portion.numbered()
         except ParquetReadError as error:
             log.info("%s is read by Arrow: %s", self.base_file.path, error)
         return rows_read

@@ -1,5 +1,7 @@
 """Writes a predicate for the row reader, which checks it where the values lie."""
 
+from typing import NamedTuple
+
 import pyarrow as pa
 from hudi_index_parquet import Condition, Tree
 
@@ -39,7 +41,18 @@ _OPERATORS = {
 }
 
 
-def native_condition(predicate: Predicate, stored: pa.Schema) -> Condition | None:
+class NativeCondition(NamedTuple):
+    """What rows have to match if a predicate is TRUE of them.
+
+    Attributes:
+        is_whole: Whether the predicate is TRUE of all rows that match.
+    """
+
+    condition: Condition
+    is_whole: bool
+
+
+def native_condition(predicate: Predicate, stored: pa.Schema) -> NativeCondition | None:
     """What rows of a base file have to match if a predicate is TRUE of them, for the row reader;
     None if it can check nothing of it.
 
@@ -47,22 +60,32 @@ def native_condition(predicate: Predicate, stored: pa.Schema) -> Condition | Non
         predicate: In negation normal form.
         stored: The columns of the file.
     """
-    tree = _tree(predicate, stored)
-    return None if tree is None else Condition(tree)
+    unwritten: list[Predicate] = []
+    tree = _tree(predicate, stored, unwritten)
+    return None if tree is None else NativeCondition(Condition(tree), not unwritten)
 
 
-def _tree(predicate: Predicate, stored: pa.Schema) -> "Tree | None":
+def _tree(predicate: Predicate, stored: pa.Schema, unwritten: list[Predicate]) -> "Tree | None":
+    """Adds the leaves that the row reader cannot check to `unwritten`."""
     match predicate:
         case Constant(value):
             return ("and" if value else "or", [])
-        case And(operands):
-            trees = [_tree(operand, stored) for operand in operands]
+        case And(operands) | Or(operands):
+            trees = [_tree(operand, stored, unwritten) for operand in operands]
             known = [tree for tree in trees if tree is not None]
-            return ("and", known) if known else None
-        case Or(operands):
-            trees = [_tree(operand, stored) for operand in operands]
-            known = [tree for tree in trees if tree is not None]
+            if isinstance(predicate, And):
+                return ("and", known) if known else None
             return ("or", known) if len(known) == len(trees) else None
+        case _:
+            tree = _condition(predicate, stored)
+            if tree is None:
+                unwritten.append(predicate)
+            return tree
+
+
+def _condition(predicate: Predicate, stored: pa.Schema) -> "Tree | None":
+    """A leaf, or one that is negated."""
+    match predicate:
         case Not(Compare(column, _, value)):  # that is NULL-safe
             equal = _compared(column, Operator.NE, value, stored)
             return None if equal is None else ("or", [equal, (column.name, False, "null", None)])
@@ -80,7 +103,7 @@ def _leaf(leaf: Predicate, stored: pa.Schema, *, negated: bool) -> "Tree | None"
             return _compared(column, operator, value, stored)
         case In(column):
             values = [_value(each) for each in leaf.values]
-            if not _is_known(column, stored) or None in values:
+            if not _is_known(column, stored) or leaf.values.type != column.type or None in values:
                 return None
             return (column.name, negated, "in", values)
         case IsNull(column):
@@ -100,7 +123,7 @@ def _compared(
     column: BoundColumn, operator: Operator, value: pa.Scalar, stored: pa.Schema
 ) -> "Tree | None":
     known = _value(value)
-    if known is None or not _is_known(column, stored):
+    if known is None or value.type != column.type or not _is_known(column, stored):
         return None
     name, negated = _OPERATORS[operator]
     return (column.name, negated, name, known)
@@ -110,6 +133,7 @@ def _is_known(column: BoundColumn, stored: pa.Schema) -> bool:
     """Whether the row reader may know the order of the column's values in a file: no field of a
     struct, and stored so that no value changes when it is read."""
     path, kind, t = column_path(column.name), column.type, pa.types
+    stored_kind = stored_type(stored, path)
     is_kind = (
         t.is_signed_integer(kind)
         or t.is_date32(kind)
@@ -120,7 +144,10 @@ def _is_known(column: BoundColumn, stored: pa.Schema) -> bool:
         or t.is_binary(kind)
         or (t.is_decimal128(kind) and kind.precision <= _MOST_DIGITS)
     )
-    return len(path) == 1 and bool(is_kind) and is_comparable(stored_type(stored, path), kind)
+    if len(path) > 1 or not is_kind or stored_kind is None or not is_comparable(stored_kind, kind):
+        return False
+    # Reading it as a narrower type is refused.
+    return stored_kind == kind or bool(stored_kind.bit_width <= kind.bit_width)
 
 
 def _value(value: pa.Scalar) -> int | float | bytes | None:

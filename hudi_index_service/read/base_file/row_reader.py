@@ -1,14 +1,14 @@
 """Reads rows of a base file by row id, page by page, with the footer stored in its entry."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import Condition, FileRows, Footer, ParquetReadError, ReadStats, RowPlan
+from hudi_index_parquet import FileRows, Footer, ParquetReadError, ReadStats, RowPlan
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import as_numbers, numbers_array
@@ -22,7 +22,9 @@ from hudi_index_service.hudi.files.parquet_file import (
     row_source,
 )
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.kept_pages import kept_pages
+from hudi_index_service.read.base_file.native_condition import NativeCondition, native_condition
 from hudi_index_service.storage.store import Storage
 
 if TYPE_CHECKING:
@@ -30,8 +32,19 @@ if TYPE_CHECKING:
 
 RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-NumberedRows = tuple[RowIds | range, pa.RecordBatch]
-"""Rows of a base file with their row ids."""
+
+class NumberedRows(NamedTuple):
+    """Rows of a base file with their row ids.
+
+    Attributes:
+        are_results: Whether the predicate is TRUE of all these rows, which may then lack columns
+            that only the predicate needs.
+    """
+
+    rows: RowIds | range
+    batch: pa.RecordBatch
+    are_results: bool = False
+
 
 FIRST_PAGE = 20_480
 """Rows that are read before their size is known: slightly more than a page of Hudi."""
@@ -61,11 +74,13 @@ def positions(rows: RowIds | range) -> RowIds:
     return np.arange(rows.start, rows.stop) if isinstance(rows, range) else rows
 
 
-def numbered(rows: RowIds | range, batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
+def numbered(
+    rows: RowIds | range, batches: Iterable[pa.RecordBatch], *, are_results: bool = False
+) -> Iterator[NumberedRows]:
     """The batches of these rows, in order, each with its row ids."""
     start = 0
     for batch in batches:
-        yield rows[start : start + batch.num_rows], batch
+        yield NumberedRows(rows[start : start + batch.num_rows], batch, are_results)
         start += batch.num_rows
 
 
@@ -75,15 +90,21 @@ class RowsRead:
 
     Attributes:
         count: The number of rows.
-        rows: Those of them that match the condition; all without one.
+        rows: Those of them of which the predicate may be TRUE; all without one.
         batches: These rows.
         did: Statistics of the read.
+        are_results: See `NumberedRows`.
     """
 
     count: int
     rows: RowIds | range
     batches: list[pa.RecordBatch]
     did: ReadStats
+    are_results: bool = False
+
+    def numbered(self) -> Iterator[NumberedRows]:
+        """The rows with their row ids."""
+        return numbered(self.rows, self.batches, are_results=self.are_results)
 
 
 @dataclass(frozen=True)
@@ -118,15 +139,17 @@ class RowReader:
         rows: RowIds | range,
         *,
         limit: int | None = None,
-        condition: Condition | None = None,
+        predicate: Predicate | None = None,
+        output: Sequence[str] | None = None,
     ) -> Iterator[RowsRead]:
         """The rows in portions of about `BATCH_BYTES`, each read on demand.
 
         Args:
             rows: Row ids, ascending and unique.
             limit: The maximum number of rows in the first portion; it doubles with each portion.
-            condition: Rows for which it is not TRUE are left out, as far as the row reader can
-                tell, and while that pays; of a local file.
+            predicate: In negation normal form. Rows for which it is not TRUE are left out, as far
+                as the row reader can tell, and while that pays; of a local file.
+            output: Those of the columns that are needed of rows of which it is TRUE; None for all.
 
         Raises:
             FileNotFoundError: the base file is gone.
@@ -137,6 +160,12 @@ class RowReader:
         source = row_source(self.storage, self.base_file.path)
         start, most = 0, self._first_rows(rows, present)
         starts: RowIds | None = None
+        condition = None
+        if predicate is not None and self.storage.is_local:
+            condition = native_condition(predicate, self.footer.schema)
+        columns = self.columns
+        if output is not None and condition is not None and condition.is_whole:
+            columns = pa.schema([columns.field(name) for name in output])
         if limit is not None:
             most = min(most, max(limit, 1))
         while start < len(rows):
@@ -146,12 +175,12 @@ class RowReader:
                     starts = np.array(self.footer.page_starts(present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
             portion = rows[start:stop]
-            read = None if condition is None else self._matching(portion, condition)
+            read = None if condition is None else self._matching(portion, condition, columns)
             if read is None:
                 condition = None
                 read = self._all(source, portion)
             yield read
-            if len(read.rows) > _MOST_MATCHING * read.count:
+            if not read.are_results and len(read.rows) > _MOST_MATCHING * read.count:
                 condition = None
             start += len(portion)
             most = self._next_rows(read, is_tested=condition is not None)
@@ -173,16 +202,23 @@ class RowReader:
         if places is not None:
             table = table.take(numbers_array(places))
         batches = _batches(table, len(portion))
-        return RowsRead(len(portion), portion, [self._aligned(batch) for batch in batches], stats)
+        aligned = [self._aligned(batch, self.columns) for batch in batches]
+        return RowsRead(len(portion), portion, aligned, stats)
 
-    def _matching(self, portion: RowIds | range, condition: Condition) -> RowsRead | None:
-        """The rows of a portion that match; None if the row reader cannot tell which."""
+    def _matching(
+        self, portion: RowIds | range, native: NativeCondition, columns: pa.Schema
+    ) -> RowsRead | None:
+        """The rows of a portion that match, with these columns; None if the row reader cannot tell
+        which."""
+        present = self.present
+        if columns is not self.columns:
+            present = present_columns(self.footer.schema, columns, source=self.base_file.path)
         with refusals_named(self.base_file.path):
             found = self.footer.matching(
                 self.storage.local_path(self.base_file.path),
                 portion,
-                condition,
-                self.present,
+                native.condition,
+                present,
                 size=self.base_file.size,
                 pages=kept_pages(),
                 is_scan=self.is_scan,
@@ -191,8 +227,8 @@ class RowReader:
             return None
         row_ids, table, stats = found
         batches = _batches(table, len(row_ids)) if len(row_ids) else []
-        aligned = [self._aligned(batch) for batch in batches]
-        return RowsRead(len(portion), as_numbers(row_ids), aligned, stats)
+        aligned = [self._aligned(batch, columns) for batch in batches]
+        return RowsRead(len(portion), as_numbers(row_ids), aligned, stats, native.is_whole)
 
     def _next_rows(self, read: RowsRead, *, is_tested: bool) -> int:
         """The number of rows of the next portion, by the size of those of the last one."""
@@ -220,8 +256,8 @@ class RowReader:
             _last_present.set(last)
         return last[2]
 
-    def _aligned(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return align(batch, self.columns, source=self.base_file.path)
+    def _aligned(self, batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+        return align(batch, columns, source=self.base_file.path)
 
 
 def column_share(footer: Footer, columns: pa.Schema, base_file: BaseFile) -> float | None:

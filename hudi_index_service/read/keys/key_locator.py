@@ -225,7 +225,8 @@ class KeyLocator:
             # Other slices were searched for other keys, so their results do not apply here.
             footer_check=may_hold_any if self._filters_pay(plan) else None,
         )
-        for rows, batch in reader.candidates(replace(plan, access=statistics.access), statistics):
+        plan = replace(plan, access=statistics.access)
+        for rows, batch, _ in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
             yield positions(rows), self.keys.of(batch)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
@@ -55,9 +54,9 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
     if found.stored is not None:
         statistics.stored = True
         try:
-            for rows, batch in _by_page(found.stored, row_ids, reader.limit, statistics):
-                yield rows, batch
-                rows_read += len(rows)
+            for read in _by_page(found.stored, row_ids, reader.limit, statistics):
+                yield read
+                rows_read += len(read.rows)
             return
         # The base file has them, too.
         except (EntryUnusable, NeedsSpark, OSError, ParquetReadError) as error:
@@ -65,9 +64,9 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
             path = found.stored.base_file.path
             log.warning("The values stored in %s are not used: %s", path, error)
     try:
-        for rows, batch in _by_page(found.by_page, row_ids[rows_read:], reader.limit, statistics):
-            yield rows, batch
-            rows_read += len(rows)
+        for read in _by_page(found.by_page, row_ids[rows_read:], reader.limit, statistics):
+            yield read
+            rows_read += len(read.rows)
     except ParquetReadError as error:
         statistics.note = unreadable_by_row(base_file_of(plan), error)
         remaining = row_ids[rows_read:]
@@ -120,6 +119,7 @@ def rows_by_scan(
         footer,
         reader.footer_check,
         within,
+        reader.query.output.names,
     )
     if row_ids is None:
         yield from scan.candidates(reader.query.normal_form)
@@ -129,14 +129,16 @@ def rows_by_scan(
 
 
 def without_replaced(
-    rows: Iterable[NumberedRows], replaced: BitMap | None
-) -> Iterator[pa.RecordBatch]:
+    read: Iterable[NumberedRows], replaced: BitMap | None
+) -> Iterator[NumberedRows]:
     """The rows without those that are replaced."""
     gone = None if replaced is None else row_positions(replaced)
-    for row_ids, batch in rows:
+    for each in read:
         if gone is not None and len(gone):
-            batch = batch.filter(truths_array(~np.isin(positions(row_ids), gone)))
-        yield batch
+            counts = ~np.isin(positions(each.rows), gone)
+            rows, batch = positions(each.rows)[counts], each.batch.filter(truths_array(counts))
+            each = NumberedRows(rows, batch, each.are_results)
+        yield each
 
 
 def base_file_of(plan: SlicePlan) -> BaseFile:

@@ -319,6 +319,6 @@ def _rows_of_keys(merged: LogSlice, keys: pa.StringArray) -> tuple[RowIds, pa.St
     statistics = SliceStatistics(plan.file_slice.name, access)
     candidates = merged.candidates(query, planned, statistics)
     key_positions, row_ids = rows_with(
-        ((positions(rows), record_keys.of(batch)) for rows, batch in candidates), keys
+        ((positions(rows), record_keys.of(batch)) for rows, batch, _ in candidates), keys
     )
     return row_ids, keys.take(numbers_array(key_positions))

@@ -7,7 +7,6 @@ every row read. If anything is wrong with an entry, its slice is scanned (rule 3
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -136,15 +135,17 @@ class SliceReader:
         """The matching rows of one slice that has been looked up; see `matching`."""
         reader = replace(self, query=found.query)
         if found.plan.access is Access.MERGE:
-            rows = reader.merged(found.plan)
+            others = reader.merged(found.plan)
         else:
-            rows = chain(without_replaced(rows_of(reader, found), found.replaced), found.log_rows)
-        for batch in rows:
-            yield reader._apply_residual(batch, found.statistics)
+            for each in without_replaced(rows_of(reader, found), found.replaced):
+                yield reader._results(each.batch, found.statistics, are_results=each.are_results)
+            others = iter(found.log_rows)
+        for batch in others:
+            yield reader._results(batch, found.statistics)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
-        """The rows of the base file that may match, with the columns that the query needs; log
-        files are ignored. Raises what `batches` raises."""
+        """The rows of the base file that may match, with the columns that the query needs, or has
+        in its output; log files are ignored. Raises what `batches` raises."""
         if plan.access is Access.INDEX:
             found = FoundRows(plan, statistics, self.query)
             (lookup,) = self._looked_up([found])
@@ -287,10 +288,10 @@ class SliceReader:
         reader = self._in_partition(plan)
         reader = replace(reader, query=reader.query.counting())
         row_ids = BitMap()
-        for rows, batch in reader.candidates(plan, statistics):
+        for rows, batch, are_results in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
             mask = np.ones(batch.num_rows, dtype=bool)
-            if reader.query.predicate is not None:
+            if reader.query.predicate is not None and not are_results:
                 mask = as_truths(evaluate(reader.query.predicate, batch).fill_null(FALSE))
             row_ids |= BitMap(positions(rows)[mask].astype(np.uint32))
         return row_ids
@@ -441,10 +442,13 @@ class SliceReader:
         lookup.statistics.note = f"at least {least} rows match: reading the file whole is cheaper"
         return lookup.statistics.note
 
-    def _apply_residual(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
-        """The residual: the rows where the predicate is TRUE, with the output columns."""
+    def _results(
+        self, batch: pa.RecordBatch, statistics: SliceStatistics, *, are_results: bool = False
+    ) -> pa.RecordBatch:
+        """The rows where the predicate is TRUE, with the output columns: the residual, unless it is
+        known to be TRUE of all."""
         statistics.rows_checked += batch.num_rows
-        if self.query.predicate is not None:
+        if self.query.predicate is not None and not are_results:
             batch = keep(self.query.predicate, batch)
         statistics.rows_returned += batch.num_rows
         return self.query.result(batch)
