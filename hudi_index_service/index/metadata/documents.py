@@ -161,14 +161,7 @@ class DocumentCache(Generic[Kept]):
                 return cached[0]
         data = read()
         document = self._kind.from_json(data, source=source)
-        with self._lock:
-            if key not in self._documents:  # another thread may have put it first
-                self._documents[key] = document, len(data)
-                self._bytes += len(data)
-            room = max(self._capacity, sum(self._held_counts.values()))
-            while len(self._documents) > room or self._bytes > self._most_bytes:
-                _, (_, evicted_size) = self._documents.popitem(last=False)
-                self._bytes -= evicted_size
+        self.put(key, document, len(data))
         return document
 
     def drop(self, key: Hashable) -> None:
@@ -176,6 +169,17 @@ class DocumentCache(Generic[Kept]):
         with self._lock:
             _, size = self._documents.pop(key, (None, 0))
             self._bytes -= size
+
+    def put(self, key: Hashable, document: Kept, size: int) -> None:
+        """Caches a valid document of `size` bytes as stored (see `get`)."""
+        with self._lock:
+            if key not in self._documents:  # another thread may have put it first
+                self._documents[key] = document, size
+                self._bytes += size
+            room = max(self._capacity, sum(self._held_counts.values()))
+            while len(self._documents) > room or self._bytes > self._most_bytes:
+                _, (_, evicted_size) = self._documents.popitem(last=False)
+                self._bytes -= evicted_size
 
 
 def utc_now() -> str:

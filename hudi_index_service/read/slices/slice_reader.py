@@ -31,6 +31,7 @@ from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePla
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.predicate.fold import conjuncts, fold
 from hudi_index_service.read.base_file.file_scan import FooterCheck
+from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
     RowReader,
@@ -421,8 +422,18 @@ class SliceReader:
             found.statistics.note = (
                 f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
             )
+            if reading is Reading.FILE and self._tests_all(found, footer):
+                return replace(found, rows=None)  # faster than picking the rows that were found
             return found
         return replace(found, by_page=reader, cost=cost)
+
+    def _tests_all(self, found: FoundRows, footer: Footer) -> bool:
+        """Whether a scan tests the whole predicate where the values lie."""
+        predicate = found.query.normal_form
+        if predicate is None or not self.table.storage.is_local:
+            return False
+        condition = native_condition(predicate, footer.schema)
+        return condition is not None and condition.is_whole
 
     def _why_scan(self, lookup: SliceLookup) -> str:
         """Why a scan is cheaper than any look-up, by the bounds of the open entries; "" if it is
