@@ -1,6 +1,5 @@
 """Arguments and options that several commands share."""
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,29 +8,7 @@ import typer
 from hudi_index_service import Column
 from hudi_index_service.cli.output import Format
 from hudi_index_service.errors import UsageInvalid
-
-
-class UseIndex(Enum):
-    """Whether a query may, must not or must use indexes."""
-
-    AUTO = "auto"
-    NEVER = "never"
-    REQUIRE = "require"
-
-
-class RequiredWords(Enum):
-    """How many of the search words a row must contain."""
-
-    ANY = "any"
-    ALL = "all"
-
-
-class QueryType(Enum):
-    """Whether a query includes the changes in log files."""
-
-    SNAPSHOT = "snapshot"
-    READ_OPTIMIZED = "read_optimized"
-
+from hudi_index_service.read.planner import QueryType
 
 TableArgument = Annotated[
     str,

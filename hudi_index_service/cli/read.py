@@ -1,8 +1,7 @@
 """Reading: query, explain, search, locate, and SQL."""
 
 from collections.abc import Iterable
-from enum import Enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,11 +9,8 @@ from hudi_index_service import open_table
 from hudi_index_service.cli.arguments import (
     AsOfOption,
     OutputOption,
-    QueryType,
     QueryTypeOption,
-    RequiredWords,
     TableArgument,
-    UseIndex,
     WhereArgument,
 )
 from hudi_index_service.cli.output import (
@@ -25,6 +21,7 @@ from hudi_index_service.cli.output import (
 )
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.read.explained import ExplainedSlice
+from hudi_index_service.read.planner import UseIndex
 from hudi_index_service.row_formats import python_rows
 from hudi_index_service.wording import counted
 
@@ -38,8 +35,8 @@ def query(
     columns: Annotated[str | None, typer.Option(help="Comma-separated; by default all.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many rows.")] = None,
     as_of: AsOfOption = None,
-    query_type: QueryTypeOption = QueryType.SNAPSHOT,
-    use_index: Annotated[UseIndex, typer.Option(help="auto, never or require.")] = UseIndex.AUTO,
+    query_type: QueryTypeOption = "snapshot",
+    use_index: Annotated[UseIndex, typer.Option(help="auto, never or require.")] = "auto",
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
     output: OutputOption = None,
 ) -> None:
@@ -52,8 +49,8 @@ def query(
             columns=_names(columns),
             as_of=as_of,
             limit=limit if most is None else most + 1,
-            query_type=query_type.value,
-            use_index=use_index.value,
+            query_type=query_type,
+            use_index=use_index,
         )
         if count:
             number = {"count": scan.count()}
@@ -68,11 +65,11 @@ def explain(
     where: WhereArgument,
     analyze: Annotated[bool, typer.Option(help="Run the query and show what was read.")] = False,
     as_of: AsOfOption = None,
-    query_type: QueryTypeOption = QueryType.SNAPSHOT,
+    query_type: QueryTypeOption = "snapshot",
     output: OutputOption = None,
 ) -> None:
     """Show how a query is read and why."""
-    scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
+    scan = open_table(table).scan(where, as_of=as_of, query_type=query_type)
     explanation = scan.explain(analyze=analyze)
     report = explanation.to_dict()
     names = tuple(ExplainedSlice.model_fields)
@@ -85,14 +82,14 @@ def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to search for.")],
     limit: Annotated[int, typer.Option(help="At most this many rows.")] = 10,
     words: Annotated[
-        RequiredWords, typer.Option(help="Rows with any of the words, or with all.")
-    ] = RequiredWords.ANY,
+        Literal["any", "all"], typer.Option(help="Rows with any of the words, or with all.")
+    ] = "any",
     where: Annotated[
         str | None, typer.Option(help="A Spark SQL predicate that rows must also match.")
     ] = None,
     columns: Annotated[str | None, typer.Option(help="Comma-separated; by default all.")] = None,
     as_of: AsOfOption = None,
-    query_type: QueryTypeOption = QueryType.SNAPSHOT,
+    query_type: QueryTypeOption = "snapshot",
     output: OutputOption = None,
 ) -> None:
     """Print the rows whose text matches best, with their scores (BM25), best first."""
@@ -103,9 +100,9 @@ def search(
             k=limit,
             where=where,
             columns=_names(columns),
-            words=words.value,
+            words=words,
             as_of=as_of,
-            query_type=query_type.value,
+            query_type=query_type,
         )
     print_rows(format_of_rows(output), matches.column_names, python_rows(matches.to_batches()))
 
@@ -129,14 +126,6 @@ def locate(
     print_rows(format_of_rows(output), locations.column_names, python_rows(locations.to_batches()))
 
 
-class SqlFormat(Enum):
-    """The values of ``--format``, the older form of ``--output``."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
 def sql(
     statements: Annotated[
         list[str],
@@ -144,7 +133,7 @@ def sql(
     ],
     output: OutputOption = None,
     format: Annotated[
-        SqlFormat | None,
+        Literal["table", "json", "csv"] | None,
         typer.Option("--format", "-f", help="Same as --output, with table for text."),
     ] = None,
     conf: Annotated[
@@ -171,7 +160,7 @@ def sql(
             remedy="Install it: pip install 'hudi-index-service[spark]'.",
         ) from error
     if output is None and format is not None:
-        output = Format.TEXT if format is SqlFormat.TABLE else Format(format.value)
+        output = Format.TEXT if format == "table" else Format(format)
     kind = format_of_rows(output)
     settings = _settings(conf or ())
     with spark_errors_named(), own_session(settings) as spark:
