@@ -13,7 +13,7 @@ from hudi_index_service.errors import (
     PredicateInvalid,
     PredicateUnsupported,
 )
-from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecord
+from hudi_index_service.index.metadata.build_records import BuildRecord
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.sql.grammar import Parser, TableReference
 from hudi_index_service.sql.statement import Open, Result, TableStatement
@@ -73,12 +73,7 @@ CANCELLED = "build_id STRING, requested BOOLEAN NOT NULL"
 """CANCEL INDEXING: one row. `build_id` is the build to be cancelled, NULL if none runs; it stops at
 its next heartbeat, and SHOW INDEXING then shows it as ``cancelled``."""
 
-# Columns that are in the records under the same names.
-_OF_ENTRY = ("index_type", "status", "index_bytes", "seconds", "error")
-_OF_BUILD = (
-    *("state", "strategy", "host", "pid", "due", "built", "failed", "seconds"),
-    *("stopped_by", "cancel_requested", "error"),
-)
+_OF_PROGRESS = ("files", "files_done", "rows_done", "rows_per_second", "eta_seconds")
 _AFTER_WHERE = {"STRATEGY": {each.value.upper() for each in Strategy}, "DRY": {"RUN"}}
 
 
@@ -228,22 +223,13 @@ def entries_result(build: Build) -> Result:
 
 def _indexing_result(status: TableStatus) -> Result:
     """`INDEXING`"""
-    builds = [_record(record) for record in status.builds]
+    builds = [_build_row(record) for record in status.builds]
     rows = [
         {
+            **each.to_dict(),
             "index_name": each.definition.name,
-            "index_type": each.index_type,
-            "base_files": each.base_files,
-            "covered": each.covered,
-            "index_bytes": each.index_bytes,
             "builds": builds,
-            "due": each.due,
-            "lag_instants": each.lag_instants,
             "lag_seconds": float(each.lag_seconds),
-            "partitions": [
-                {"partition": p.partition, "base_files": p.base_files, "covered": p.covered}
-                for p in each.partitions
-            ],
             "outliving_entries": status.outliving.entries,
             "outliving_bytes": status.outliving.bytes,
         }
@@ -254,54 +240,25 @@ def _indexing_result(status: TableStatus) -> Result:
 
 def _build_result(record: BuildRecord) -> Result:
     """`BUILD`"""
-    fields = record.to_dict()
     entries = [
-        {
-            "base_file": each.get("path"),
-            "row_count": each.get("rows"),
-            **{key: each.get(key) for key in _OF_ENTRY},
-        }
+        {**each, "base_file": each.get("path"), "row_count": each.get("rows")}
         for each in record.outcomes
     ]
-    row = {
-        "build_id": fields["build"],
+    return Result(BUILD, [{**_build_row(record), "entries": entries}])
+
+
+def _build_row(record: BuildRecord) -> dict[str, Any]:
+    """A build, with the columns of `BUILD` and of the builds of `INDEXING`, and others."""
+    fields = record.to_dict()
+    progress = fields["progress"] or {}
+    return {
+        **fields,
+        **{name: progress.get(name) for name in _OF_PROGRESS},
+        "build_id": record.id,
         "started": _moment(fields["started"]),
         "finished": _moment(fields["finished"]),
-        **{key: fields[key] for key in _OF_BUILD},
-        **_progress(record.progress),
-        "entries": entries,
-    }
-    return Result(BUILD, [row])
-
-
-def _record(record: BuildRecord) -> dict[str, Any]:
-    finished = record.finished or {}
-    return {
-        "build_id": record.id,
-        "state": str(record.state),
-        "strategy": record.started.get("strategy"),
-        "started": _moment(record.started.get("started")),
-        "finished": _moment(finished.get("finished")),
-        "due": record.started.get("due"),
-        **{key: finished.get(key) for key in ("built", "failed", "seconds", "error")},
-        **_progress(record.progress),
-        "failures": [
-            {"base_file": each["path"], "index_type": each["index_type"], "error": each["error"]}
-            for each in record.failures
-        ],
-    }
-
-
-def _progress(now: BuildProgress | None) -> dict[str, Any]:
-    if now is None:
-        return {}
-    return {
-        "files": now.files,
-        "files_done": now.files_done,
-        "row_count": now.rows,
-        "rows_done": now.rows_done,
-        "rows_per_second": now.rows_per_second,
-        "eta_seconds": now.eta_seconds,
+        "row_count": progress.get("rows"),
+        "failures": [{**each, "base_file": each["path"]} for each in fields["failures"]],
     }
 
 

@@ -25,7 +25,8 @@ class Result:
 
     Attributes:
         columns: In Spark's DDL, such as `INDEXES`.
-        rows: By the names of columns, and of fields; what is missing is NULL.
+        rows: By the names of columns, and of fields; what is missing is NULL, other names are left
+            out.
     """
 
     columns: str
