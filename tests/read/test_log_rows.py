@@ -20,7 +20,7 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.segments import exclusion
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.slices.log_rows import LogRowsCache
+from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from tests.golden.table import Golden
 from tests.indexed import indexed
@@ -129,9 +129,9 @@ def test_a_row_exists_without_a_merge_if_no_log_file_replaces_it(table, merges):
 def test_log_rows_are_asked_for_once_a_slice(table, monkeypatch, run):
     asked, of = list[str](), LogRowsCache.of
 
-    def counted(self: LogRowsCache, reader: Any, plan: Any, statistics: Any) -> Any:
-        asked.append(plan.file_slice.name)
-        return of(self, reader, plan, statistics)
+    def counted(self: LogRowsCache, merged: LogSlice, statistics: Any) -> Any:
+        asked.append(merged.plan.file_slice.name)
+        return of(self, merged, statistics)
 
     monkeypatch.setattr(LogRowsCache, "of", counted)
     getattr(table.scan("id IN ('51', '53')"), run)()

@@ -225,7 +225,7 @@ class Lookups:
             with self._entries(each) as entries:
                 # Lists of terms would be walked twice.
                 if counted and not each.plan.file_slice.log_files and not has_list_of_terms(leaf):
-                    each.count = entries.count(leaf)
+                    each.count = _count(leaf, entries)
                     if each.count is not None:
                         return Bounds.unanswered()
                 bounds = self._asked(leaf, entries, left)
@@ -352,6 +352,15 @@ def _steps(predicate: Predicate, entries: SliceEntries) -> int:
     fewest = partial(min, default=0)
     steps: int = fold(predicate, entries.estimate, fewest, sum, together=True)
     return steps
+
+
+def _count(leaf: Condition, entries: SliceEntries) -> int | None:
+    """The number of matching rows, if it is known without listing them, and the entry does not
+    fail, which listing them reports."""
+    try:
+        return entries.count(leaf)
+    except EntryUnusable:
+        return None
 
 
 def _checked_singly(leaf: Condition, entries: SliceEntries, rows: BitMap) -> Bounds:
