@@ -81,7 +81,7 @@ class IndexSession:
             pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from planning.
         """
         frame = self._last_query.frame
-        return () if frame is None else self._enabled.planned(frame).relations
+        return () if frame is None else self._enabled.relations(frame)
 
     def close(self) -> None:
         """Closes the index files that stay open between queries."""

@@ -19,6 +19,7 @@ import json
 import logging
 from asyncio import Semaphore
 from collections.abc import Callable
+from dataclasses import asdict
 from http import HTTPStatus
 
 from starlette.concurrency import run_in_threadpool
@@ -152,7 +153,7 @@ def _rows(answers: Answers, body: str) -> Response:
     rows = answers.rows(body, observed=cost)
     if isinstance(rows, str):
         return _json(rows)
-    headers = {COST: json.dumps(cost.to_dict())}
+    headers = {COST: json.dumps(asdict(cost))}
     return Response(rows, media_type=ARROW, headers=headers)
 
 

@@ -52,7 +52,7 @@ def best_rows(
     if exact is None:
         return Decision.spark("no index answers all conditions exactly")
     others = str(exact) if other_conditions else None
-    columns = Columns.of(request, met, calls)
+    columns = Columns(request, met, calls)
     search = bound(lambda translation: translation.exact([of_search]))
     run = pinned(table, request, search, [*request.names, *columns.texts])
     if isinstance(run, str):

@@ -85,7 +85,7 @@ def _planned(
     if met:
         translation = Translation.on(table)
         met = searches([each for each in request.where if translation.finds(each)])
-    columns = Columns.of(request, met, calls)
+    columns = Columns(request, met, calls)
     where = bound(lambda translation: _condition(translation, request))
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):

@@ -29,27 +29,20 @@ class Columns:
     """The columns of a result.
 
     Attributes:
-        names: Of the table's columns that are wanted, in order.
-        computed: The others, in order, each with its place in the result.
+        request: Names the columns.
         met: The searches that all rows match which are read.
         calls: Evaluates the other calls.
     """
 
-    names: Sequence[str]
-    computed: Sequence[Computed]
+    request: Request
     met: Sequence[Computed]
     calls: FullTextCalls
-
-    @classmethod
-    def of(cls, request: Request, met: Sequence[Computed], calls: FullTextCalls) -> "Columns":
-        """Those of a request."""
-        return cls(request.names, request.computed, met, calls)
 
     @property
     def texts(self) -> list[str]:
         """The table's columns that have to be read beside those that are wanted."""
-        needed = [each.of[0] for each in self.computed if each not in self.met]
-        return [each for each in dict.fromkeys(needed) if each not in self.names]
+        needed = [each.of[0] for each in self.request.computed if each not in self.met]
+        return [each for each in dict.fromkeys(needed) if each not in self.request.names]
 
     def table(self, rows: pa.Table, known: Sequence[tuple[Call, pa.ChunkedArray]] = ()) -> pa.Table:
         """The result from rows that are in the driver.
@@ -61,7 +54,7 @@ class Columns:
         Raises:
             IndexServiceError: a call cannot be evaluated.
         """
-        if not self.computed:
+        if not self.request.computed:
             return rows
         columns: list[Any] = []
         names: list[str] = []
@@ -74,11 +67,11 @@ class Columns:
 
     def frame(self, rows: "DataFrame") -> "DataFrame":
         """The result from rows that tasks read. Raises what `table` raises."""
-        if not self.computed:
+        if not self.request.computed:
             return rows
         return rows.select(
             [
-                F.col(identifier_sql(self.names[each]))
+                F.col(identifier_sql(self.request.names[each]))
                 if isinstance(each, int)
                 else self._column(each).alias(each.name)
                 for each in self._in_order()
@@ -87,9 +80,9 @@ class Columns:
 
     def _in_order(self) -> "Iterator[int | Computed]":
         """For each column its position among the table's columns, or its call."""
-        by_place = {each.place: each for each in self.computed}
+        by_place = {each.place: each for each in self.request.computed}
         position = 0
-        for place in range(len(self.names) + len(self.computed)):
+        for place in range(len(self.request.names) + len(self.request.computed)):
             if place in by_place:
                 yield by_place[place]
             else:

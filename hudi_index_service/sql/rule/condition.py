@@ -173,7 +173,7 @@ def _leaf(column: BoundColumn, condition: Condition) -> Predicate:
         case "in":
             return _among(column, condition)
         case "array contains":
-            return array_contains(column, _literal(condition), UTC)
+            return array_contains(column, _literal(condition["type"], *condition["values"]), UTC)
         case "like":
             return _like(column, _text(column, condition), condition["escape"])
         case "rlike":
@@ -185,7 +185,8 @@ def _leaf(column: BoundColumn, condition: Condition) -> Predicate:
         case _ if op in _PATTERNS:
             return _like(column, _PATTERNS[op].format(_escaped(_text(column, condition))), "!")
         case "=" | "<=>" | "<" | "<=" | ">" | ">=":
-            return compare(column, Operator(op), _literal(condition), UTC)
+            literal = _literal(condition["type"], *condition["values"])
+            return compare(column, Operator(op), literal, UTC)
     raise _Untranslatable  # from a newer jar
 
 
@@ -202,7 +203,7 @@ def _among(column: BoundColumn, condition: Condition) -> Predicate:
             return In(column, texts_array(present, kind), has_null)
         if pa.types.is_signed_integer(kind):
             return In(column, integers_array(present, kind), has_null)
-    return in_list(column, [_literal(condition, each) for each in values], UTC)
+    return in_list(column, [_literal(condition["type"], each) for each in values], UTC)
 
 
 def _text(column: BoundColumn, condition: Condition) -> str:
@@ -212,16 +213,10 @@ def _text(column: BoundColumn, condition: Condition) -> str:
     return str(value)
 
 
-_ONLY = object()
-
-
-def _literal(condition: Condition, value: Any = _ONLY) -> Literal:
-    """One of a condition's values; its only one if none is given."""
-    if value is _ONLY:
-        [value] = condition["values"]
+def _literal(kind: str, value: Any) -> Literal:
+    """A value of one of Catalyst's types."""
     if value is None:
         return Literal(pa.NULL, "NULL")
-    kind = condition["type"]
     if kind.startswith("decimal("):
         return Literal(_decimal(value), str(value))
     arrow = _ARROW_TYPES.get(kind)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -21,7 +22,7 @@ from hudi_index_service.sql.explain import ExplainIndex, explained_result, expla
 from hudi_index_service.sql.grammar import TableReference
 from hudi_index_service.sql.rule.by_index import in_python, session_readers
 from hudi_index_service.sql.rule.reader import RelationReader
-from hudi_index_service.sql.rule.uses import PlannedQuery
+from hudi_index_service.sql.rule.uses import USES, RelationUse, Use
 from hudi_index_service.sql.statement import (
     LeftToHudi,
     Open,
@@ -103,9 +104,11 @@ class SqlStatements:
                 raise
             raise left.otherwise from error
 
-    def planned(self, frame: DataFrame) -> PlannedQuery:
-        """A query of a session."""
-        return PlannedQuery(frame, self._extensions, self._reader)
+    def relations(self, frame: DataFrame) -> tuple[RelationUse, ...]:
+        """How a query's Hudi relations are read, in the order of Spark's optimized plan; complete
+        once the query has run. Spark plans it now if it has not yet."""
+        uses = _written(self._extensions.uses(frame._jdf))
+        return tuple(each.relation(self._reader.read) for each in uses)
 
     def close(self) -> None:
         """Closes the index files that stay open between queries."""
@@ -142,12 +145,18 @@ class SqlStatements:
         started = perf_counter()
         with paths_in_queries_named(statement.query), services_errors_again():
             frame = spark.sql(statement.query, args)
-            query = self.planned(frame)
+            uses = self._extensions.uses(frame._jdf)
             readers = session_readers(spark)
-            if statement.analyze:
-                uses = query.analyzed(readers)
-                return explained_result(uses, perf_counter() - started).frame(spark)
-        return explained_result(query.explained(readers)).frame(spark)
+            if not statement.analyze:
+                found = [each.explained(self._reader, readers) for each in _written(uses)]
+                return explained_result(found).frame(spark)
+            with self._reader.observing(each.number for each in _written(uses)) as observed:
+                frame._jdf.queryExecution().toRdd().count()
+            found = [
+                replace(each.explained(self._reader, readers), observed=observed[each.number])
+                for each in _written(uses)
+            ]
+            return explained_result(found, perf_counter() - started).frame(spark)
 
     def _opening(self, spark: SparkSession) -> Open:
         def open_named(table: TableReference) -> IndexedTable:
@@ -159,6 +168,11 @@ class SqlStatements:
             )
 
         return open_named
+
+
+def _written(uses: Any) -> list[Use]:
+    """The JVM's uses of a query, each as it is by now."""
+    return USES.validate_json(uses.json())
 
 
 def _columns(arguments: Any) -> Mapping[str, Column] | list[Column] | None:

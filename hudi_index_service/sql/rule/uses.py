@@ -2,8 +2,8 @@
 reading it has cost."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -13,8 +13,6 @@ from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.sql.rule.request import Message, Request
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from hudi_index_service.sql.rule.reader import RelationReader
 
 
@@ -49,10 +47,6 @@ class Observed:
         """Adds a slice that a task has read."""
         self._add(statistics)
         self.milliseconds = (self.milliseconds or 0.0) + statistics.ms
-
-    def to_dict(self) -> dict[str, float | None]:
-        """The amounts by name."""
-        return asdict(self)
 
     def _add(self, statistics: SliceStatistics) -> None:
         self.rows += statistics.rows_returned
@@ -181,46 +175,5 @@ class Use(Message):
         return tuple(each.name for each in self.request.columns)
 
 
-_USES = TypeAdapter(list[Use])
+USES = TypeAdapter(list[Use])
 USES_OF_QUERIES = TypeAdapter(list[list[Use]])
-
-
-class PlannedQuery:
-    """A query, which Spark plans now if it has not yet.
-
-    Args:
-        frame: The query.
-        extensions: The JVM's `IndexExtensions`.
-        reader: Reads its relations.
-    """
-
-    def __init__(self, frame: "DataFrame", extensions: Any, reader: "RelationReader") -> None:
-        self._frame = frame
-        self._uses = extensions.uses(frame._jdf)
-        self._reader = reader
-
-    @property
-    def relations(self) -> tuple[RelationUse, ...]:
-        """How its Hudi relations are read, in the order of Spark's optimized plan; complete once
-        the query has run."""
-        return tuple(each.relation(self._reader.read) for each in self._written())
-
-    def explained(self, readers: SessionReaders) -> tuple[RelationUse, ...]:
-        """The same, with how the index reads each relation, or would.
-
-        Raises:
-            IndexServiceError, OSError: a table cannot be opened, planned or looked up.
-        """
-        return tuple(each.explained(self._reader, readers) for each in self._written())
-
-    def analyzed(self, readers: SessionReaders) -> tuple[RelationUse, ...]:
-        """The same, with what is read: runs the query. Raises what that raises, too."""
-        with self._reader.observing(each.number for each in self._written()) as observed:
-            self._frame._jdf.queryExecution().toRdd().count()
-        return tuple(
-            replace(each.explained(self._reader, readers), observed=observed[each.number])
-            for each in self._written()
-        )
-
-    def _written(self) -> list[Use]:
-        return _USES.validate_json(self._uses.json())
