@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException
 
 from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession, enable
@@ -167,21 +167,6 @@ def test_tables_elsewhere(session, written, tmp_path):
             assert raised.value.getErrorClass() == "REQUEST_REFUSED"
     finally:
         session.sql("DROP TABLE outside")
-
-
-def test_statements_on_hudis_own_indexes_reach_hudi(session):
-    done = session.sql("DROP INDEX IF EXISTS nothing ON messages")
-    assert (done.columns, done.collect()) == ([], [])
-    with pytest.raises(AnalysisException, match="INDEX_NOT_FOUND: messages has no index named"):
-        session.sql("DROP INDEX nothing ON messages")
-
-
-@pytest.mark.fast
-def test_errors_of_syntax(session):
-    with pytest.raises(ParseException) as raised:
-        session.sql("DROP INDEX i\nON messages CASCADE")
-    assert raised.value.getErrorClass() == "STATEMENT_INVALID"
-    assert "line 2, column 13 of the statement, found 'CASCADE'" in str(raised.value)
 
 
 @pytest.mark.fast

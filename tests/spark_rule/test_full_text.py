@@ -174,23 +174,19 @@ def views(enabled_once: "SparkSession", spark, texts) -> Iterator[None]:
 
 @pytest.mark.parametrize(("query", "served"), SHAPES)
 def test_searches_in_query_shapes(spark, enabled, views, query: str, served: list[bool]) -> None:
-    """A regular expression finds the same words in these texts."""
+    """With and without the index, as a regular expression finds the same words in these texts."""
     plain = re.sub(r"(?i)match\(([\w.]+), '(\w+)'\)", r"\1 RLIKE r'(?i)\\b\2\\b'", query)
-    found, expected = enabled.sql(query), spark.sql(plain)
-    assert [each.dataType for each in found.schema] == [each.dataType for each in expected.schema]
-    answers = [sorted(map(repr, map(tuple, each.collect()))) for each in (found, expected)]
-    assert answers[0] == answers[1]
-    assert by_index(last_queries(enabled)[-1]) == served
-
-
-@pytest.mark.parametrize(("query", "served"), SHAPES)
-def test_searches_in_query_shapes_without_the_index(
-    spark, views, without_index, query: str, served: list[bool]
-) -> None:
-    plain = re.sub(r"(?i)match\(([\w.]+), '(\w+)'\)", r"\1 RLIKE r'(?i)\\b\2\\b'", query)
-    found, expected = without_index.sql(query), spark.sql(plain)
-    answers = [sorted(map(repr, map(tuple, each.collect()))) for each in (found, expected)]
-    assert answers[0] == answers[1]
+    expected = spark.sql(plain)
+    for is_on in (True, False):
+        enabled.conf.set("spark.hudi.index.enabled", str(is_on).lower())
+        found = enabled.sql(query)
+        assert [each.dataType for each in found.schema] == [
+            each.dataType for each in expected.schema
+        ]
+        answers = [sorted(map(repr, map(tuple, each.collect()))) for each in (found, expected)]
+        assert answers[0] == answers[1]
+        if is_on:
+            assert by_index(last_queries(enabled)[-1]) == served
 
 
 @pytest.mark.usefixtures("read_by_tasks")

@@ -175,14 +175,6 @@ def test_tables_and_indexes_named_like_keywords(session, written, tmp_path, name
         session.sql(f"DROP TABLE `{name}`")
 
 
-def test_queries_use_an_index_that_a_statement_built(session):
-    session.sql("CREATE INDEX i ON messages USING lucene (id)")
-    session.sql("OPTIMIZE TABLE messages STRATEGY ALL")
-    found = session.sql("SELECT msg FROM messages WHERE id = '3'")
-    assert "HudiIndexScan" in found._jdf.queryExecution().toString()
-    assert found.collect() == [("Buying car 3",)]
-
-
 def test_names_are_those_of_the_session(session, written, tmp_path):
     session.sql("CREATE INDEX mine ON messages USING lucene (id)")
     new = with_messages(session.newSession(), "of_new_session", written, tmp_path / "new")

@@ -229,12 +229,6 @@ def test_optimize_builds_what_clustering_wrote(session, messages):
     assert [(r.status, r.row_count) for r in built] == [("built", 10), ("built", 10)]
 
 
-def test_index_statements_run_eagerly(session, messages):
-    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
-    with open_table(messages.path) as table:
-        assert [definition.name for definition in table.indexes()] == ["by_id"]
-
-
 def test_table_name_in_the_current_database(session, messages):
     session.spark.sql("CREATE DATABASE other")
     session.spark.sql(f"CREATE TABLE other.copy USING hudi LOCATION '{messages.path}'")
