@@ -89,7 +89,7 @@ def _planned(
     where = bound(lambda translation: _condition(translation, request))
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):
-        return Decision.spark(run, str(_condition(Translation.on(table), request)))
+        return Decision.spark(run, str(_condition(Translation.on(table), request) or ""))
     text = str(run.reader.query.predicate)
     read = list(run.reader.query.output)
     wanted = len(request.names)
