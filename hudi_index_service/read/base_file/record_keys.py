@@ -6,14 +6,13 @@ columns is printed as ``a:1,b:2``, NULL as ``__null__``, empty text as ``__empty
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import as_numbers, as_truths, integers_array, text_scalar, texts_array
+from hudi_index_service.arrow import integers_array, text_scalar, texts_array
 from hudi_index_service.columns import column_path, column_values, find_column
 from hudi_index_service.errors import Remedy, TableFeatureUnsupported
 from hudi_index_service.hudi.files.log_file import RECORD_KEY
@@ -21,13 +20,6 @@ from hudi_index_service.optimizer.decide import most_keys_by_index
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import BoundColumn, In, Predicate, conjunction
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-KeysAt = tuple[Numbers, pa.StringArray]
-"""Row ids, and the record keys of these rows."""
-
-NO_NUMBERS: Numbers = np.zeros(0, np.int64)
 
 _NULL = "__null__"
 _EMPTY = "__empty__"
@@ -188,30 +180,3 @@ def _values(values: set[str] | None, type: pa.DataType) -> pa.Array | None:
     if pa.types.is_string(type) or pa.types.is_large_string(type):
         return texts_array(sorted(values), type) if values else None
     return None
-
-
-def rows_with(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """Positions in `search_keys` of the keys that are in it, and the row id of each."""
-    key_positions, rows = [NO_NUMBERS], [NO_NUMBERS]
-    for row_ids, row_keys in _in_portions(keys, len(search_keys)):
-        places = pc.index_in(row_keys, value_set=search_keys)
-        key_positions.append(as_numbers(places.drop_null()).astype(np.int64))
-        rows.append(row_ids[as_truths(places.is_valid())])
-    return np.concatenate(key_positions), np.concatenate(rows)
-
-
-def _in_portions(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
-    """The same in portions of at least `rows`, since Arrow hashes the search keys for each."""
-    portion: list[KeysAt] = []
-    for each in keys:
-        portion.append(each)
-        if sum(len(row_ids) for row_ids, _ in portion) >= rows:
-            yield _joined(portion)
-            portion = []
-    if portion:
-        yield _joined(portion)
-
-
-def _joined(portion: list[KeysAt]) -> KeysAt:
-    row_ids, keys = zip(*portion, strict=True)
-    return np.concatenate(row_ids), pa.concat_arrays(keys)

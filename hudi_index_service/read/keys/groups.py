@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import scalar, truths_array
+from hudi_index_service.arrow import numbers_array, scalar
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
-from hudi_index_service.read.keys.key_range import KeyRange
-from hudi_index_service.read.keys.tag_location import KEY, PARTITION
+from hudi_index_service.read.keys.key_routes import Bounds, SoughtKeys, bounds_of, key_values
+from hudi_index_service.read.keys.tag_location import KEY, PARTITION, RequestedKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,13 @@ class SliceGroup:
     Attributes:
         partition: The partition of all slices; None for any.
         slices: The numbers of the slices in the plan.
-        within: The range of all keys that they may hold; None if not known.
+        within: A column that tells which row has a key, and its bounds in all slices; None if not
+            known.
     """
 
     partition: str | None
     slices: tuple[int, ...]
-    within: KeyRange | None
+    within: tuple[str, Bounds] | None
 
 
 def slice_groups(
@@ -42,41 +43,49 @@ def slice_groups(
         most: The maximum number of groups; with `by_partition`, per partition.
         by_partition: Whether a key is looked up in one partition only.
     """
-    ranges = [_range(each, keys) for each in slices]
+    columns = [each.column[0] for each in key_values(keys, pa.nulls(0, pa.string()))]
+    within = [_bounds(each, columns) for each in slices]
     numbers_by_partition: dict[str | None, list[int]] = {}
     for number, each in enumerate(slices):
         partition = each.file_slice.partition if by_partition else None
         numbers_by_partition.setdefault(partition, []).append(number)
 
-    def order(number: int) -> tuple[int, bytes | int]:
-        key_range = ranges[number]
-        if key_range is None:
-            return 2, 0
-        return int(isinstance(key_range.least, int)), key_range.least
+    def order(number: int) -> tuple[str, bytes | int]:
+        known = within[number]
+        return ("", 0) if known is None else (known[0], known[1][0])
 
     groups = []
     for partition, numbers in numbers_by_partition.items():
-        for members in _split(sorted(numbers, key=order), most):
-            within = KeyRange.around(ranges[number] for number in members)
-            groups.append(SliceGroup(partition, members, within))
+        numbers.sort(key=order)
+        parts = min(most, len(numbers))  # of nearly equal length
+        for part in range(parts):
+            members = numbers[part * len(numbers) // parts : (part + 1) * len(numbers) // parts]
+            around = _around([within[number] for number in members])
+            groups.append(SliceGroup(partition, tuple(members), around))
     return groups
 
 
-def _range(plan: SlicePlan, keys: RecordKeys) -> KeyRange | None:
-    """The range of all keys of a slice; None with log files, which can hold any key."""
-    return None if plan.file_slice.log_files else KeyRange.of_base_file(plan, keys)
+def _bounds(plan: SlicePlan, columns: Sequence[str]) -> tuple[str, Bounds] | None:
+    """The first of the columns of which all values of a slice lie in known bounds. There is none
+    with log files, which can hold any key."""
+    if plan.file_slice.log_files:
+        return None
+    found = ((column, bounds_of(plan, column)) for column in columns)
+    return next(((column, bounds) for column, bounds in found if bounds is not None), None)
 
 
-def _split(numbers: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
-    """The numbers in order, in at most `most` parts of nearly equal length."""
-    parts = min(most, len(numbers))
-    for part in range(parts):
-        chunk = numbers[part * len(numbers) // parts : (part + 1) * len(numbers) // parts]
-        yield tuple(chunk)
+def _around(within: Sequence[tuple[str, Bounds] | None]) -> tuple[str, Bounds] | None:
+    """The smallest bounds around all of these; None if some are not known, or of other columns."""
+    known = [each for each in within if each is not None]
+    columns = {column for column, _ in known}
+    if len(known) < len(within) or len(columns) != 1:
+        return None
+    least, greatest = zip(*(bounds for _, bounds in known), strict=True)
+    return columns.pop(), (min(least), max(greatest))
 
 
 def routed(
-    batch: pa.RecordBatch, groups: Sequence[SliceGroup]
+    batch: pa.RecordBatch, groups: Sequence[SliceGroup], keys: RecordKeys
 ) -> Iterator[tuple[int, pa.StringArray]]:
     """For each group, by its number, the keys of a batch that it may hold; a superset of those that
     it holds.
@@ -84,40 +93,47 @@ def routed(
     Args:
         batch: Column ``record_key`` and, if keys are looked up in one partition each,
             ``partition``.
+        keys: The table's record keys.
     """
-    keys = batch.column(KEY)
-    partitioned = PARTITION in batch.schema.names
-    if partitioned:
-        partitions = batch.column(PARTITION)
-        batch_partitions = set(pc.unique(partitions).to_pylist())
+    asked: set[str | None] = {None}
+    if PARTITION in batch.schema.names:
+        asked = set(pc.unique(batch.column(PARTITION)).to_pylist())
+    members: dict[str | None, list[tuple[int, SliceGroup]]] = {}
     for number, group in enumerate(groups):
-        group_keys = keys
-        if partitioned:
-            if group.partition not in batch_partitions:
-                continue
-            group_keys = keys.filter(pc.equal(partitions, scalar(group.partition, pa.string())))
-        group_keys = group_keys.drop_null()
-        if group.within is not None:
-            group_keys = group_keys.filter(truths_array(group.within.holds(group_keys)))
-        if len(group_keys):
-            yield number, group_keys
+        if group.partition in asked:
+            members.setdefault(group.partition, []).append((number, group))
+    for partition, numbered in members.items():
+        here = batch.column(KEY)
+        if partition is not None:
+            name = scalar(partition, pa.string())
+            here = here.filter(pc.equal(batch.column(PARTITION), name))
+        here = here.drop_null()
+        values = {each.column[0]: each for each in key_values(keys, here)}
+        for number, group in numbered:
+            sent = here
+            if group.within is not None:
+                column, bounds = group.within
+                sought = SoughtKeys(values[column], values[column].within(bounds))
+                sent = here.take(numbers_array(sought.keys))
+            if len(sent):
+                yield number, sent
 
 
 def portions(
-    keys_by_group: Iterable[tuple[int, pa.StringArray]], most: int
-) -> Iterator[tuple[int, pa.StringArray]]:
-    """The same with the keys of each group joined into portions of about `most` at most.
+    batches_by_group: Iterable[tuple[int, pa.RecordBatch]], most: int
+) -> Iterator[tuple[int, RequestedKeys]]:
+    """The keys of each group joined into portions of about `most` at most.
 
     Args:
-        keys_by_group: Numbers of groups and keys; those of one group are consecutive.
+        batches_by_group: Numbers of groups, and keys as for `RequestedKeys`; those of one group are
+            consecutive.
     """
-    current: int | None = None
-    arrays: list[pa.StringArray] = []
-    for number, keys in keys_by_group:
-        if current is not None and (number != current or sum(map(len, arrays)) >= most):
-            yield current, pa.concat_arrays(arrays)
-            arrays = []
+    current, batches = 0, list[pa.RecordBatch]()
+    for number, batch in batches_by_group:
+        if batches and (number != current or sum(map(len, batches)) >= most):
+            yield current, RequestedKeys(pa.Table.from_batches(batches))
+            batches = []
         current = number
-        arrays.append(keys)
-    if current is not None:
-        yield current, pa.concat_arrays(arrays)
+        batches.append(batch)
+    if batches:
+        yield current, RequestedKeys(pa.Table.from_batches(batches))

@@ -1,8 +1,13 @@
-"""Locates record keys in one file slice: the slice is read as for a query with an IN on the key,
-and the keys of its rows are matched with the search keys.
+"""Locates record keys in slices: the rows that may have one of the keys are found, their keys are
+read, and one join of all these rows with the search keys gives the locations.
 
-Base files are ruled out by the range of their keys, and before a scan by Hudi's Bloom filter. An
-update in a log file does not move a key: its location is the row of the base file, even if a log
+The rows are found in one of three ways. Of local base files of which few keys are sought, one call
+asks all entries, and one reads the keys of the rows. Of small ones of which many are, the keys of
+all rows are read, of many files by one call. All other slices, and those of which anything goes
+wrong, are read one by one as for a query with an IN on the key: by index if that pays, else by a
+scan, unless Hudi's Bloom filter rules it out.
+
+An update in a log file does not move a key: its location is the row of the base file, even if a log
 file deletes it, since Hudi's own look-ups send its next version there. A key that only log files
 hold has a location without row id.
 """
@@ -10,34 +15,69 @@ hold has a location without row id.
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter_ns
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from hudi_index_parquet import read_columns
+from hudi_index_parquet import FileRows, read_columns, read_files
 
-from hudi_index_service.arrow import numbers_array, scalar, truths_array
+from hudi_index_service.arrow import numbers_array, texts_array, truths_array
+from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.routed import Routed
 from hudi_index_service.optimizer.decide import bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.read.base_file.record_keys import (
-    NO_NUMBERS,
-    KeysAt,
-    Numbers,
-    RecordKeys,
-    rows_with,
-)
-from hudi_index_service.read.base_file.row_reader import positions
+from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.predicate.expression import BoundColumn, In
+from hudi_index_service.read.base_file.key_join import KeyJoin, Numbers
+from hudi_index_service.read.base_file.record_keys import RecordKeys
+from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, positions, row_positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
-from hudi_index_service.read.keys.key_range import FirstKeys
-from hudi_index_service.read.keys.rows_of_slices import LOCATIONS, KeysLocated, RowsOfSlices
-from hudi_index_service.read.keys.searched_slice import SearchedSlice
+from hudi_index_service.read.keys.key_routes import KeyRoutes, SoughtKeys
+from hudi_index_service.read.parallel import mapped
+from hudi_index_service.read.slices.listed_rows import ListedRows, listed_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
 log = logging.getLogger(__name__)
 
-_ROWS_OF_SMALL_FILE = 65_536
 _FILES_AT_ONCE = 32  # of small ones
+_LOG_ONLY = -1
+
+LOCATIONS = pa.schema(
+    [
+        ("record_key", pa.string()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("instant", pa.string()),
+        ("row_id", pa.int64()),
+        ("deleted", pa.bool_()),
+    ]
+)
+"""The columns of each key found. ``deleted``: whether a log file is known to delete the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The search of one slice, of which `number` is the number in the snapshot."""
+
+    number: int
+    plan: SlicePlan
+    sought: SoughtKeys
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether it has log files, which can hold any key."""
+        return bool(self.plan.file_slice.log_files)
+
+    @property
+    def file(self) -> BaseFile:
+        """The base file, which every slice without log files has."""
+        base_file = self.plan.file_slice.base_file
+        assert base_file is not None, "only slices with log files lack a base file"
+        return base_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,198 +95,255 @@ class KeyLocator:
     find_deleted: bool
 
     def locate(
-        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
+        self,
+        slices: Mapping[int, SlicePlan],
+        routes: KeyRoutes,
+        statistics: ReadStatistics,
+        threads: int = 1,
     ) -> pa.Table:
-        """The locations (`LOCATIONS`) of the given keys that the slice holds.
+        """The locations (`LOCATIONS`) of keys in slices.
 
         Args:
-            plan: The slice with the entries that may serve its base file; it may have log files.
-            search_keys: Distinct keys without NULL.
+            slices: Number → the slice with the entries that may serve its base file; it may have
+                log files.
+            routes: The keys, and which base files may hold them.
+            statistics: Of these slices.
+            threads: How many threads may read slices.
 
         Raises:
-            FileNotFoundError: a file of the slice is gone.
-            TableFeatureUnsupported: the slice cannot be read without Spark.
+            FileNotFoundError: a file of a slice is gone.
+            TableFeatureUnsupported: a slice cannot be read without Spark.
         """
-        return self._located(plan, search_keys, statistics)[1]
+        join = KeyJoin(routes.search_keys, 3)
+        by_index, small, others = list[_Job](), list[_Job](), list[_Job]()
+        is_local = self.reader.table.storage.is_local
+        for number, plan in slices.items():
+            job = _Job(number, plan, routes.of_slice(number, plan))
+            if job.has_logs:
+                others.append(job)
+            elif not len(job.sought):
+                statistics.begin(number).access = Access.SKIP
+            elif not plan.entries or not is_local:
+                others.append(job)
+            elif len(job.sought) <= most_keys_by_index(plan.total):
+                by_index.append(job)
+            elif self.keys.stored and not bloom_filter_pays(plan.total):
+                small.append(job)  # the build of its entry has checked it
+            else:
+                others.append(job)
+        others += self._by_index(by_index, statistics, join)
+        for first in range(0, len(small), _FILES_AT_ONCE):
+            others += self._by_file(small[first : first + _FILES_AT_ONCE], statistics, join)
+        others.sort(key=lambda job: job.number)
 
-    def locate_all(
-        self, slices: Iterable[SearchedSlice], search_keys: pa.StringArray
-    ) -> Iterator[KeysLocated]:
-        """The locations of the given keys in many slices: by index where only few of them may be in
-        a base file, otherwise by reading the keys of the files, which are matched for many files at
-        a time. Arguments and errors as for `locate`."""
-        rows, first_keys = RowsOfSlices(search_keys), FirstKeys(search_keys)
-        small_files: list[SearchedSlice] = []
-        for each in slices:
-            if each.file_slice.log_files:
-                plan = each.plan()
-                yield self._located(plan, search_keys, _statistics(plan))
-                continue
-            possible = self._possible(each, search_keys, first_keys)
-            if possible is not None:
-                if len(possible):
-                    keys, plan = search_keys.take(numbers_array(possible)), each.plan()
-                    positions, locations = self._located(plan, keys, _statistics(plan))
-                    yield possible[positions], locations
-                continue
-            if not self._is_small(each, search_keys):
-                yield from self._collected(each.plan(), rows)
-                continue
-            small_files.append(each)
-            if len(small_files) == _FILES_AT_ONCE:
-                yield from self._collected_together(small_files, rows)
-                small_files = []
-        yield from self._collected_together(small_files, rows)
-        yield rows.located()
+        def work(job: _Job) -> None:
+            self._by_itself(job, routes, statistics.begin(job.number), join)
 
-    def _is_small(self, searched: SearchedSlice, search_keys: pa.StringArray) -> bool:
-        """Whether the keys of all rows are read, which are so few that a call for each file would
-        take longer than reading them. The file has an entry: the build of it has checked it."""
-        return (
-            self.reader.table.storage.is_local
-            and self.keys.stored
-            and searched.rows is not None
-            and searched.rows <= _ROWS_OF_SMALL_FILE
-            and not bloom_filter_pays(searched.rows)
-            and len(search_keys) > most_keys_by_index(searched.rows)
-        )
+        mapped(work, others, threads, may_be_fast=is_local)
+        return _locations(join, slices, statistics)
 
-    def _collected_together(
-        self, slices: Sequence[SearchedSlice], rows: RowsOfSlices
-    ) -> Iterator[KeysLocated]:
-        """Collects the rows of small files that have been read by one call; yields the locations of
-        their keys once they are many."""
-        storage, base_files = self.reader.table.storage, [_base_file(each) for each in slices]
-        paths = [(storage.local_path(each.path), each.size) for each in base_files]
-        read = None
-        try:
-            read = read_columns(paths, self.keys.columns.names) if paths else None
-        except (OSError, ValueError) as error:  # reading it alone reports it, or reads it by Arrow
-            log.info("One of %d files cannot be read by row: %s", len(paths), error)
-        if read is None or read[0].schema.types != self.keys.columns.types:
-            for each in slices:
-                yield from self._collected(each.plan(), rows)
-            return
-        batch, counts = read
-        rows.add_files([each.file_slice for each in slices], counts, self.keys.of(batch))
-        if rows.are_many:
-            yield rows.located()
+    # --- many slices at once ---------------------------------------------------------------------
 
-    def _collected(self, plan: SlicePlan, rows: RowsOfSlices) -> Iterator[KeysLocated]:
-        """The same of one file of any size."""
-        for row_ids, row_keys in self._candidates(plan, rows.search_keys, _statistics(plan)):
-            rows.add(plan.file_slice, row_ids, row_keys)
-            if rows.are_many:
-                yield rows.located()
+    def _by_index(
+        self, jobs: Iterable[_Job], statistics: ReadStatistics, join: KeyJoin
+    ) -> list[_Job]:
+        """Searches slices with entries for few keys each; returns those that are left."""
+        left: list[_Job] = []
+        layouts: dict[tuple[int, str, int], list[tuple[_Job, ServingEntry]]] = {}
+        for job in jobs:
+            values = job.sought.values
+            servings = (each for each in job.plan.entries if values.column[0] in each.names)
+            serving = None if len(values.anywhere) else next(servings, None)
+            if serving is None:
+                left.append(job)
+            else:
+                layout = id(values), serving.index_type.name, serving.layout
+                layouts.setdefault(layout, []).append((job, serving))
+        for members in layouts.values():
+            found: list[_Found] = []
+            for (job, _), rows in zip(members, self._found(members), strict=True):
+                if rows is None:
+                    left.append(job)
+                else:
+                    found.append((job, rows))
+            for group in _portions(found):
+                left += self._read(group, statistics, join)
+        return left
 
-    def _located(
-        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
-    ) -> KeysLocated:
-        file_slice, base_file = plan.file_slice, plan.file_slice.base_file
-        key_positions, rows = NO_NUMBERS, NO_NUMBERS
-        if base_file is not None:
-            key_positions, rows = self._in_base_file(plan, search_keys, statistics)
-        row_ids, deleted = numbers_array(rows), np.zeros(len(rows), dtype=bool)
-        if file_slice.log_files and (
-            self.find_deleted or len(np.unique(key_positions)) < len(search_keys)
-        ):
-            live_positions = self._after_merging(plan, search_keys)
-            log_only = np.setdiff1d(live_positions, key_positions)
-            row_ids = pa.concat_arrays([row_ids, pa.nulls(len(log_only), pa.int64())])
-            deleted = np.append(
-                ~np.isin(key_positions, live_positions), np.zeros(len(log_only), dtype=bool)
+    def _found(self, members: Sequence[tuple[_Job, ServingEntry]]) -> Sequence[ListedRows | None]:
+        """The rows in entries of one layout that may have one of the keys."""
+        pool, values = self.reader.pool, members[0][0].sought.values
+        servings = [serving for _, serving in members]
+        leaf = In(BoundColumn(values.column[0], values.values.type), values.values)
+        if servings[0].answer(leaf) is Answer.NONE:
+            return [None] * len(members)
+        opened = pool.open_paths
+        for serving in servings:
+            if serving.entry.data_path not in opened:
+                try:
+                    with pool.lease(serving):
+                        pass
+                except EntryUnusable as error:  # looking up the slice by itself reports it
+                    log.info("%s is not asked with others: %s", serving.entry.folder, error)
+        counts = np.array([len(job.sought.positions) for job, _ in members], dtype=np.int32)
+        ends = np.cumsum(counts, dtype=np.int32)
+        every = np.concatenate([job.sought.positions for job, _ in members], dtype=np.int32)
+        return listed_rows(leaf, servings, Routed(every, ends - counts, ends), pool)
+
+    def _read(
+        self, group: Sequence["_Found"], statistics: ReadStatistics, join: KeyJoin
+    ) -> list[_Job]:
+        """Reads the keys of rows that were found; returns the slices that are left."""
+        storage, started = self.reader.table.storage, perf_counter_ns()
+        row_ids = [row_positions(listed.rows) for _, listed in group]
+        files = [
+            FileRows(
+                listed.entry.bounds.footer, storage.local_name(job.file.path), ids, job.file.size
             )
-            key_positions = np.append(key_positions, log_only)
-        statistics.rows_returned = len(key_positions)
-        instant = None if base_file is None else base_file.instant
-        slice_values = (file_slice.partition, file_slice.file_id, instant)
-        return key_positions, pa.table(
-            [
-                search_keys.take(numbers_array(key_positions)),
-                *(
-                    pa.repeat(scalar(each, pa.string()), len(key_positions))
-                    for each in slice_values
-                ),
-                row_ids,
-                truths_array(deleted),
-            ],
-            schema=LOCATIONS,
-        )
+            for (job, listed), ids in zip(group, row_ids, strict=True)
+        ]
+        try:
+            read = read_files(files, self.keys.columns.names)
+        except (OSError, ValueError) as error:  # reading it by itself reports it
+            log.info("One of %d files cannot be read by row: %s", len(files), error)
+            read = None
+        if read is None or read[0].schema.types != self.keys.columns.types:
+            return [job for job, _ in group]
+        batch, did = read
+        numbers = np.repeat([job.number for job, _ in group], [len(each) for each in row_ids])
+        _add(join, self.keys.of(batch), numbers, np.concatenate(row_ids))
+        ms = (perf_counter_ns() - started) / 1e6 / len(group)
+        for (job, listed), stats in zip(group, did, strict=True):
+            each = statistics.begin(job.number)
+            each.access, each.keys = Access.INDEX, len(job.sought.positions)
+            each.candidates = each.rows_checked = len(listed.rows)
+            each.lookup_ms, each.ms = listed.ms, listed.ms + ms
+            each.add_read(stats)
+        return []
 
-    def _in_base_file(
-        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
-    ) -> tuple[Numbers, Numbers]:
-        """Positions in `search_keys` of the keys found, and the row id of each."""
-        searched = SearchedSlice.of(plan, self.keys)
-        possible = self._possible(searched, search_keys, FirstKeys(search_keys))
-        if possible is None or len(possible) == len(search_keys):
-            statistics.keys = len(search_keys)
-            return rows_with(self._candidates(plan, search_keys, statistics), search_keys)
-        statistics.keys = len(possible)
-        if not len(possible):
-            statistics.access = Access.SKIP
-            statistics.note = "no key lies between its least and greatest key"
-            return NO_NUMBERS, NO_NUMBERS
-        possible_keys = search_keys.take(numbers_array(possible))
-        key_positions, rows = rows_with(
-            self._candidates(plan, possible_keys, statistics), possible_keys
-        )
-        return possible[key_positions], rows
+    def _by_file(
+        self, jobs: Sequence[_Job], statistics: ReadStatistics, join: KeyJoin
+    ) -> list[_Job]:
+        """Reads the keys of all rows of small files; returns the slices that are left."""
+        storage = self.reader.table.storage
+        paths = [(storage.local_path(job.file.path), job.file.size) for job in jobs]
+        try:
+            read = read_columns(paths, self.keys.columns.names)
+        except (OSError, ValueError) as error:  # reading it by itself reports it
+            log.info("One of %d files cannot be read by row: %s", len(paths), error)
+            read = None
+        if read is None or read[0].schema.types != self.keys.columns.types:
+            return list(jobs)
+        batch, counts = read
+        rows = np.concatenate([np.arange(count) for count in counts])
+        numbers = np.repeat([job.number for job in jobs], counts)
+        _add(join, self.keys.of(batch), numbers, rows)
+        for job, count in zip(jobs, counts, strict=True):
+            each = statistics.begin(job.number)
+            each.access, each.keys, each.rows_checked = Access.SCAN, len(job.sought), count
+        return []
 
-    def _possible(
-        self, searched: SearchedSlice, search_keys: pa.StringArray, first_keys: FirstKeys
-    ) -> Numbers | None:
-        """Positions in `search_keys` of the keys that may lie in the range of the base file's keys.
-        None for all: the range is not known, or among the first keys there are already so many
-        that the keys of all rows are read."""
-        if searched.within is None or searched.rows is None:
-            return None
-        most = most_keys_by_index(searched.rows)
-        if first_keys.within(searched.within, 4 * most) > most:
-            return None
-        return np.flatnonzero(searched.within.holds(search_keys))
+    # --- one slice -------------------------------------------------------------------------------
+
+    def _by_itself(
+        self, job: _Job, routes: KeyRoutes, statistics: SliceStatistics, join: KeyJoin
+    ) -> None:
+        """Searches one slice."""
+        plan, number = job.plan, job.number
+        if not job.has_logs:
+            for rows, row_keys in self._candidates(job, routes, statistics):
+                _add(join, row_keys, np.full(len(rows), number), rows)
+            return
+        keys = routes.keys_at(routes.of_partition(plan.file_slice.partition))
+        in_base_file, merged = KeyJoin(keys, 1), KeyJoin(keys, 0)
+        if plan.file_slice.base_file is not None and len(job.sought):
+            for rows, row_keys in self._candidates(job, routes, statistics):
+                in_base_file.add(row_keys, rows)
+        places, rows = in_base_file.found()
+        deleted = np.zeros(len(rows), dtype=bool)
+        if self.find_deleted or len(np.unique(places)) < len(keys):
+            for batch in self.reader.merged(plan):
+                merged.add(self.keys.of(batch))
+            (live,) = merged.found()
+            log_only = np.setdiff1d(live, places)
+            deleted = np.append(~np.isin(places, live), np.zeros(len(log_only), dtype=bool))
+            places = np.append(places, log_only)
+            rows = np.append(rows, np.full(len(log_only), _LOG_ONLY))
+        row_keys = keys.take(numbers_array(places))
+        _add(join, row_keys, np.full(len(rows), number), rows, deleted)
 
     def _candidates(
-        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
-    ) -> Iterator[KeysAt]:
-        """The rows of the base file that may have these keys."""
+        self, job: _Job, routes: KeyRoutes, statistics: SliceStatistics
+    ) -> Iterator[tuple[Numbers, pa.StringArray]]:
+        """The rows of the base file that may have one of the keys sought, and the key of each."""
+        plan, keys = job.plan, routes.keys_at(job.sought.keys)
+        statistics.keys = len(keys)
 
         def may_hold_any(metadata: Mapping[bytes, bytes] | None) -> bool:
-            if KeyFilter.of_footer(metadata).may_hold_any(search_keys):
+            if KeyFilter.of_footer(metadata).may_hold_any(keys):
                 return True
             statistics.note = "its Bloom filter has none of the keys"
             return False
 
-        narrowing = self.keys.narrowing(plan, search_keys)
+        narrowing = self.keys.narrowing(plan, keys)
         statistics.access = Access.SCAN if narrowing is None else Access.INDEX
+        # Hudi fills the filter only if rows store their keys.
+        filters_pay = self.keys.stored and (not plan.entries or bloom_filter_pays(plan.total))
         reader = replace(
             self.reader,
             query=replace(self.reader.query, normal_form=narrowing),
-            # Other slices were searched for other keys, so their results do not apply here.
-            footer_check=may_hold_any if self._filters_pay(plan) else None,
+            footer_check=may_hold_any if filters_pay else None,
         )
         plan = replace(plan, access=statistics.access)
         for rows, batch, _ in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
             yield positions(rows), self.keys.of(batch)
 
-    def _filters_pay(self, plan: SlicePlan) -> bool:
-        """Whether the Bloom filter in the footer of the base file is worth reading."""
-        # Hudi fills the filter only if rows store their keys.
-        return self.keys.stored and (not plan.entries or bloom_filter_pays(plan.total))
 
-    def _after_merging(self, plan: SlicePlan, search_keys: pa.StringArray) -> Numbers:
-        """Positions in `search_keys` of the keys that the slice has after merging its log files."""
-        batches = self.reader.merged(plan)
-        keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
-        return rows_with(keys, search_keys)[0]
+_Found = tuple[_Job, ListedRows]
+"""A slice, and the rows of its base file that may have one of the keys."""
 
 
-def _statistics(plan: SlicePlan) -> SliceStatistics:
-    return SliceStatistics(plan.file_slice.name, plan.access)
+def _portions(found: Sequence[_Found]) -> Iterator[Sequence[_Found]]:
+    """Slices of which one call reads the keys."""
+    start = rows = 0
+    for end, (_, listed) in enumerate(found, 1):
+        rows += len(listed.rows)
+        if rows >= FIRST_PAGE or end == len(found):
+            yield found[start:end]
+            start, rows = end, 0
 
 
-def _base_file(searched: SearchedSlice) -> BaseFile:
-    base_file = searched.file_slice.base_file
-    assert base_file is not None, "only slices with log files lack a base file"
-    return base_file
+def _add(
+    join: KeyJoin,
+    row_keys: pa.StringArray,
+    numbers: Numbers,
+    rows: Numbers,
+    deleted: npt.NDArray[np.bool_] | None = None,
+) -> None:
+    join.add(row_keys, numbers, rows, np.zeros(len(rows), bool) if deleted is None else deleted)
+
+
+def _locations(
+    join: KeyJoin, slices: Mapping[int, SlicePlan], statistics: ReadStatistics
+) -> pa.Table:
+    """The locations of the rows that have one of the search keys."""
+    keys, numbers, rows, deleted = join.found()
+    searched, of_rows, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    for number, count in zip(searched.tolist(), counts.tolist(), strict=True):
+        statistics.begun[number].rows_returned = count
+    found = [slices[number].file_slice for number in searched.tolist()]
+    columns = (
+        [each.partition for each in found],
+        [each.file_id for each in found],
+        [each.base_file.instant if each.base_file else None for each in found],
+    )
+    return pa.table(
+        [
+            join.search_keys.take(numbers_array(keys)),
+            *(texts_array(each, pa.string()).take(numbers_array(of_rows)) for each in columns),
+            numbers_array(rows, rows == _LOG_ONLY),
+            truths_array(deleted.astype(bool)),
+        ],
+        schema=LOCATIONS,
+    )

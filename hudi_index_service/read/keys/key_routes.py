@@ -1,31 +1,45 @@
-"""Which base files can hold which of the requested keys, by the table's segments.
+"""Which base files may hold which of the requested keys: by the table's segments, or else by the
+least and greatest values in the manifests of a file's entries.
 
 A file that can hold no key is not opened, nor is its entry listed. The others are searched only for
-the keys that they can hold. Without facts of the key's column, every file may hold every key.
+the keys that they may hold. Where nothing is known of a file, it may hold every key.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import as_truths, numbers_array, truths_array
+from hudi_index_service.arrow import as_numbers, as_truths, numbers_array, truths_array
 from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.index.metadata.segments.exclusion import LocatedValues
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.read.base_file.key_join import Numbers
 from hudi_index_service.read.base_file.record_keys import RecordKeys
-from hudi_index_service.read.keys.key_range import LONG_NUMBER, NUMBER
 from hudi_index_service.read.planner import BaseFiles
 
-Numbers = npt.NDArray[np.int64]
+_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+"""A number as keys have it, surely of 64 bits."""
+
+_LONG_NUMBER = "^-?[1-9][0-9]{18}$"
+"""A number that may have more than 64 bits."""
+
+Mask = npt.NDArray[np.bool_]
+
+Bounds = tuple[bytes, bytes] | tuple[int, int]
+"""The least and the greatest value of a column: text in UTF-8, or integers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeyValues:
-    """The column values that stand for record keys.
+    """The values of one column that stand for record keys.
 
     Attributes:
         values: Values of the column's type, some of them perhaps in no row.
@@ -38,9 +52,27 @@ class KeyValues:
     keys: Numbers
     anywhere: Numbers
 
+    def within(self, bounds: Bounds) -> Numbers:
+        """The positions of the values within bounds."""
+        order, values = self._order
+        first = bisect_left(order, bounds[0], key=lambda at: values[at].as_py())
+        end = bisect_right(order, bounds[1], key=lambda at: values[at].as_py(), lo=first)
+        return order[first:end]
+
+    @cached_property
+    def _order(self) -> tuple[Numbers, pa.Array]:
+        """The positions of the values in order, and the values as bounds are compared with them."""
+        is_text = pa.types.is_string(self.values.type)
+        values = self.values.cast(pa.binary()) if is_text else self.values
+        return as_numbers(pc.sort_indices(values)).astype(np.int64), values
+
 
 def key_values(keys: RecordKeys, search_keys: pa.StringArray) -> Iterator[KeyValues]:
-    """The values of the columns that alone tell which row has a key; the best column first."""
+    """The values of the columns that alone tell which row has a key; the best column first.
+
+    Args:
+        search_keys: Without NULL.
+    """
     every, none = np.arange(len(search_keys)), np.zeros(0, dtype=np.int64)
     if keys.stored:
         type = keys.columns.field(RECORD_KEY).type
@@ -59,54 +91,139 @@ def key_values(keys: RecordKeys, search_keys: pa.StringArray) -> Iterator[KeyVal
     if pa.types.is_string(field.type):
         yield KeyValues(column, texts, positions, none)
     elif pa.types.is_int64(field.type) or pa.types.is_int32(field.type):
-        are_numbers = as_truths(pc.match_substring_regex(texts, NUMBER))
+        are_numbers = as_truths(pc.match_substring_regex(texts, _NUMBER))
         # Numbers of 19 digits may fit or not; other texts are no key of this column.
-        doubtful = as_truths(pc.match_substring_regex(texts, LONG_NUMBER))
+        doubtful = as_truths(pc.match_substring_regex(texts, _LONG_NUMBER))
         values = texts.filter(truths_array(are_numbers)).cast(pa.int64())
+        chosen = positions[are_numbers]
         if pa.types.is_int32(field.type):
             fits = as_truths(pc.equal(values, values.cast(pa.int32(), safe=False).cast(pa.int64())))
-            values = values.filter(truths_array(fits)).cast(pa.int32())
-            chosen = positions[are_numbers][fits]
-        else:
-            chosen = positions[are_numbers]
+            values, chosen = values.filter(truths_array(fits)).cast(pa.int32()), chosen[fits]
         yield KeyValues(column, values, chosen, np.unique(positions[doubtful]))
 
 
+def bounds_of(plan: SlicePlan, column: str) -> Bounds | None:
+    """The bounds of a column in a slice's base file; None if no entry that may serve it has any."""
+    for serving in plan.entries:
+        if column in serving.names:
+            bounds = serving.entry.manifest.bounds(column)
+            if bounds.least is not None and bounds.greatest is not None:
+                return bounds.least, bounds.greatest
+    return None
+
+
 @dataclass(frozen=True, slots=True)
-class RoutedKeys:
-    """The keys that the base files of a snapshot may hold, by the values of one column.
+class SoughtKeys:
+    """The keys to look for in one base file.
 
     Attributes:
-        values: The keys' values in the column.
-        located: Which of these values each slice's base file may hold, by the slice's number.
+        values: The values of the keys in one column…
+        positions: … and the positions of those to look for, each once.
     """
 
     values: KeyValues
-    located: LocatedValues
+    positions: npt.NDArray[np.integer[Any]]
 
-    def of_slice(self, number: int) -> Numbers | None:
-        """The positions of the keys that a slice's base file may hold; None for any."""
-        if not self.located.is_known[number]:
-            return None
-        return np.union1d(
-            self.values.keys[self.located.routed.of_file(number)], self.values.anywhere
-        )
+    def __len__(self) -> int:
+        return len(self.positions) + len(self.values.anywhere)
+
+    @property
+    def keys(self) -> Numbers:
+        """The positions of the keys."""
+        return np.union1d(self.values.keys[self.positions], self.values.anywhere)
 
 
-def routed_keys(
-    base_files: BaseFiles, keys: RecordKeys, search_keys: pa.StringArray
-) -> list[RoutedKeys]:
-    """The keys that base files may hold, by each index type's segments and each column that tells
-    which row has a key; the best first.
+class KeyRoutes:
+    """The keys that the base files of one snapshot may hold, of those requested.
 
-    Args:
-        search_keys: Distinct, without NULL.
+    Attributes:
+        search_keys: All keys.
     """
-    if base_files.folder is None:
-        return []
-    return [
-        RoutedKeys(each, base_files.segment_slices.located(segments, each.column, each.values))
-        for name, segments in base_files.folder.segments.items()
-        for each in key_values(keys, search_keys)
-        if segments and each.column in base_files.columns[name]
-    ]
+
+    def __init__(
+        self,
+        keys: RecordKeys,
+        search_keys: pa.StringArray,
+        asked: Callable[[str], Numbers | None] = lambda _: None,
+        base_files: BaseFiles | None = None,
+    ) -> None:
+        """Asks the segments.
+
+        Args:
+            search_keys: Distinct, without NULL.
+            asked: Returns the positions of the keys to look for in a partition; None for all.
+            base_files: The base files with what segments say of them; None without segments.
+        """
+        self.search_keys = search_keys
+        self._asked = asked
+        self._mask = lru_cache(1)(self._mask_of)  # slices come by partition
+        self._columns = list(key_values(keys, search_keys))
+        self._located: list[tuple[KeyValues, LocatedValues]] = []
+        if base_files is not None and base_files.folder is not None:
+            self._located = [
+                (each, base_files.segment_slices.located(segments, each.column, each.values))
+                for name, segments in base_files.folder.segments.items()
+                for each in self._columns
+                if segments and each.column in base_files.columns[name]
+            ]
+        every, none = np.arange(len(search_keys)), np.zeros(0, dtype=np.int64)
+        self._unknown = KeyValues(("", ""), search_keys, every, none)
+
+    def slices(self, base_files: BaseFiles) -> Sequence[int]:
+        """The numbers of the slices that may hold one of the keys, by the segments."""
+        slices = base_files.snapshot.slices
+        may_hold = np.ones(len(slices), dtype=bool)
+        for values, located in self._located:
+            if not len(values.anywhere):
+                may_hold &= ~located.is_known | located.routed.any()
+        partitions = {each.partition for each in slices}
+        asked = {each for each in partitions if len(self.of_partition(each))}
+        return [
+            number
+            for number, (each, may) in enumerate(zip(slices, may_hold.tolist(), strict=True))
+            # A log file may hold any key.
+            if (may or each.log_files) and each.partition in asked
+        ]
+
+    def keys_at(self, positions: Numbers) -> pa.StringArray:
+        """The keys at ascending positions."""
+        if len(positions) == len(self.search_keys):
+            return self.search_keys
+        return self.search_keys.take(numbers_array(positions))
+
+    def of_partition(self, partition: str) -> Numbers:
+        """The positions of the keys to look for in a partition."""
+        asked = self._asked(partition)
+        return self._unknown.keys if asked is None else asked
+
+    def of_slice(self, number: int, plan: SlicePlan) -> SoughtKeys:
+        """The keys to look for in the base file of a slice.
+
+        Args:
+            number: Of the slice in the snapshot.
+        """
+        sought = self._of_base_file(number, plan)
+        mask = self._mask(plan.file_slice.partition)
+        if mask is None:
+            return sought
+        values, positions = sought.values, sought.positions
+        return SoughtKeys(values, positions[mask[values.keys[positions]]])
+
+    def _of_base_file(self, number: int, plan: SlicePlan) -> SoughtKeys:
+        for values, located in self._located:
+            if located.is_known[number]:
+                return SoughtKeys(values, located.routed.of_file(number))
+        for values in self._columns:
+            bounds = bounds_of(plan, values.column[0])
+            if bounds is not None:
+                return SoughtKeys(values, values.within(bounds))
+        return SoughtKeys(self._unknown, self._unknown.keys)
+
+    def _mask_of(self, partition: str) -> Mask | None:
+        """Whether each key is to be looked for in a partition; None for all keys."""
+        asked = self._asked(partition)
+        if asked is None:
+            return None
+        mask = np.zeros(len(self.search_keys), dtype=bool)
+        mask[asked] = True
+        return mask

@@ -7,10 +7,10 @@ keys are shuffled to the groups of slices that may hold them.
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,12 +22,12 @@ from hudi_index_service.arrow import integer_scalar
 from hudi_index_service.errors import ConfigInvalid, NeedsSpark, Remedy, TableFeatureUnsupported
 from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
+from hudi_index_service.optimizer.decide import each_task_reads_all_keys
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.groups import portions, routed, slice_groups
-from hudi_index_service.read.keys.key_locator import KeyLocator
-from hudi_index_service.read.keys.rows_of_slices import LOCATIONS
-from hudi_index_service.read.keys.searched_slice import PackedSlices, SearchedSlice
+from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.key_routes import KeyRoutes
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
     KEY,
@@ -38,8 +38,8 @@ from hudi_index_service.read.keys.tag_location import (
     RequestedKeys,
     named_column,
 )
-from hudi_index_service.read.keys.task_answers import answers, can_answer, key_portions
-from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
+from hudi_index_service.read.spark.slice_task import SliceTask
+from hudi_index_service.read.statistics import ReadStatistics
 
 log = logging.getLogger(__name__)
 
@@ -55,43 +55,57 @@ _LATE_REMEDY = Remedy(
     "Hudi>, and no session to tag_location: Spark's own reader locates them, without row ids."
 )
 
-SlicesAndKeys = tuple[Iterable[SlicePlan], pa.StringArray]
-"""Slices, and the keys to look for in each of them."""
+_BYTES_A_ROW = 20  # of a base file, at least: it stores the row's key, which hardly compresses
 
 
 @dataclass(frozen=True, slots=True)
 class _LocatorTask:
-    """The data that a task needs to do the work of a locator. Make it by `of`."""
+    """The data that a task needs to do the work of a locator. Make it by `of`.
+
+    Attributes:
+        groups: The slices of each group, pickled.
+    """
 
     task: SliceTask
     keys: RecordKeys
     find_deleted: bool
+    groups: Sequence[bytes]
 
     @classmethod
-    def of(cls, locator: KeyLocator) -> "_LocatorTask":
-        return cls(SliceTask.of(locator.reader, None), locator.keys, locator.find_deleted)
+    def of(cls, locator: KeyLocator, groups: Iterable[Sequence[SlicePlan]]) -> "_LocatorTask":
+        """The task that searches groups of slices."""
+        packed = [pickle.dumps(each) for each in groups]
+        return cls(SliceTask.of(locator.reader, None), locator.keys, locator.find_deleted, packed)
 
-    @contextmanager
-    def opened(self) -> Iterator[KeyLocator]:
-        """The locator in the task's process, during the block.
+    def locations(
+        self, work: Iterable[tuple[int, RequestedKeys]]
+    ) -> Iterator[tuple[RequestedKeys, pa.Table]]:
+        """The same keys, and their locations (`LOCATIONS`) in groups of slices.
+
+        Args:
+            work: Numbers of groups, those of one group consecutive, and the keys to look for.
 
         Raises:
             NeedsSpark: only Spark can read a slice.
             SnapshotChanged: a file of the snapshot is gone.
         """
-        with self.task.opened() as reader:
-            try:
-                yield KeyLocator(reader, self.keys, self.find_deleted)
-            except TableFeatureUnsupported as error:
-                raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
 
-    def locations(self, work: Iterable[SlicesAndKeys]) -> Iterator[pa.RecordBatch]:
-        """The locations (`LOCATIONS`) of keys in slices. Raises what `opened` raises."""
-        with self.opened() as locator:
-            for plans, search_keys in work:
-                slices = (SearchedSlice.of(each, self.keys) for each in plans)
-                for _, key_locations in locator.locate_all(slices, search_keys):
-                    yield from key_locations.to_batches(max_chunksize=_ROWS_PER_BATCH)
+        @lru_cache(1)
+        def slices(group: int) -> Sequence[SlicePlan]:
+            plans: Sequence[SlicePlan] = pickle.loads(self.groups[group])  # noqa: S301 - ours
+            return plans
+
+        with self.task.opened() as reader:
+            locator = KeyLocator(reader, self.keys, self.find_deleted)
+            for group, requested in work:
+                plans, statistics = slices(group), ReadStatistics()
+                statistics.start(plans)
+                routes = KeyRoutes(self.keys, requested.every_key, requested.by_partition())
+                try:
+                    located = locator.locate(dict(enumerate(plans)), routes, statistics)
+                except TableFeatureUnsupported as error:
+                    raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
+                yield requested, located
 
 
 def answer(
@@ -129,21 +143,26 @@ def _locations_by_job(
     spark: SparkSession, locator: KeyLocator, plan: QueryPlan, requested: RequestedKeys
 ) -> pa.Table:
     """The locations (`LOCATIONS`) of keys that the driver holds, found by one job."""
-    keys = requested.by_partition()
-    slices = [pickle.dumps(each) for each in plan.slices if len(keys(each.file_slice.partition))]
+    asked = requested.by_partition()
+    slices = [
+        each
+        for each in plan.slices
+        if len(requested.every_key if (some := asked(each.file_slice.partition)) is None else some)
+    ]
     if not slices:
         return pa.Table.from_batches([], LOCATIONS)
-    task = _LocatorTask.of(locator)
+    tasks = min(len(slices), _tasks(spark))
+    ends = [part * len(slices) // tasks for part in range(tasks + 1)]
+    task = _LocatorTask.of(locator, [slices[start:end] for start, end in pairwise(ends)])
     broadcast = spark.sparkContext.broadcast(requested.table)
 
-    def locate(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keys_in = RequestedKeys(broadcast.value).by_partition()
-        slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        plans = (unpacked(slices[number]) for number in slice_numbers)
-        by_partition = groupby(plans, lambda each: each.file_slice.partition)
-        yield from task.locations((each, keys_in(partition)) for partition, each in by_partition)
+    def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        requested = RequestedKeys(broadcast.value)
+        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        for _, located in task.locations((number, requested) for number in numbers):
+            yield from located.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
-    numbers = spark.range(0, len(slices), 1, min(len(slices), _tasks(spark)))
+    numbers = spark.range(0, tasks, 1, tasks)
     try:
         return collected(numbers.mapInArrow(locate, from_arrow_schema(LOCATIONS)))
     finally:
@@ -165,7 +184,8 @@ def frame_answer(
     requested = named_keys(keys)
     try:
         plan, locator = search.planned(partitioned=PARTITION in requested.columns)
-        by_tasks = _answer_by_each_task if can_answer(plan.slices) else _answer_by_groups
+        by_each = _each_task_may_answer(plan.slices)
+        by_tasks = _answer_by_each_task if by_each else _answer_by_groups
         return by_tasks(locator, plan, requested)
     except TableFeatureUnsupported as error:
         reader = reader_on(keys.sparkSession)
@@ -180,18 +200,29 @@ def _tasks(spark: SparkSession) -> int:
     return _TASKS_PER_SLOT * spark.sparkContext.defaultParallelism
 
 
+def _each_task_may_answer(slices: Sequence[SlicePlan]) -> bool:
+    """Whether each task may search all these slices: they are few enough, and without log files,
+    which each task would have to merge."""
+    rows = 0  # rather too many
+    for each in slices:
+        base_file = each.file_slice.base_file
+        if each.entries:
+            rows += each.total
+        elif base_file is not None:
+            rows += base_file.size // _BYTES_A_ROW
+    return each_task_reads_all_keys(rows) and not any(e.file_slice.log_files for e in slices)
+
+
 def _answer_by_each_task(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
-    """The answer by tasks that each search all slices for a share of the keys."""
-    task = _LocatorTask.of(locator)
-    packed = PackedSlices.of(plan.slices, locator.keys)
+    """The answer by tasks that each search all slices for a share of the keys: no key is then
+    shuffled to slices, and no location back to its key."""
+    task = _LocatorTask.of(locator, [plan.slices])
 
     def answer_all(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        slices: list[SearchedSlice] = []
-        with task.opened() as task_locator:
-            for share in key_portions(batches, _KEYS_AT_ONCE):
-                slices = slices or packed.unpacked()
-                for each in answers(task_locator, slices, share):
-                    yield from each.to_batches(max_chunksize=_ROWS_PER_BATCH)
+        shares = portions(((0, batch) for batch in batches), _KEYS_AT_ONCE)
+        for share, located in task.locations(shares):
+            answered = share.answered(located, ordered=False)
+            yield from answered.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     # One task a slot: with more of them, the keys of the base files would be read more often.
     slots = requested.sparkSession.sparkContext.defaultParallelism
@@ -202,24 +233,21 @@ def _answer_by_each_task(locator: KeyLocator, plan: QueryPlan, requested: DataFr
 def _answer_by_groups(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
     """The answer by tasks that each search a group of slices for the keys that it may hold."""
     partitioned = PARTITION in requested.columns
-    task = _LocatorTask.of(locator)
-    slices = [pickle.dumps(each) for each in plan.slices]
-    tasks = _tasks(requested.sparkSession)
-    groups = slice_groups(plan.slices, locator.keys, tasks, by_partition=partitioned)
+    tasks, record_keys = _tasks(requested.sparkSession), locator.keys
+    groups = slice_groups(plan.slices, record_keys, tasks, by_partition=partitioned)
+    task = _LocatorTask.of(locator, [[plan.slices[n] for n in each.slices] for each in groups])
     # Distinct keys from here on: the keys are computed once, and each is looked up once.
     distinct_keys = requested.groupBy(*requested.columns).agg(F.count(F.lit(1)).alias(_TIMES))
 
     def to_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number, group_keys in routed(batch, groups):
+            for number, group_keys in routed(batch, groups, record_keys):
                 numbers = pa.repeat(integer_scalar(number, pa.int64()), len(group_keys))
                 yield pa.record_batch([numbers, group_keys], schema=_ROUTED_KEYS)
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from task.locations(
-            ((unpacked(slices[number]) for number in groups[group].slices), group_keys)
-            for group, group_keys in portions(_by_group(batches), _KEYS_AT_ONCE)
-        )
+        for _, located in task.locations(portions(_by_group(batches), _KEYS_AT_ONCE)):
+            yield from located.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     routed_keys = distinct_keys.mapInArrow(to_groups, from_arrow_schema(_ROUTED_KEYS))
     by_group = routed_keys.repartition(max(1, min(tasks, len(groups))), _GROUP)
@@ -288,17 +316,17 @@ def _with_locations(requested: DataFrame, locations: DataFrame) -> DataFrame:
 
 
 def _living(locations: DataFrame) -> DataFrame:
-    """As `tag_location.living`."""
+    """Without rows that log files delete and whose keys are elsewhere, as `RequestedKeys`."""
     living = ~F.col("deleted")
     alive = F.max(living.cast("int")).over(Window.partitionBy(KEY))
     return locations.withColumn("alive", alive).where(living | (F.col("alive") == 0)).drop("alive")
 
 
-def _by_group(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.StringArray]]:
+def _by_group(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The keys of each group, from batches sorted by group."""
     for batch in batches:
         runs = pc.run_end_encode(batch.column(_GROUP))
         start = 0
         for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            yield number, batch.column(KEY).slice(start, end - start)
+            yield number, batch.select([KEY]).slice(start, end - start)
             start = end

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,25 +11,29 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import as_numbers, integer_scalar, numbers_array, texts_array
+from hudi_index_service.arrow import (
+    as_numbers,
+    as_truths,
+    integer_scalar,
+    numbers_array,
+    texts_array,
+    truths_array,
+)
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.routed import Routed
-from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
-from hudi_index_service.read.base_file.record_keys import RecordKeys, record_keys
-from hudi_index_service.read.keys.key_locator import KeyLocator
-from hudi_index_service.read.keys.key_routes import KeyValues, RoutedKeys, routed_keys
-from hudi_index_service.read.keys.keys_together import KeysTogether, SoughtKeys
-from hudi_index_service.read.keys.rows_of_slices import LOCATIONS
-from hudi_index_service.read.parallel import mapped
-from hudi_index_service.read.planner import BaseFiles, QueryPlanner
+from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.read.base_file.key_join import Numbers
+from hudi_index_service.read.base_file.record_keys import record_keys
+from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.key_routes import KeyRoutes
+from hudi_index_service.read.planner import QueryPlanner
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 log = logging.getLogger(__name__)
@@ -49,7 +54,7 @@ column ``partition`` in the table. Each key is then searched in its partition on
 all. Hudi's own names of the two columns will do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RequestedKeys:
     """The requested keys. Make it by `of`.
 
@@ -85,32 +90,88 @@ class RequestedKeys:
         """Whether each key is looked up in its own partition only."""
         return PARTITION in self.table.column_names
 
-    def by_partition(self) -> Callable[[str], pa.StringArray]:
-        """A function that returns the distinct keys to look up in a partition, without NULL."""
-        if not self.partitioned:
-            all_keys = pc.unique(self.table.column(KEY)).drop_null()
-            return lambda partition: all_keys
-        grouped = self.table.group_by(PARTITION).aggregate([(KEY, "distinct")])
-        names, lists = grouped.column(PARTITION).to_pylist(), grouped.column(f"{KEY}_distinct")
-        keys_by_partition = {name: keys.values for name, keys in zip(names, lists, strict=True)}
-        nothing = pa.nulls(0, pa.string())
-        return lambda partition: keys_by_partition.get(partition, nothing)
+    @cached_property
+    def every_key(self) -> pa.StringArray:
+        """All keys, each once, without NULL."""
+        return pc.unique(self.table.column(KEY)).drop_null()
 
-    def answered(self, locations: pa.Table) -> pa.Table:
-        """The answer (`ANSWER`): in the requested order, one row per key, or several if the key has
-        several locations.
+    def by_partition(self) -> Callable[[str], Numbers | None]:
+        """A function that returns the positions in `every_key` of the keys to look up in a
+        partition, ascending; None for all."""
+        if not self.partitioned:
+            return lambda _: None
+        names = pc.unique(self.table.column(PARTITION)).drop_null()
+        pairs = np.unique(self._pairs(self._places, self.table.column(PARTITION), names))
+        number = {name: number for number, name in enumerate(names.to_pylist())}
+
+        def asked(partition: str) -> Numbers:
+            count = len(self.every_key)
+            first = number.get(partition, len(number)) * count
+            start, end = np.searchsorted(pairs, (first, first + count))
+            return pairs[start:end] - first
+
+        return asked
+
+    def answered(self, locations: pa.Table, *, ordered: bool = True) -> pa.Table:
+        """The answer (`ANSWER`): one row per key, or several if the key has several locations.
 
         Args:
             locations: The locations found (`LOCATIONS`).
+            ordered: Whether rows are in the requested order, and then in that of locations.
         """
-        locations = living(locations) if not self.partitioned else locations
-        on = [KEY, PARTITION] if self.partitioned else [KEY]
-        numbered_keys = self.table.append_column(
-            "number", numbers_array(np.arange(self.table.num_rows))
-        )
-        joined = numbered_keys.join(locations.drop_columns(["deleted"]), on, join_type="left outer")
-        order = [("number", "ascending"), (PARTITION, "ascending"), ("file_id", "ascending")]
-        return joined.sort_by([*order, ("row_id", "ascending")]).select(ANSWER.names).cast(ANSWER)
+        if ordered:
+            order = [(name, "ascending") for name in (PARTITION, "file_id", "row_id")]
+            locations = locations.sort_by(order)
+        places = self._places_of(locations.column(KEY))
+        asked = self._places
+        if self.partitioned:
+            names = pc.unique(self.table.column(PARTITION))
+            places = self._pairs(places, locations.column(PARTITION), names)
+            asked = self._pairs(asked, self.table.column(PARTITION), names)
+        else:
+            living = _living(places, as_truths(locations.column("deleted")))
+            places, locations = places[living], locations.filter(truths_array(living))
+        by_place = np.argsort(places, kind="stable")
+        places = places[by_place]
+        first = np.searchsorted(places, asked, "left")
+        counts = np.where(asked < 0, 0, np.searchsorted(places, asked, "right") - first)
+        rows = np.repeat(np.arange(len(asked)), np.maximum(counts, 1))
+        starts = np.cumsum(np.maximum(counts, 1)) - np.maximum(counts, 1)
+        at = first[rows] + np.arange(len(rows)) - starts[rows]
+        is_absent = counts[rows] == 0
+        at[is_absent] = 0
+        taken = by_place[at] if len(by_place) else at
+        found = locations.select(ANSWER.names).take(numbers_array(taken, is_absent))
+        for name in self.table.column_names:
+            column = self.table.column(name).take(numbers_array(rows))
+            found = found.set_column(ANSWER.get_field_index(name), name, column)
+        return found.cast(ANSWER)
+
+    @cached_property
+    def _places(self) -> Numbers:
+        """The position of each requested key in `every_key`; -1 for NULL."""
+        return self._places_of(self.table.column(KEY))
+
+    def _places_of(self, keys: pa.ChunkedArray) -> Numbers:
+        return _positions(keys, self.every_key)
+
+    def _pairs(self, places: Numbers, partitions: pa.ChunkedArray, names: pa.Array) -> Numbers:
+        """A number for each pair of a key and a partition; -1 for none."""
+        of_names = _positions(partitions, names)
+        pairs = of_names * len(self.every_key) + places
+        return np.where((places < 0) | (of_names < 0), -1, pairs)
+
+
+def _positions(values: pa.ChunkedArray, among: pa.Array) -> Numbers:
+    """The position of each text among others; -1 for NULL and absent ones."""
+    places = pc.index_in(values, value_set=among.drop_null(), skip_nulls=True).combine_chunks()
+    filled = pc.fill_null(places, integer_scalar(-1, places.type))
+    return as_numbers(filled).astype(np.int64)
+
+
+def _living(places: Numbers, deleted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which rows are not deleted by log files, or the only ones of their keys."""
+    return ~deleted | ~np.isin(places, places[~deleted])
 
 
 class KeySearch:
@@ -140,14 +201,21 @@ class KeySearch:
         def locate() -> pa.Table:
             base_files = self._planner.base_files()
             locator = self._locator(base_files.snapshot, partitioned=requested.partitioned)
-            if base_files.folder is not None and not self._table.storage.is_local:
+            is_local = self._table.storage.is_local
+            if base_files.folder is not None and not is_local:
                 base_files.folder.start_runtimes(locator.keys.columns.names)
-            wanted = _Wanted.of(base_files, locator.keys, requested)
-            plan = self._planner.base_file_entries(base_files, wanted.slices)
-            log.info(
-                "%d keys are looked for in %d slices.", requested.table.num_rows, len(wanted.slices)
+            routes = KeyRoutes(
+                locator.keys, requested.every_key, requested.by_partition(), base_files
             )
-            return self._locations(locator, plan, wanted, statistics or ReadStatistics())
+            numbers = routes.slices(base_files)
+            plans = self._planner.base_file_entries(base_files, numbers).slices
+            log.info("%d keys are looked for in %d slices.", len(requested.table), len(numbers))
+            read = statistics or ReadStatistics()
+            read.start(plans)
+            slices = {number: plans[number] for number in numbers}
+            located = locator.locate(slices, routes, read, self._settings.read.parallelism)
+            read.reached = len(plans)
+            return located
 
         return requested.answered(on_a_whole_snapshot(locate))
 
@@ -176,136 +244,6 @@ class KeySearch:
         partitions = {each.partition for each in snapshot.slices}
         find_deleted = not partitioned and len(partitions) > 1
         return KeyLocator(reader, keys, find_deleted)
-
-    def _locations(
-        self,
-        locator: KeyLocator,
-        plan: QueryPlan,
-        wanted: "_Wanted",
-        statistics: ReadStatistics,
-    ) -> pa.Table:
-        """The locations (`LOCATIONS`) of the keys in slices."""
-        statistics.start(plan.slices)
-        tables, done = [pa.Table.from_batches([], LOCATIONS)], dict[int, SliceStatistics]()
-        sought = wanted.together() if self._table.storage.is_local else None
-        if sought is not None:
-            together = KeysTogether(self._table.storage, self._pool, locator.keys)
-            located, done = together.locate(sought, plan.slices)
-            tables += located
-            statistics.begun.update(done)
-        jobs = [
-            (plan.slices[number], search_keys, statistics.begin(number))
-            for number in wanted.slices
-            if number not in done and len(search_keys := wanted.keys_of(number))
-        ]
-        statistics.reached = len(plan.slices)
-
-        def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
-            return locator.locate(*job)
-
-        most = self._settings.read.parallelism
-        tables += mapped(work, jobs, most, may_be_fast=self._table.storage.is_local)
-        return pa.concat_tables(tables)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The keys to look for in the slices of a snapshot. Make it by `of`.
-
-    Attributes:
-        every_key: All keys, each once.
-        in_partition: Returns the keys to look for in a partition.
-        routed: What is known of the keys that base files may hold.
-        slices: The numbers of the slices that may hold one of the keys.
-    """
-
-    snapshot: Snapshot
-    requested: RequestedKeys
-    every_key: pa.StringArray
-    in_partition: Callable[[str], pa.StringArray]
-    routed: Sequence[RoutedKeys]
-    slices: Sequence[int]
-
-    @classmethod
-    def of(cls, base_files: BaseFiles, keys: RecordKeys, requested: RequestedKeys) -> "_Wanted":
-        """The keys that were requested, as far as segments do not exclude them."""
-        snapshot = base_files.snapshot
-        every_key = pc.unique(requested.table.column(KEY)).drop_null()
-        in_partition = requested.by_partition()
-        routed = routed_keys(base_files, keys, every_key)
-        may_hold = np.ones(len(snapshot.slices), dtype=bool)
-        for each in routed:
-            if not len(each.values.anywhere):
-                may_hold &= ~each.located.is_known | each.located.routed.any()
-        partitions = {each.partition for each in snapshot.slices}
-        asked = {each for each in partitions if len(in_partition(each))}
-        slices = [
-            number
-            for number, (each, may) in enumerate(
-                zip(snapshot.slices, may_hold.tolist(), strict=True)
-            )
-            # A log file may hold any key.
-            if (may or each.log_files) and each.partition in asked
-        ]
-        return cls(snapshot, requested, every_key, in_partition, routed, slices)
-
-    def keys_of(self, number: int) -> pa.StringArray:
-        """The keys to look for in a slice."""
-        file_slice = self.snapshot.slices[number]
-        keys = self.in_partition(file_slice.partition)
-        known = [each.of_slice(number) for each in self.routed]
-        held = next((each for each in known if each is not None), None)
-        if held is None or file_slice.log_files:
-            return keys
-        among = self.every_key.take(numbers_array(held))
-        return keys.filter(pc.is_in(keys, value_set=among)) if self.requested.partitioned else among
-
-    def together(self) -> SoughtKeys | None:
-        """The keys to look for in slices without log files, by the values of the first column of
-        which values are routed; None if there is none."""
-        for each in self.routed:
-            if len(each.values.anywhere) or not len(each.values.values):
-                continue
-            numbers = np.array(self.slices, dtype=np.int64)
-            slices = [self.snapshot.slices[number] for number in self.slices]
-            has_logs = np.array([bool(each.log_files) for each in slices], dtype=bool)
-            numbers = numbers[~has_logs & each.located.is_known[numbers]]
-            if len(numbers):
-                routed = each.located.routed.of_files(numbers)
-                if self.requested.partitioned:
-                    routed = self._in_own_partition(numbers, each.values, routed)
-                return SoughtKeys(self.every_key, each.values, numbers, routed)
-        return None
-
-    def _in_own_partition(
-        self, numbers: npt.NDArray[np.int64], values: KeyValues, routed: Routed
-    ) -> Routed:
-        """The values to look for in slices without those of keys that were requested in other
-        partitions."""
-        names = [self.snapshot.slices[number].partition for number in numbers.tolist()]
-        partitions = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        of_slices = np.array([partitions[name] for name in names], dtype=np.int64)
-        table, count = self.requested.table, len(self.every_key)
-        asked = [partitions.get(name, -1) for name in table.column(PARTITION).to_pylist()]
-        places = pc.index_in(table.column(KEY), value_set=self.every_key).combine_chunks()
-        keys = as_numbers(pc.fill_null(places, integer_scalar(-1, places.type)))
-        pairs = np.array(asked, dtype=np.int64) * count + keys
-        pairs = pairs[(pairs >= 0) & (keys >= 0)]
-        return routed.only(
-            lambda files, positions: np.isin(
-                of_slices[files] * count + values.keys[positions], pairs
-            )
-        )
-
-
-def living(locations: pa.Table) -> pa.Table:
-    """The locations without rows that log files delete and whose keys are elsewhere."""
-    deleted = locations.column("deleted")
-    elsewhere = pc.is_in(
-        locations.column(KEY),
-        value_set=locations.column(KEY).filter(pc.invert(deleted)).combine_chunks(),
-    )
-    return locations.filter(pc.invert(pc.and_(deleted, elsewhere)))
 
 
 def named_column(columns: Iterable[str], names: dict[str, str]) -> str | None:

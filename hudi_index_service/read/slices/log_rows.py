@@ -27,7 +27,8 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.optimizer.decide import log_rows_pay
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import own_footer
-from hudi_index_service.read.base_file.record_keys import RecordKeys, rows_with
+from hudi_index_service.read.base_file.key_join import KeyJoin
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.base_file.row_reader import NumberedRows, RowIds, positions
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.statistics import SliceStatistics
@@ -317,8 +318,8 @@ def _rows_of_keys(merged: LogSlice, keys: pa.StringArray) -> tuple[RowIds, pa.St
     access = Access.SCAN if condition is None else Access.INDEX
     planned = replace(with_entries, access=access, values={}, expected=None)
     statistics = SliceStatistics(plan.file_slice.name, access)
-    candidates = merged.candidates(query, planned, statistics)
-    key_positions, row_ids = rows_with(
-        ((positions(rows), record_keys.of(batch)) for rows, batch, _ in candidates), keys
-    )
+    join = KeyJoin(keys, 1)
+    for rows, batch, _ in merged.candidates(query, planned, statistics):
+        join.add(record_keys.of(batch), positions(rows))
+    key_positions, row_ids = join.found()
     return row_ids, keys.take(numbers_array(key_positions))
