@@ -22,7 +22,7 @@ from hudi_index_service.hudi.files.parquet_file import (
     row_source,
 )
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import Constant, Predicate
 from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.native_condition import NativeCondition, native_condition
 from hudi_index_service.storage.store import Storage
@@ -102,6 +102,11 @@ class RowsRead:
     did: ReadStats
     are_results: bool = False
 
+    @property
+    def found(self) -> int:
+        """The number of rows of which the predicate may be TRUE."""
+        return sum(batch.num_rows for batch in self.batches)
+
     def numbered(self) -> Iterator[NumberedRows]:
         """The rows with their row ids."""
         return numbered(self.rows, self.batches, are_results=self.are_results)
@@ -161,8 +166,10 @@ class RowReader:
         start, most = 0, self._first_rows(rows, present)
         starts: RowIds | None = None
         condition = None
-        if predicate is not None and self.storage.is_local:
+        if predicate is not None and predicate != Constant(True) and self.storage.is_local:
             condition = native_condition(predicate, self.footer.schema)
+            if condition is not None and not (condition.is_whole or self.is_scan):
+                condition = None  # most of what an index has found matches
         columns = self.columns
         if output is not None and condition is not None and condition.is_whole:
             columns = pa.schema([columns.field(name) for name in output])

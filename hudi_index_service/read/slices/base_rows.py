@@ -18,6 +18,7 @@ from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
     RowIds,
     RowReader,
+    RowsRead,
     numbered,
     positions,
     row_positions,
@@ -54,9 +55,9 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
     if found.stored is not None:
         statistics.stored = True
         try:
-            for read in _by_page(found.stored, row_ids, reader.limit, statistics):
-                yield read
-                rows_read += len(read.rows)
+            for read in _by_page(reader, found.stored, row_ids, statistics):
+                yield from read.numbered()
+                rows_read += read.count
             return
         # The base file has them, too.
         except (EntryUnusable, NeedsSpark, OSError, ParquetReadError) as error:
@@ -64,9 +65,10 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
             path = found.stored.base_file.path
             log.warning("The values stored in %s are not used: %s", path, error)
     try:
-        for read in _by_page(found.by_page, row_ids[rows_read:], reader.limit, statistics):
-            yield read
-            rows_read += len(read.rows)
+        left = row_ids[rows_read:]
+        for read in _by_page(reader, found.by_page, left, statistics):
+            yield from read.numbered()
+            rows_read += read.count
     except ParquetReadError as error:
         statistics.note = unreadable_by_row(base_file_of(plan), error)
         remaining = row_ids[rows_read:]
@@ -74,14 +76,23 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
 
 
 def _by_page(
-    reader: RowReader, row_ids: RowIds, limit: int | None, statistics: SliceStatistics
-) -> Iterator[NumberedRows]:
-    """The rows with these ids, in order."""
-    start = 0
-    for read in reader.batches(row_ids, limit=limit):
+    reader: "SliceReader",
+    by_page: RowReader,
+    row_ids: RowIds,
+    statistics: SliceStatistics,
+) -> Iterator[RowsRead]:
+    """The rows with these ids, in order, without those of which the row reader can tell that the
+    predicate is not TRUE."""
+    query = reader.query
+    for read in by_page.batches(
+        row_ids,
+        limit=reader.limit,
+        predicate=None if query.predicate is None else query.normal_form,
+        output=query.output.names,
+    ):
         statistics.add_read(read.did)
-        yield from numbered(row_ids[start:], read.batches)
-        start += read.count
+        statistics.rows_checked += read.count - read.found
+        yield read
 
 
 def rows_by_scan(
