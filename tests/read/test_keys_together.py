@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hudi_index_parquet import FileRows, read_files
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.keys import key_locator
 from hudi_index_service.read.keys.tag_location import KEY, PARTITION, RequestedKeys
 from hudi_index_service.read.statistics import ReadStatistics
 from tests.golden.table import GoldenTable
@@ -77,13 +77,13 @@ def test_one_call_asks_the_entries_and_one_reads_the_keys(
     golden: Golden, tmp_path: Path, using: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = golden("keys_in_four_base_files").put(tmp_path)
-    read, read_files = list[int](), key_locator.read_files
+    read = list[int]()
 
-    def counting(files: list[object], columns: list[str]) -> object:
+    def counting(files: list[FileRows], columns: list[str]) -> object:
         read.append(len(files))
-        return read_files(files, columns)  # type: ignore[arg-type]
+        return read_files(files, columns)
 
-    monkeypatch.setattr(key_locator, "read_files", counting)
+    monkeypatch.setattr("hudi_index_service.read.keys.key_locator.read_files", counting)
     with indexed(path, ["_hoodie_record_key"], using=using) as table:
         keys = pa.table({KEY: ["1", "2", "4000", "4001", "3005"]})
         answer, statistics = searched(table, keys)
