@@ -152,6 +152,9 @@ def test_each_operator_on_each_type_is_as_evaluated(
                 assert found is not None
                 assert found[0].to_pylist() == rows[expected[rows]].tolist(), str(predicate)
                 assert found[1]["number"].to_pylist() == found[0].to_pylist()
+                counted = footer.count(path, rows, condition.condition)
+                assert counted is not None
+                assert counted[0] == len(found[0]), str(predicate)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +189,11 @@ def test_rows_are_those_of_the_predicate(where: str, table: pa.Table, scanned: S
             kept = batch if are_results else keep(predicate, batch)
             found += kept["number"].to_pylist()
         assert found == keep(predicate, table)["number"].to_pylist()
+        counted = 0
+        counting = replace(file_scan, output=[], counts=True)
+        for _, batch, are_results in counting.candidates(negation_normal_form(predicate)):
+            counted += (batch if are_results else keep(predicate, batch)).num_rows
+        assert counted == len(found)
 
 
 def test_columns_of_the_predicate_alone_are_not_handed_over(
@@ -295,10 +303,25 @@ def test_candidates_are_tested_before_other_columns_are_read(
         assert all(batch.schema.names == output for batch in read.batches)
         pages = footer.plan(expected, output).pages
         assert read.did.pages <= pages + footer.plan(candidates, ["bigint", "number"]).pages
+    (counted,) = reader.batches(candidates, predicate=predicate, output=[], counts=True)
+    assert (counted.found, counted.count) == (len(expected), len(candidates))
     others = parse_predicate("bigint = 7 AND text RLIKE '^a'", table.schema, time_zone="UTC")
     (read,) = reader.batches(candidates, predicate=others, output=["text"])
     assert not read.are_results, "what an index has found is left to the evaluator"
     assert read.found == len(candidates)
+
+
+def test_counting_reads_no_other_pages_than_testing(table: pa.Table, scanned: Scanned) -> None:
+    path = scanned(["number"]).storage.local_path("f.parquet")
+    footer = Footer(stripped_footer(path))
+    for where in ("integer = 7", "integer = 7 AND text LIKE '%a%'", "integer = 7 OR double > 1"):
+        predicate = parse_predicate(where, table.schema, time_zone="UTC")
+        native = native_condition(negation_normal_form(predicate), footer.schema)
+        assert native is not None
+        tested = footer.matching(path, range(ROWS), native.condition, [])
+        counted = footer.count(path, range(ROWS), native.condition)
+        assert tested is not None
+        assert counted == (keep(predicate, table).num_rows, tested[2]), where
 
 
 def test_portions_grow_where_few_rows_match(table: pa.Table, scanned: Scanned) -> None:

@@ -77,6 +77,7 @@ class FileScan:
             None for all.
         output: Those of the columns that are needed of rows of which the predicate is TRUE; None
             for all.
+        counts: Whether the row ids of `candidates` are not needed.
 
     Every method raises FileNotFoundError if the file is gone, StorageFailed if it is damaged,
     NeedsSpark if it cannot be read without Spark, and PermissionDenied.
@@ -92,6 +93,7 @@ class FileScan:
     footer_check: FooterCheck | None = None
     within: range | None = None
     output: Sequence[str] | None = None
+    counts: bool = False
 
     def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
         """The rows of the row groups and pages where a predicate in negation normal form may be
@@ -199,13 +201,15 @@ class FileScan:
         rows_read = 0
         reader = RowReader(self.storage, self.base_file, footer, self.columns, is_scan=True)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
-        portions = reader.batches(rows, limit=limit, predicate=predicate, output=self.output)
+        portions = reader.batches(
+            rows, limit=limit, predicate=predicate, output=self.output, counts=self.counts
+        )
         try:
             while rows_read < len(rows):
                 with damage_named(self.base_file.path):
                     portion = next(portions)
                 self.statistics.bytes_read += portion.did.bytes
-                self.statistics.rows_checked += portion.count - len(portion.rows)
+                self.statistics.rows_checked += portion.count - portion.found
                 rows_read += portion.count
                 yield from portion.numbered()
         except ParquetReadError as error:

@@ -37,6 +37,7 @@ class NumberedRows(NamedTuple):
     """Rows of a base file with their row ids.
 
     Attributes:
+        rows: Empty if only their number is needed.
         are_results: Whether the predicate is TRUE of all these rows, which may then lack columns
             that only the predicate needs.
     """
@@ -90,7 +91,8 @@ class RowsRead:
 
     Attributes:
         count: The number of rows.
-        rows: Those of them of which the predicate may be TRUE; all without one.
+        rows: Those of them of which the predicate may be TRUE; all without one. Empty if they were
+            only counted.
         batches: These rows.
         did: Statistics of the read.
         are_results: See `NumberedRows`.
@@ -146,6 +148,7 @@ class RowReader:
         limit: int | None = None,
         predicate: Predicate | None = None,
         output: Sequence[str] | None = None,
+        counts: bool = False,
     ) -> Iterator[RowsRead]:
         """The rows in portions of about `BATCH_BYTES`, each read on demand.
 
@@ -155,6 +158,7 @@ class RowReader:
             predicate: In negation normal form. Rows for which it is not TRUE are left out, as far
                 as the row reader can tell, and while that pays; of a local file.
             output: Those of the columns that are needed of rows of which it is TRUE; None for all.
+            counts: Whether the row ids are not needed: without `output`, rows are only counted.
 
         Raises:
             FileNotFoundError: the base file is gone.
@@ -182,12 +186,17 @@ class RowReader:
                     starts = np.array(self.footer.page_starts(present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
             portion = rows[start:stop]
-            read = None if condition is None else self._matching(portion, condition, columns)
+            if condition is None:
+                read = None
+            elif counts and condition.is_whole and not columns.names:
+                read = self._counted(portion, condition)
+            else:
+                read = self._matching(portion, condition, columns)
             if read is None:
                 condition = None
                 read = self._all(source, portion)
             yield read
-            if not read.are_results and len(read.rows) > _MOST_MATCHING * read.count:
+            if not read.are_results and read.found > _MOST_MATCHING * read.count:
                 condition = None
             start += len(portion)
             most = self._next_rows(read, is_tested=condition is not None)
@@ -237,13 +246,32 @@ class RowReader:
         aligned = [self._aligned(batch, columns) for batch in batches]
         return RowsRead(len(portion), as_numbers(row_ids), aligned, stats, native.is_whole)
 
+    def _counted(self, portion: RowIds | range, native: NativeCondition) -> RowsRead | None:
+        """The number of rows of a portion that match; None if the row reader cannot tell."""
+        with refusals_named(self.base_file.path):
+            counted = self.footer.count(
+                self.storage.local_path(self.base_file.path),
+                portion,
+                native.condition,
+                size=self.base_file.size,
+                pages=kept_pages(),
+                is_scan=self.is_scan,
+            )
+        if counted is None:
+            return None
+        number, stats = counted
+        batches = [_without_columns(number)] if number else []
+        return RowsRead(len(portion), range(0), batches, stats, are_results=True)
+
     def _next_rows(self, read: RowsRead, *, is_tested: bool) -> int:
         """The number of rows of the next portion, by the size of those of the last one."""
         most = min(_MOST_TESTED, _GROWTH * read.count) if is_tested else _MOST_ROWS
         if not read.batches:
             return most
         largest = max(read.batches, key=lambda batch: batch.nbytes)
-        fitting = fitting_rows(largest, _MOST_ROWS) * read.count // max(len(read.rows), 1)
+        if not largest.nbytes:
+            return most
+        fitting = fitting_rows(largest, _MOST_ROWS) * read.count // max(read.found, 1)
         return max(1, min(most, fitting))
 
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
@@ -297,8 +325,12 @@ def unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
 def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
     """The table's batches; one of the right length if no column was read."""
     if table.num_columns == 0:
-        return [pa.record_batch([pa.nulls(rows)], names=["_"]).select([])]
+        return [_without_columns(rows)]
     return list(table.to_batches())
+
+
+def _without_columns(rows: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
 
 
 def _page_border(rows: RowIds | range, start: int, stop: int, starts: RowIds) -> int:

@@ -35,8 +35,14 @@ log = logging.getLogger(__name__)
 """Errors of reading stored values. The base file is read instead."""
 
 
-def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
-    """The rows that a look-up has found; all that may match if it has found none."""
+def rows_of(
+    reader: "SliceReader", found: FoundRows, *, counts: bool = False
+) -> Iterator[NumberedRows]:
+    """The rows that a look-up has found; all that may match if it has found none.
+
+    Args:
+        counts: Whether the row ids are not needed.
+    """
     plan, statistics = found.plan, found.statistics
     row_ids = None if found.rows is None else row_positions(found.rows)
     if found.by_page is None or row_ids is None:
@@ -49,13 +55,14 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
                 readable_by_row=found.readable_by_row,
                 trusted=found.trusted,
                 within=found.within,
+                counts=counts,
             )
         return
     rows_read = 0
     if found.stored is not None:
         statistics.stored = True
         try:
-            for read in _by_page(reader, found.stored, row_ids, statistics):
+            for read in _by_page(reader, found.stored, row_ids, statistics, counts=counts):
                 yield from read.numbered()
                 rows_read += read.count
             return
@@ -66,7 +73,7 @@ def rows_of(reader: "SliceReader", found: FoundRows) -> Iterator[NumberedRows]:
             log.warning("The values stored in %s are not used: %s", path, error)
     try:
         left = row_ids[rows_read:]
-        for read in _by_page(reader, found.by_page, left, statistics):
+        for read in _by_page(reader, found.by_page, left, statistics, counts=counts):
             yield from read.numbered()
             rows_read += read.count
     except ParquetReadError as error:
@@ -80,6 +87,8 @@ def _by_page(
     by_page: RowReader,
     row_ids: RowIds,
     statistics: SliceStatistics,
+    *,
+    counts: bool,
 ) -> Iterator[RowsRead]:
     """The rows with these ids, in order, without those of which the row reader can tell that the
     predicate is not TRUE."""
@@ -89,6 +98,7 @@ def _by_page(
         limit=reader.limit,
         predicate=None if query.predicate is None else query.normal_form,
         output=query.output.names,
+        counts=counts,
     ):
         statistics.add_read(read.did)
         statistics.rows_checked += read.count - read.found
@@ -104,12 +114,13 @@ def rows_by_scan(
     readable_by_row: bool = True,
     trusted: bool = True,
     within: range | None = None,
+    counts: bool = False,
 ) -> Iterator[NumberedRows]:
     """The base file's rows that may match; with `row_ids`, just these rows.
 
     Args:
         trusted: Whether the copy of the footer in an open entry may be used.
-        within: See `FileScan`.
+        within, counts: See `FileScan`.
     """
     footer = None
     if trusted and reader.table.storage.is_local:
@@ -131,6 +142,7 @@ def rows_by_scan(
         reader.footer_check,
         within,
         reader.query.output.names,
+        counts,
     )
     if row_ids is None:
         yield from scan.candidates(reader.query.normal_form)
@@ -143,13 +155,14 @@ def without_replaced(
     read: Iterable[NumberedRows], replaced: BitMap | None
 ) -> Iterator[NumberedRows]:
     """The rows without those that are replaced."""
-    gone = None if replaced is None else row_positions(replaced)
+    gone = row_positions(replaced or BitMap())
     for each in read:
-        if gone is not None and len(gone):
-            counts = ~np.isin(positions(each.rows), gone)
-            rows, batch = positions(each.rows)[counts], each.batch.filter(truths_array(counts))
-            each = NumberedRows(rows, batch, each.are_results)
-        yield each
+        if not len(gone):
+            yield each
+            continue
+        counts = ~np.isin(positions(each.rows), gone)
+        batch = each.batch.filter(truths_array(counts))
+        yield NumberedRows(positions(each.rows)[counts], batch, each.are_results)
 
 
 def base_file_of(plan: SlicePlan) -> BaseFile:

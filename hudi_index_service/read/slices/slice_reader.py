@@ -138,7 +138,9 @@ class SliceReader:
         if found.plan.access is Access.MERGE:
             others = reader.merged(found.plan)
         else:
-            for each in without_replaced(rows_of(reader, found), found.replaced):
+            counts = not found.query.output.names and not found.replaced
+            read = rows_of(reader, found, counts=counts)
+            for each in without_replaced(read, found.replaced):
                 yield reader._results(each.batch, found.statistics, are_results=each.are_results)
             others = iter(found.log_rows)
         for batch in others:

@@ -168,6 +168,29 @@ impl KnownFile {
         Ok(Some((positions, table, stats)))
     }
 
+    /// None if a column of the condition is not read by opened pages.
+    #[expect(clippy::too_many_arguments)]
+    fn count(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        condition: &NativeCondition,
+        size: Option<u64>,
+        threads: Option<usize>,
+        pages: Option<Py<Pages>>,
+        is_scan: bool,
+    ) -> PyResult<Option<(usize, StatsFields)>> {
+        let mut source = open_source(source, size, None)?;
+        let (rows, condition) = (row_positions(rows)?, &condition.condition);
+        let (threads, keeping) = (thread_count(threads), keeping(pages.as_ref(), is_scan));
+        let file = &self.file;
+        let counted = py.detach(|| {
+            guard(|| read::count_matching(file, &mut source, &rows, condition, threads, keeping))
+        })?;
+        Ok(counted.map(|(count, pages)| (count, stats_fields(source.traffic, pages))))
+    }
+
     /// None if no bounds of the column are reliable.
     fn bounds<'py>(
         &self,

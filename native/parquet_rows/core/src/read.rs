@@ -17,7 +17,7 @@ use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
 use crate::plan::{Request, RowPlan};
 use crate::positions::{GroupRows, Positions};
-use crate::select::select;
+use crate::select::{Selected, select};
 use crate::source::{Gaps, Source, Traffic};
 use crate::wanted::{PageCounts, Part as PagePart, column_of};
 
@@ -97,26 +97,15 @@ pub fn read_matching(
     threads: usize,
     keeping: Option<Keeping<'_>>,
 ) -> Result<Option<Matching>> {
-    let Matched {
-        rows,
-        condition,
-        columns,
-    } = wanted;
-    let tested = Request::in_one_batch(file.metadata(), rows, Some(&condition.columns))?;
-    let schema = tested.schema(file)?;
     let Some(pages) = file_pages(file, source, keeping, true) else {
         return Ok(None);
     };
-    let part = page_part(&pages, &tested, tested.batches.concat(), &schema);
-    if part.columns.contains(&None) {
-        return Ok(None);
-    }
-    let Some(selected) = select(&part, &condition.node, threads)? else {
+    let Some(selected) = selected(&pages, wanted.rows, wanted.condition, threads, false)? else {
         return Ok(None);
     };
     let positions = positions_of(file, &selected.groups);
     let found = Positions::List(positions);
-    let request = Request::new(file.metadata(), &found, *columns)?;
+    let request = Request::new(file.metadata(), &found, wanted.columns)?;
     let mut rows = decode(file, source, &request, threads, Some(&pages))?;
     rows.pages.used += selected.pages.used;
     rows.pages.kept += selected.pages.kept;
@@ -124,6 +113,42 @@ pub fn read_matching(
         return Ok(None);
     };
     Ok(Some(Matching { positions, rows }))
+}
+
+/// How many of the rows of a local file make a condition TRUE, and the pages that were tested. None
+/// as for `read_matching`.
+pub fn count_matching(
+    file: &ParquetFile,
+    source: &mut Source,
+    rows: &Positions,
+    condition: &Condition,
+    threads: usize,
+    keeping: Option<Keeping<'_>>,
+) -> Result<Option<(usize, PageCounts)>> {
+    let Some(pages) = file_pages(file, source, keeping, true) else {
+        return Ok(None);
+    };
+    let selected = selected(&pages, rows, condition, threads, true)?;
+    source.traffic.add(pages.traffic());
+    Ok(selected.map(|selected| (selected.count, selected.pages)))
+}
+
+/// Those of the rows that make a condition TRUE; None if its columns are not read by opened pages.
+fn selected(
+    pages: &FilePages<'_>,
+    rows: &Positions,
+    condition: &Condition,
+    threads: usize,
+    counts: bool,
+) -> Result<Option<Selected>> {
+    let file = pages.file();
+    let tested = Request::in_one_batch(file.metadata(), rows, Some(&condition.columns))?;
+    let schema = tested.schema(file)?;
+    let part = page_part(pages, &tested, tested.batches.concat(), &schema);
+    if part.columns.contains(&None) {
+        return Ok(None);
+    }
+    select(&part, &condition.node, threads, counts)
 }
 
 /// The positions in the file of rows by row group.

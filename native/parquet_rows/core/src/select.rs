@@ -16,12 +16,18 @@ use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 /// Of a page with fewer rows for each one that is wanted, all values are tested at once.
 const SPARSE: usize = 16;
 
-/// Those rows of a part that make the condition TRUE, by row group; its columns are those of the
-/// part. None if pages of a column are encoded in a way that is not supported.
+/// Those rows of a part that make the condition TRUE; its columns are those of the part. None if
+/// pages of a column are encoded in a way that is not supported. `counts` says whether only their
+/// number is needed, which takes less time than to list them where they are many.
 ///
 /// # Errors
 /// `Error::Argument` if a test does not fit its column; `Error::Malformed`; `Error::Io`.
-pub fn select(part: &Part<'_>, condition: &Node, threads: usize) -> Result<Option<Selected>> {
+pub fn select(
+    part: &Part<'_>,
+    condition: &Node,
+    threads: usize,
+    counts: bool,
+) -> Result<Option<Selected>> {
     check(part, condition)?;
     let selecting = Selecting {
         part,
@@ -29,15 +35,31 @@ pub fn select(part: &Part<'_>, condition: &Node, threads: usize) -> Result<Optio
         truths: Mutex::default(),
         pages: Mutex::default(),
     };
-    let groups = selecting.node(condition, part.groups.clone())?;
+    let selected = selecting.node(condition, part.groups.clone(), counts)?;
     let pages = *lock(&selecting.pages);
-    Ok(groups.map(|groups| Selected { groups, pages }))
+    Ok(selected.map(|selected| Selected { pages, ..selected }))
 }
 
-/// Rows by row group, and the pages by which they were found.
+/// Rows that were found.
+#[derive(Default)]
 pub struct Selected {
+    /// By row group; may be empty if they are only counted.
     pub groups: Vec<GroupRows>,
+    pub count: usize,
+    /// The pages by which they were found.
     pub pages: PageCounts,
+}
+
+impl Selected {
+    fn of(groups: Vec<GroupRows>) -> Self {
+        let count = groups.iter().map(GroupRows::count).sum();
+        let pages = PageCounts::default();
+        Self {
+            groups,
+            count,
+            pages,
+        }
+    }
 }
 
 fn check(part: &Part<'_>, condition: &Node) -> Result<()> {
@@ -66,13 +88,14 @@ struct Selecting<'a> {
 }
 
 impl Selecting<'_> {
-    fn node(&self, node: &Node, groups: Vec<GroupRows>) -> Result<Option<Vec<GroupRows>>> {
+    fn node(&self, node: &Node, groups: Vec<GroupRows>, counts: bool) -> Result<Option<Selected>> {
         match node {
-            Node::Leaf(leaf) => self.leaf(leaf, groups),
+            Node::Leaf(leaf) => self.leaf(leaf, groups, counts),
             Node::And(nodes) => {
-                let mut left = groups;
-                for node in nodes {
-                    let Some(narrowed) = self.node(node, left)? else {
+                let mut left = Selected::of(groups);
+                for (number, node) in nodes.iter().enumerate() {
+                    let counts = counts && number + 1 == nodes.len();
+                    let Some(narrowed) = self.node(node, left.groups, counts)? else {
                         return Ok(None);
                     };
                     left = narrowed;
@@ -82,34 +105,36 @@ impl Selecting<'_> {
             Node::Or(nodes) => {
                 let mut all = Vec::new();
                 for node in nodes {
-                    let Some(found) = self.node(node, groups.clone())? else {
+                    let Some(found) = self.node(node, groups.clone(), false)? else {
                         return Ok(None);
                     };
-                    all.extend(found);
+                    all.extend(found.groups);
                 }
-                Ok(Some(united(all)))
+                Ok(Some(Selected::of(united(all))))
             }
         }
     }
 
-    fn leaf(&self, leaf: &Leaf, groups: Vec<GroupRows>) -> Result<Option<Vec<GroupRows>>> {
+    fn leaf(&self, leaf: &Leaf, groups: Vec<GroupRows>, counts: bool) -> Result<Option<Selected>> {
         let column = self.part.columns[leaf.column].ok_or_else(unread)?;
         let pages = planned(self.part.pages, 0, column, &groups)?;
         pages.iter().for_each(|page| lock(&self.pages).add(page));
         let groups_of_pages: Vec<_> = pages.iter().map(|page| page.page.row_group).collect();
-        let tasks: Vec<_> = pages.iter().map(|page| Task { page, leaf }).collect();
+        let task = |page| Task { page, leaf, counts };
+        let tasks: Vec<_> = pages.iter().map(task).collect();
         let found = in_parallel(tasks, self.threads, SMALLEST_TASKS, |task| task.run(self))?;
-        let mut left: Vec<GroupRows> = Vec::with_capacity(groups.len());
+        let mut left = Selected::default();
         for (row_group, found) in groups_of_pages.into_iter().zip(found) {
-            let Some(ranges) = found else {
+            let Some(Found { ranges, count, .. }) = found else {
                 return Ok(None);
             };
+            left.count += count;
             if ranges.is_empty() {
                 continue;
             }
-            match left.last_mut() {
+            match left.groups.last_mut() {
                 Some(last) if last.row_group == row_group => last.ranges.extend(ranges),
-                _ => left.push(GroupRows { row_group, ranges }),
+                _ => left.groups.push(GroupRows { row_group, ranges }),
             }
         }
         Ok(Some(left))
@@ -143,6 +168,7 @@ impl Selecting<'_> {
 struct Task<'a> {
     page: &'a WantedPage<'a>,
     leaf: &'a Leaf,
+    counts: bool,
 }
 
 impl Work for Task<'_> {
@@ -152,9 +178,9 @@ impl Work for Task<'_> {
 }
 
 impl Task<'_> {
-    /// Those of the wanted rows for which the leaf is TRUE, as positions in the row group; None if
-    /// the page is encoded in a way that is not supported.
-    fn run(self, selecting: &Selecting<'_>) -> Result<Option<Vec<Range<usize>>>> {
+    /// Those of the wanted rows for which the leaf is TRUE; None if the page is encoded in a way
+    /// that is not supported.
+    fn run(self, selecting: &Selecting<'_>) -> Result<Option<Found>> {
         let pages = selecting.part.pages;
         let Some(page) = self.page.opened(pages)? else {
             return Ok(None);
@@ -163,6 +189,7 @@ impl Task<'_> {
         let mut found = Found {
             start: self.page.start,
             ranges: Vec::new(),
+            count: 0,
         };
         let of_null = self.leaf.of_null();
         let dictionary = match page.body() {
@@ -182,7 +209,7 @@ impl Task<'_> {
                     found.add(row..row + 1);
                 }
             }
-            return Ok(Some(found.ranges));
+            return Ok(Some(found));
         }
         let mut bits = match (page.body(), &dictionary) {
             (Body::Plain(values), _) => self.leaf.bits(values),
@@ -207,9 +234,13 @@ impl Task<'_> {
             });
         }
         for rows in self.page.rows() {
-            found.add_set(&bits, rows);
+            if self.counts {
+                found.count += ones(&bits, rows);
+            } else {
+                found.add_set(&bits, rows);
+            }
         }
-        Ok(Some(found.ranges))
+        Ok(Some(found))
     }
 
     fn is_true(&self, page: &OpenPage, dictionary: Option<&Values>, at: usize) -> Result<bool> {
@@ -227,14 +258,31 @@ impl Task<'_> {
     }
 }
 
-/// Rows of a page that were found, as positions in the row group.
+/// Rows of a page that were found.
 struct Found {
     start: usize,
+    /// Positions in the row group.
     ranges: Vec<Range<usize>>,
+    count: usize,
+}
+
+/// How many bits of these rows are set.
+fn ones(bits: &[u64], rows: Range<usize>) -> usize {
+    let mut count = 0;
+    let mut at = rows.start;
+    while at < rows.end {
+        let end = (at / 64 + 1) * 64;
+        let word = bits[at / 64] >> (at % 64) << (at % 64);
+        let beyond = end.saturating_sub(rows.end);
+        count += (word << beyond >> beyond).count_ones() as usize;
+        at = end;
+    }
+    count
 }
 
 impl Found {
     fn add(&mut self, rows: Range<usize>) {
+        self.count += rows.len();
         let rows = rows.start + self.start..rows.end + self.start;
         match self.ranges.last_mut() {
             Some(last) if last.end == rows.start => last.end = rows.end,

@@ -292,6 +292,25 @@ class Footer:
         )
         return None if found is None else (found[0], found[1], ReadStats(*found[2]))
 
+    def count(
+        self,
+        source: str | PathLike[str],
+        rows: Rows,
+        condition: Condition,
+        *,
+        size: int | None = None,
+        threads: int | None = None,
+        pages: PageCache | None = None,
+        is_scan: bool = False,
+    ) -> tuple[int, ReadStats] | None:
+        """Return how many of the rows of a local file make a condition TRUE, and the statistics;
+        None as for `matching`, which also has the same arguments and errors."""
+        cache = None if pages is None else pages._native
+        counted = self._native.count(
+            source, rows, condition._native, size, threads, cache, is_scan
+        )
+        return None if counted is None else (counted[0], ReadStats(*counted[1]))
+
     def bounds(
         self,
         source: str | PathLike[str] | Fetch,

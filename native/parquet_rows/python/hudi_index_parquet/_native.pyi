@@ -50,6 +50,16 @@ class Footer:
         pages: PageCache | None,
         is_scan: bool,
     ) -> tuple[pa.Int64Array, pa.Table, tuple[int, int, int, int, int]] | None: ...
+    def count(
+        self,
+        source: str | PathLike[str],
+        rows: Rows,
+        condition: Condition,
+        size: int | None,
+        threads: int | None,
+        pages: PageCache | None,
+        is_scan: bool,
+    ) -> tuple[int, tuple[int, int, int, int, int]] | None: ...
     def bounds(
         self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
     ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...
