@@ -306,9 +306,7 @@ class Footer:
         """Return how many of the rows of a local file make a condition TRUE, and the statistics;
         None as for `matching`, which also has the same arguments and errors."""
         cache = None if pages is None else pages._native
-        counted = self._native.count(
-            source, rows, condition._native, size, threads, cache, is_scan
-        )
+        counted = self._native.count(source, rows, condition._native, size, threads, cache, is_scan)
         return None if counted is None else (counted[0], ReadStats(*counted[1]))
 
     def bounds(
