@@ -102,10 +102,10 @@ def _leaf(leaf: Predicate, stored: pa.Schema, *, negated: bool) -> "Tree | None"
         case Compare(column, operator, value):
             return _compared(column, operator, value, stored)
         case In(column):
-            values = [_value(each) for each in leaf.values]
-            if not _is_known(column, stored) or leaf.values.type != column.type or None in values:
+            if not _is_known(column, stored) or leaf.values.type != column.type:
                 return None
-            return (column.name, negated, "in", values)
+            values = _values(leaf)
+            return None if values is None else (column.name, negated, "in", values)
         case IsNull(column):
             return (column.name, negated, "null", None) if _is_known(column, stored) else None
         case Like(column):
@@ -148,6 +148,13 @@ def _is_known(column: BoundColumn, stored: pa.Schema) -> bool:
         return False
     # Reading it as a narrower type is refused.
     return stored_kind == kind or bool(stored_kind.bit_width <= kind.bit_width)
+
+
+def _values(leaf: In) -> "list[int | float | bytes] | None":
+    """The listed values as the row reader compares them; None if it does not."""
+    if pa.types.is_floating(leaf.values.type):
+        return [float(each.as_py()) for each in leaf.values]
+    return leaf.ascending  # made once, for all slices
 
 
 def _value(value: pa.Scalar) -> int | float | bytes | None:

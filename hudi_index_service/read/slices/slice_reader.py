@@ -41,12 +41,7 @@ from hudi_index_service.read.base_file.row_reader import (
 )
 from hudi_index_service.read.parallel import Job, mapped
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.slices.base_rows import (
-    base_file_of,
-    rows_by_scan,
-    rows_of,
-    without_replaced,
-)
+from hudi_index_service.read.slices.base_rows import BaseRows, base_file_of, without_replaced
 from hudi_index_service.read.slices.counting import prefer_scan_for_count
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
@@ -139,12 +134,17 @@ class SliceReader:
             others = reader.merged(found.plan)
         else:
             counts = not found.query.output.names and not found.replaced
-            read = rows_of(reader, found, counts=counts)
+            read = reader._base_rows.of(found, counts=counts)
             for each in without_replaced(read, found.replaced):
                 yield reader._results(each.batch, found.statistics, are_results=each.are_results)
             others = iter(found.log_rows)
         for batch in others:
             yield reader._results(batch, found.statistics)
+
+    @property
+    def _base_rows(self) -> BaseRows:
+        storage, check = self.table.storage, self.footer_check
+        return BaseRows(storage, self.pool, self.settings, self.query, self.limit, check)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs, or has
@@ -152,9 +152,9 @@ class SliceReader:
         if plan.access is Access.INDEX:
             found = FoundRows(plan, statistics, self.query)
             (lookup,) = self._looked_up([found])
-            yield from rows_of(self, self._by_rows(found, lookup))
+            yield from self._base_rows.of(self._by_rows(found, lookup))
         elif plan.access is Access.SCAN:
-            yield from rows_by_scan(self, plan, statistics)
+            yield from self._base_rows.by_scan(plan, statistics)
 
     def merged(self, plan: SlicePlan) -> Iterator[pa.RecordBatch]:
         """The slice's rows after merging its log files, with the columns of the table that hold
