@@ -58,7 +58,7 @@ def test_the_keys_of_many_base_files_are_hashed_together(
 
 
 def test_rows_are_joined_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hudi_index_service.read.base_file.key_join._FEWEST_ROWS", 4)
+    monkeypatch.setattr("hudi_index_service.read.base_file.key_join.FEWEST_ROWS", 4)
     join = KeyJoin(pa.array(["a", "b", ""]), 1)
     for first in range(0, 12, 3):
         join.add(pa.array(["b", "x", "a"]), np.arange(first, first + 3))

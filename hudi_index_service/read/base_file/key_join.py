@@ -17,7 +17,7 @@ from hudi_index_service.arrow import as_numbers, as_truths, numbers_array
 
 Numbers = npt.NDArray[np.int64]
 
-_FEWEST_ROWS = 65_536
+FEWEST_ROWS = 65_536
 _SLOTS_A_KEY = 16  # as many bytes for each search key, a power of two in all
 _MIXER = np.uint64(0x9E37_79B9_7F4A_7C15)
 
@@ -56,7 +56,7 @@ class KeyJoin:
             self._waiting.append(rows)
             self._count += len(places)
             # Joining them takes longer than hashing the search keys, which each call does.
-            if self._count >= max(len(self.search_keys), _FEWEST_ROWS):
+            if self._count >= max(len(self.search_keys), FEWEST_ROWS):
                 self._join()
 
     def found(self) -> list[Numbers]:
