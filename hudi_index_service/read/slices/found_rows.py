@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _LOG_ROWS_CHECKED = 131_072  # by one call
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FoundRows:
     """The outcome of looking up one slice.
 

@@ -382,14 +382,15 @@ class SliceReader:
         plan, statistics, rows = found.plan, found.statistics, lookup.bounds.possible
         if lookup.failure is not None:
             self._fall_back(plan, lookup.failure, statistics)
-            return replace(found, trusted=False)
+            found.trusted = False
+            return found
         if rows is None:
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
         rows = rows if found.within is None else rows & BitMap(found.within)
         statistics.candidates = len(rows)
-        found = replace(found, rows=rows)
+        found.rows = rows
         if not rows:
             return found
         footer = lookup.footer
@@ -397,26 +398,30 @@ class SliceReader:
             if footer is None or any(each.stored for each in plan.entries):
                 with SliceEntries.leased(plan, self.pool, statistics) as entries:
                     footer = entries.footer()
-                    stored = entries.stored_rows(self.table.storage, found.query.needed)
-                    found = replace(found, stored=stored)
+                    found.stored = entries.stored_rows(self.table.storage, found.query.needed)
         except EntryUnusable as error:
             self._fall_back(plan, error, statistics)
-            return replace(found, rows=None, trusted=False)
-        return self._by_page_or_scan(found, rows, footer)
+            found.rows, found.trusted = None, False
+            return found
+        self._choose_reading(found, rows, footer)
+        return found
 
-    def _by_page_or_scan(self, found: FoundRows, rows: BitMap, footer: Footer) -> FoundRows:
-        """How to read the rows: page by page, unless reading more of the file costs less."""
+    def _choose_reading(self, found: FoundRows, rows: BitMap, footer: Footer) -> None:
+        """Chooses how to read the rows: page by page, unless reading more of the file costs
+        less."""
         plan, row_ids, storage = found.plan, row_positions(rows), self.table.storage
         base_file = base_file_of(plan)
         reader = RowReader(storage, base_file, footer, found.query.needed)
         first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
         try:
             if found.stored is not None:  # never more than a scan of the base file
-                return replace(found, by_page=reader, cost=found.stored.plan(first_row_ids))
+                found.by_page, found.cost = reader, found.stored.plan(first_row_ids)
+                return
             cost = reader.plan(first_row_ids)
         except ParquetReadError as error:
             found.statistics.note = unreadable_by_row(base_file, error)
-            return replace(found, readable_by_row=False)
+            found.readable_by_row = False
+            return
         remote = not storage.is_local
         reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(first_row_ids))
         if reading is not Reading.PAGES and not self.index_required:
@@ -425,9 +430,9 @@ class SliceReader:
                 f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
             )
             if reading is Reading.FILE and self._tests_all(found, footer):
-                return replace(found, rows=None)  # faster than picking the rows that were found
-            return found
-        return replace(found, by_page=reader, cost=cost)
+                found.rows = None  # picking the rows that were found takes longer
+            return
+        found.by_page, found.cost = reader, cost
 
     def _tests_all(self, found: FoundRows, footer: Footer) -> bool:
         """Whether a scan tests the whole predicate where the values lie."""
