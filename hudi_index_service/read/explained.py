@@ -103,6 +103,40 @@ class ExplainedSlice(_Part):
     actual: ExplainedReading | None = None
 
 
+class ExplainedGroup(_Part):
+    """The slices that are read in one way, for one reason. Each slice is in one group.
+
+    Attributes:
+        slices: Their number.
+        access, reason, rule: See `ExplainedSlice`.
+        expected: The sum over those that have an estimate; absent without any.
+        actual: With ANALYZE, the sums over those that were read; absent if none was.
+    """
+
+    slices: int
+    access: str
+    reason: str
+    rule: str
+    expected: ExplainedCost | None = None
+    actual: "ExplainedGroupRun | None" = None
+
+
+class ExplainedGroupRun(_Part):
+    """The actual cost of a group of slices.
+
+    Attributes:
+        slices: The number of slices per access that was used in the end.
+        rows, rows_checked, pages, bytes, ms: The sums of what `ExplainedReading` has.
+    """
+
+    slices: dict[str, int]
+    rows: int
+    rows_checked: int
+    pages: int
+    bytes: int
+    ms: float
+
+
 class ExplainedNote(_Part):
     """The reason why a slice was not read as planned."""
 
@@ -157,6 +191,7 @@ class ExplainedQuery(_Part):
         shape: The predicate without its literals.
         files: The coverage by entries.
         expected: The sum over the slices that have an estimate.
+        groups: The slices by the way in which they are read, the largest group first.
         slices: The slices.
         actual: The actual cost, with ANALYZE.
     """
@@ -171,5 +206,6 @@ class ExplainedQuery(_Part):
     shape: str | None = None
     files: ExplainedFiles | None = None
     expected: ExplainedCost | None = None
+    groups: tuple[ExplainedGroup, ...] | None = None
     slices: tuple[ExplainedSlice, ...] | None = None
     actual: ExplainedRun | None = None

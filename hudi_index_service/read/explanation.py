@@ -2,7 +2,7 @@
 ANALYZE, also what was read."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from hudi_index_service.optimizer.rules.skipping import EXCLUDED
 from hudi_index_service.read.explained import (
     ExplainedCost,
     ExplainedFiles,
+    ExplainedGroup,
+    ExplainedGroupRun,
     ExplainedNote,
     ExplainedQuery,
     ExplainedReading,
@@ -93,6 +95,7 @@ class Explanation:
             shape=plan.shape or query_shape(plan.predicate),
             files=files,
             expected=_expected(plan.slices),
+            groups=_groups(plan.slices, by_name),
             slices=tuple(_slice(each, by_name.get(each.file_slice.name)) for each in plan.slices),
             actual=self._run(),
         )
@@ -133,16 +136,15 @@ class Explanation:
             return "\n".join([*lines, f"reader   Spark: {self.reason}"])
         only = ", base files alone" if self.plan.snapshot.base_files_only else ""
         lines.append(f"instant  {self.plan.snapshot.instant or '(none)'}{only}")
+        document = self.document()
         counts = ", ".join(
             f"{number} {word}"
             for access, word in _WORDS.items()
             if (number := self.plan.count(access)) or access not in (Access.SKIP, Access.LOGS)
         )
         lines.append(f"slices   {len(self.plan.slices)}: {counts}")
-        reasons = Counter((each.access, each.reason, each.rule) for each in self.plan.slices)
-        for (access, reason, rule), number in reasons.most_common(_SLICES_SHOWN):
-            lines.append(f"  {number:>5} {_WORDS[access]}: {reason} [{rule}]")
-        document = self.document()
+        for group in (document.groups or ())[:_SLICES_SHOWN]:
+            lines += _group_lines(group)
         if document.files is not None and document.files.covered < len(self.plan.slices):
             lines.append(
                 f"entries  for {counted(document.files.covered, 'slice')}, "
@@ -175,6 +177,55 @@ def _covered(plan: SlicePlan) -> bool | None:
         return True
     uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"
     return False if uncovered else None
+
+
+def _groups(
+    plans: Sequence[SlicePlan], by_name: Mapping[str, SliceStatistics]
+) -> tuple[ExplainedGroup, ...]:
+    alike: dict[tuple[Access, str, str], list[SlicePlan]] = {}
+    for each in plans:
+        alike.setdefault((each.access, each.reason, each.rule), []).append(each)
+    return tuple(
+        ExplainedGroup(
+            slices=len(members),
+            access=access.value,
+            reason=reason,
+            rule=rule,
+            expected=None if access is Access.SKIP else _expected(members),
+            actual=None if access is Access.SKIP else _group_run(members, by_name),
+        )
+        for (access, reason, rule), members in sorted(alike.items(), key=lambda item: -len(item[1]))
+    )
+
+
+def _group_run(
+    plans: Sequence[SlicePlan], by_name: Mapping[str, SliceStatistics]
+) -> ExplainedGroupRun | None:
+    read = [by_name[name] for each in plans if (name := each.file_slice.name) in by_name]
+    if not read:
+        return None
+    return ExplainedGroupRun(
+        slices=dict(Counter(each.access.value for each in read)),
+        rows=sum(each.rows_returned for each in read),
+        rows_checked=sum(each.rows_checked for each in read),
+        pages=sum(each.pages for each in read),
+        bytes=sum(each.bytes_read for each in read),
+        ms=round(sum(each.ms for each in read), 3),
+    )
+
+
+def _group_lines(group: ExplainedGroup) -> list[str]:
+    """A group's slices and, with ANALYZE, what was expected of them beside what they took."""
+    lines = [f"  {group.slices:>5} {_WORDS[Access(group.access)]}: {group.reason} [{group.rule}]"]
+    run, cost = group.actual, group.expected
+    if run is not None and cost is not None:
+        ways = ", ".join(f"{number} {_WORDS[Access(each)]}" for each, number in run.slices.items())
+        lines.append(
+            f"        expected {cost.rows.expected:,.0f} rows, {cost.pages:,.0f} pages, "
+            f"{cost.ms:,.1f} ms (by scan {cost.scan_ms:,.1f}); actual {run.rows:,} rows, "
+            f"{run.pages:,} pages, {run.ms:,.1f} ms: {ways}"
+        )
+    return lines
 
 
 def _run_lines(run: ExplainedRun) -> list[str]:

@@ -3,6 +3,7 @@ statistics of queries."""
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.explained import EXPLANATION_VERSION, ExplainedQuery
 from hudi_index_service.read.planner import ScanOptions
 from tests.golden.table import Golden
+from tests.indexed import indexed
 
 ROWS = 20_000
 _AUTO = ScanOptions()
@@ -97,6 +99,27 @@ def test_actual_rows_are_within_the_stated_bounds(table: IndexedTable, where: st
                 rows = each.expected.rows
                 assert rows.least <= each.actual.rows <= rows.most
                 assert rows.least <= rows.expected <= rows.most
+
+
+@pytest.mark.parametrize("name", ["hundred_base_files", "seven_partitions", "half_compacted"])
+@pytest.mark.parametrize("where", ["amount BETWEEN 20 AND 60", "amount IN (3, 51)", None])
+def test_the_groups_add_up_to_all_slices(
+    golden: Golden, tmp_path: Path, name: str, where: str | None
+) -> None:
+    with indexed(golden(name).put(tmp_path), ["amount"]) as table:
+        explained = table.scan(where).explain(analyze=True)
+    document = explained.document()
+    assert document.groups is not None
+    assert document.slices is not None
+    assert document.actual is not None
+    assert sum(each.slices for each in document.groups) == len(document.slices)
+    runs = [each.actual for each in document.groups if each.actual is not None]
+    read = sum((Counter(each.slices) for each in runs), Counter[str]())
+    assert read == Counter(each.actual.access for each in document.slices if each.actual)
+    assert sum(each.rows for each in runs) == document.actual.rows_returned
+    assert sum(each.bytes for each in runs) == document.actual.bytes
+    for each in document.groups:
+        assert f"{each.slices} " in str(explained)
 
 
 def test_the_text_shows_expected_and_actual_values(table: IndexedTable) -> None:
