@@ -17,6 +17,8 @@ TABLES = {table.label: table.fields for table in field_tables(PAGE)}
 MODELS: dict[str, type[BaseModel]] = {
     "": explained.ExplainedQuery,
     "files": explained.ExplainedFiles,
+    "groups[]": explained.ExplainedGroup,
+    "groups[].actual": explained.ExplainedGroupRun,
     "expected": explained.ExplainedCost,
     "expected.rows": explained.ExplainedRows,
     "slices[]": explained.ExplainedSlice,
