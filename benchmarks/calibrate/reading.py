@@ -66,7 +66,7 @@ class _Reading:
         def read() -> SliceStatistics:
             statistics = SliceStatistics(base_file.path, Access.SCAN)
             scan = FileScan(self.sample.storage, base_file, columns, self.settings, statistics)
-            for _, batch in scan.candidates(None):
+            for _, batch, _ in scan.candidates(None):
                 self._check(batch, statistics)
             return statistics
 

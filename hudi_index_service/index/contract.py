@@ -36,6 +36,7 @@ from hudi_index_service.index.routed import Routed
 from hudi_index_service.index.stored_column import ColumnSpec as ColumnSpec
 from hudi_index_service.index.stored_column import ColumnStatistics as ColumnStatistics
 from hudi_index_service.index.stored_column import StoredColumn as StoredColumn
+from hudi_index_service.index.type_costs import TypeCosts as TypeCosts
 from hudi_index_service.predicate.expression import (
     AnalyzedText,
     In,
@@ -295,11 +296,13 @@ class IndexType(ABC):
             fetches missing blocks itself (`PackedIndex.blocks`). Other readers get whole files.
         runs_jvm: Whether the type builds in a JVM inside the worker process, which needs memory for
             the JVM's heap (``lucene.heap_mb``).
+        costs: What reading it takes; None for about as much as Lucene.
     """
 
     oldest: int = 1
     fetches_blocks: bool = False
     runs_jvm: bool = False
+    costs: TypeCosts | None = None
 
     @property
     @abstractmethod

@@ -17,8 +17,7 @@ SPARK_CONSTANTS = {
     *("spark_scan_ms", "spark_file_ms", "spark_mib_ms"),
     *("handing_ms", "handed_row_ms", "handed_value_ms", "tasks_ms", "task_slice_ms"),
 }
-HBASE_CONSTANTS = {"hbase_lookup_ms", "hbase_listed_ms", "hbase_step_ms"}
-NOT_MEASURED = {"request_ms", "remote_mib_ms"} | HBASE_CONSTANTS | SPARK_CONSTANTS
+NOT_MEASURED = {"request_ms", "remote_mib_ms"} | SPARK_CONSTANTS
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def spelled(predicate: Predicate) -> str:
     ("where", "expected"),
     [
         ("a > 1 AND b = 2 AND a < 9", "[a > 1, a < 9] AND b = 2"),
-        ("a > 1 AND a <> 3 AND a IS NOT NULL", "a > 1 AND a <> 3 AND NOT (a IS NULL)"),
+        ("a > 1 AND a <> 3 AND a IS NOT NULL", "a > 1 AND a <> 3 AND a IS NOT NULL"),
         ("a > 1 AND TRUE", "a > 1 AND TRUE"),
         ("a > 1", "a > 1"),
         ("TRUE", "TRUE"),

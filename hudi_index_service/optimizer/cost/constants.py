@@ -166,9 +166,8 @@ class Constants(BaseModel):
         listed_ms: Per value of a list that is looked up.
         step_ms: Per row id or term read in a look-up.
         btree_open_ms, btree_lookup_ms, btree_listed_ms, btree_step_ms: The same for an entry of
-            type ``btree``. Those above are for ``lucene``, and for types without measurements.
-        hbase_lookup_ms, hbase_listed_ms, hbase_step_ms: The same for an entry of type ``hbase``, in
-            a round trip to its server; not calibrated.
+            type ``btree``. Those above are for ``lucene``, and for types without costs of their own
+            (`IndexType.costs`).
         pages_ms: Fixed cost of reading rows by position: file, plan, batches.
         page_ms: Per page that holds rows to be read: finding and decoding it, without its bytes.
         picked_mib_ms: Per MiB of such pages: reading and decompressing, and skipping values.
@@ -200,9 +199,6 @@ class Constants(BaseModel):
     btree_lookup_ms: Milliseconds = 0.022
     btree_listed_ms: Milliseconds = 0.006
     btree_step_ms: Milliseconds = 0.000007
-    hbase_lookup_ms: Milliseconds = 2.0
-    hbase_listed_ms: Milliseconds = 0.225
-    hbase_step_ms: Milliseconds = 0.00002
     pages_ms: Milliseconds = 0.2
     page_ms: Milliseconds = 0.005
     picked_mib_ms: Milliseconds = 4.0

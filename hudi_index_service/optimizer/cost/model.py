@@ -8,6 +8,7 @@ from functools import cache, partial
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
+from hudi_index_service.index.contract import IndexType, TypeCosts
 from hudi_index_service.optimizer.cost.constants import (
     INDEX_LOOKUP,
     INDEX_OPENING,
@@ -18,7 +19,7 @@ from hudi_index_service.optimizer.cost.constants import (
     Constants,
     load_constants,
 )
-from hudi_index_service.optimizer.cost.index_types import TypeCosts, costs_of
+from hudi_index_service.optimizer.cost.index_types import costs_of
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
@@ -39,7 +40,7 @@ class CostModel:
         remote: Whether the base files are in a remote store.
         opened: Data files of entries that are open.
         scan_fraction: See `ReadSettings`; below this share of the bytes, single pages are read.
-        of_type: The costs of an index type, by its name.
+        of_type: The costs of an index type.
     """
 
     constants: Constants
@@ -49,7 +50,7 @@ class CostModel:
     remote: bool
     opened: AbstractSet[str]
     scan_fraction: float
-    of_type: Callable[[str], TypeCosts]
+    of_type: Callable[[IndexType], TypeCosts]
 
     @classmethod
     def of(cls, plan: QueryPlan, settings: Settings) -> "CostModel":
@@ -91,7 +92,7 @@ class CostModel:
             by_pages += self._fetching_ms(1 + pages / PAGES_PER_REQUEST if pages else 0, page_bytes)
             by_scan += self._fetching_ms(SCAN_REQUESTS, scan_bytes)
         opening, index_bytes = self._opening(entries)
-        by_index = opening + self.leaves * self.of_type(entries[0].index_type.name).lookup_ms
+        by_index = opening + self.leaves * self.of_type(entries[0].index_type).lookup_ms
         # Once the rows are known, the file is scanned if that is cheaper.
         by_index += rows.expected * constants.step_ms + min(by_pages, by_scan)
         return Expected(rows, pages, page_bytes, index_bytes, by_index, round(scan_bytes), by_scan)
@@ -99,12 +100,12 @@ class CostModel:
     def looking_up_ms(self, plan: SlicePlan, rows: float) -> float:
         """Milliseconds of looking up this many rows of a slice."""
         entries = plan.entries or plan.rejected_entries
-        lookups = self.leaves * self.of_type(entries[0].index_type.name).lookup_ms
+        lookups = self.leaves * self.of_type(entries[0].index_type).lookup_ms
         return self.opening_ms(entries) + lookups + rows * self.constants.step_ms
 
     def first_result_ms(self, serving: ServingEntry) -> float:
         """Milliseconds until the first result of an entry."""
-        lookup = self.of_type(serving.index_type.name).lookup_ms
+        lookup = self.of_type(serving.index_type).lookup_ms
         return self.opening_ms((serving,)) + lookup
 
     def opening_ms(self, entries: tuple[ServingEntry, ...]) -> float:
@@ -116,7 +117,7 @@ class CostModel:
         serving = entries[0]
         if serving.entry.data_path in self.opened:
             return 0.0, 0
-        open_ms = self.of_type(serving.index_type.name).open_ms
+        open_ms = self.of_type(serving.index_type).open_ms
         return opening_cost(
             serving, open_ms, self.constants, remote=self.remote, leaves=self.leaves
         )

@@ -137,11 +137,11 @@ class SliceEntries:
         constants, opening = load_constants(self._pool.settings), 0.0
         path = serving.entry.data_path
         if serving.entry.folder not in self._open_entries and path not in self._pool.open_paths:
-            open_ms = costs_of(serving.index_type.name, constants).open_ms
+            open_ms = costs_of(serving.index_type, constants).open_ms
             opening, _ = opening_cost(serving, open_ms, constants, remote=self._pool.is_remote)
         estimate = estimated_rows(self.plan, leaf)
         rows = self.total if estimate is None else estimate.expected
-        return opening + answering_ms(serving.index_type.name, leaf, rows, constants)
+        return opening + answering_ms(serving.index_type, leaf, rows, constants)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> Bounds:
         """The given rows for which the leaf may be TRUE; unanswered if the entry cannot

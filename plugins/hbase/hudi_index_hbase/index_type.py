@@ -6,7 +6,13 @@ from pathlib import Path
 from hudi_index_hbase.server import HBaseServer, require_client, server_of
 from hudi_index_service.config import HBaseSettings, Settings, settings
 from hudi_index_service.index.btree import BTreeIndexType
-from hudi_index_service.index.contract import FileRange, IndexReader, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import (
+    FileRange,
+    IndexReader,
+    PackedIndex,
+    StoredColumn,
+    TypeCosts,
+)
 
 
 class HBaseIndexType(BTreeIndexType):
@@ -22,6 +28,8 @@ class HBaseIndexType(BTreeIndexType):
     version = 2
     oldest = 2
     fetches_blocks = False
+    # Measured on one machine, without caching: over a network, a look-up takes one more round trip.
+    costs = TypeCosts(open_ms=0.25, lookup_ms=2.0, listed_ms=0.225, step_ms=0.00002)
 
     def __init__(self, hbase_settings: HBaseSettings | None = None) -> None:
         self._settings = hbase_settings

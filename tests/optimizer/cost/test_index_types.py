@@ -1,11 +1,24 @@
 """Which of several index types answers a condition fastest, computed without files."""
 
+from pathlib import Path
+
 import pytest
 
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from tests.index.plug_in import install
 from tests.optimizer.tables import PaperTable
+
+BTREE_AGAIN = """
+from hudi_index_service.index.btree import BTreeIndexType
+from hudi_index_service.index.contract import TypeCosts
+
+
+class Plugged(BTreeIndexType):
+    name = "{}"
+"""
 
 TABLE = PaperTable(
     {"a": "int64", "b": "string"},
@@ -16,7 +29,7 @@ KNOWN = Constants()
 
 def cost_ms(kind: str, where: str, rows: float) -> float:
     leaf = negation_normal_form(parse_predicate(where, TABLE.schema, time_zone="UTC"))
-    return answering_ms(kind, leaf, rows, KNOWN)
+    return answering_ms(index_type(kind), leaf, rows, KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +57,15 @@ def test_each_listed_value_and_each_row_adds_cost() -> None:
     assert cost_ms("lucene", "a < 5", 1_000) > cost_ms("lucene", "a < 5", 100)
 
 
-def test_an_unknown_index_type_costs_as_much_as_lucene() -> None:
-    assert costs_of("of_a_plug_in", KNOWN) == costs_of("lucene", KNOWN)
+def test_a_plug_in_brings_its_costs_or_costs_as_much_as_lucene(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    own = "\n    costs = TypeCosts(1.0, 2.0, 3.0, 4.0)\n"
+    install(tmp_path, "unmeasured", BTREE_AGAIN.format("unmeasured"))
+    install(tmp_path, "measured", BTREE_AGAIN.format("measured") + own)
+    assert costs_of(index_type("unmeasured"), KNOWN) == costs_of(index_type("lucene"), KNOWN)
+    assert costs_of(index_type("measured"), KNOWN) == (1.0, 2.0, 3.0, 4.0)
 
 
 def test_entries_are_ordered_fastest_first() -> None:
