@@ -51,7 +51,7 @@ def merged_in_part(
     plan = SlicePlan(file_slice, Access.SCAN)
     statistics = SliceStatistics(file_slice.name, plan.access)
     with patch.object(decide, "MOST_TOUCHED", 100.0):
-        log_rows = reader.log_rows.of(reader, plan, statistics)
+        log_rows = reader.log_rows.of(reader.log_slice(plan), statistics)
     if log_rows is None:
         assert statistics.note
         return None

@@ -170,7 +170,7 @@ class SliceReader:
         reader = self._in_partition(plan)
         if not is_merged_in_part(plan):
             return FoundRows(plan, statistics, reader.query, rows=BitMap())
-        log_rows = self.log_rows.of(reader._log_slice(plan), statistics)
+        log_rows = self.log_rows.of(reader.log_slice(plan), statistics)
         if log_rows is None:
             return None
         return FoundRows(
@@ -182,7 +182,9 @@ class SliceReader:
             log_rows=log_rows.batches,
         )
 
-    def _log_slice(self, plan: SlicePlan) -> LogSlice:
+    def log_slice(self, plan: SlicePlan) -> LogSlice:
+        """A slice with log files, to be merged for the query."""
+
         def candidates(
             query: Query, plan: SlicePlan, statistics: SliceStatistics
         ) -> Iterator[NumberedRows]:
@@ -194,7 +196,7 @@ class SliceReader:
     def _with_log_rows(self, found: FoundRows) -> FoundRows:
         """A slice with its log rows; merged whole if these cannot be merged alone."""
         plan, statistics = found.plan, found.statistics
-        log_rows = self.log_rows.of(self._log_slice(plan), statistics)
+        log_rows = self.log_rows.of(self.log_slice(plan), statistics)
         if log_rows is None:
             self._refuse_scan(plan, statistics.note)
             statistics.access = Access.MERGE
@@ -251,7 +253,7 @@ class SliceReader:
         if not exact.rows or not is_merged_in_part(exact.plan):
             return bool(exact.rows)
         reader = replace(self, query=exact.query)
-        replaced = self.log_rows.replaced(reader._log_slice(exact.plan), exact.statistics)
+        replaced = self.log_rows.replaced(reader.log_slice(exact.plan), exact.statistics)
         return replaced is not None and bool(exact.rows - replaced)
 
     def with_log_rows(self, exact: FoundRows) -> FoundRows | None:
