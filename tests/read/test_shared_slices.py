@@ -190,7 +190,8 @@ def test_the_history_counts_a_slice_and_its_rows_once(
     for by_tasks in (True, False):
         with open_table(copy_on_write.path) as table:
             for _ in range(3):
-                scan = table.scan(where, columns=["id", "amount"])
+                # Not `amount`: the driver tests it before it reads rows, and keeps no pages here.
+                scan = table.scan(where, columns=["id"])
                 scan.to_spark(spark).collect() if by_tasks else scan.to_arrow()
             (shape,) = table.history()
             assert shape.queries == 3
