@@ -498,7 +498,7 @@ def test_group_by_a_column_of_many_values_reads_rows(agreed, enabled, monkeypatc
     monkeypatch.setattr(weighing, "may_have_few_values", lambda plan, column: True)
     [use] = agreed(query)
     assert use.reason == COUNTED
-    assert use.read.rows_checked == use.read.rows_returned == 123
+    assert use.read.rows_checked >= use.read.rows_returned == 123
 
 
 def test_damaged_entry_is_not_counted(spark, agreed, tmp_path):
