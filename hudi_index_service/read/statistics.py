@@ -145,7 +145,7 @@ class ReadStatistics:
     def begin(self, number: int) -> SliceStatistics:
         """New statistics of a slice, which is read next."""
         planned = self.plans[number]
-        self.reached = number + 1
+        self.reached = max(self.reached, number + 1)
         self.begun[number] = SliceStatistics(planned.file_slice.name, planned.access)
         return self.begun[number]
 

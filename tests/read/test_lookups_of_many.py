@@ -14,9 +14,11 @@ from hudi_index_service import open_table
 from hudi_index_service.index.lucene.reader import LuceneReader, LuceneReaders
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.slices import lookups
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
 from tests.indexed import indexed
+from tests.same_rows import assert_same_rows
 
 Opened = Callable[[str, list[str]], IndexedTable]
 
@@ -148,3 +150,41 @@ def _failing(self: LuceneReaders, *arguments: Any) -> list[BitMap | None]:
     from hudi_index_service.errors import EntryInvalid
 
     raise EntryInvalid("One of the open indexes is damaged.")
+
+
+def touched(table: IndexedTable) -> None:
+    """Changes the state of each open data file, but neither its content nor its times."""
+    for data in Path(table.uri, ".hoodie/.index").rglob("*.pack"):
+        data.chmod(0o600)
+        data.chmod(0o644)
+
+
+def test_an_entry_that_changed_before_its_conjuncts_are_ordered_means_no_error(
+    golden: Callable[[str], GoldenTable], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "LARGE_FILE", 0)
+    where = "amount >= 5 AND id IN ('7', '9')"
+    with indexed(golden("four_base_files").put(tmp_path), ["id", "amount"], using="btree") as table:
+        expected = scanned(table, where)
+        assert table.scan(where).to_arrow().num_rows == expected.num_rows
+        touched(table)
+        assert_same_rows(table.scan(where).to_arrow(), expected)
+
+
+def test_a_number_is_not_used_if_the_entry_changed_while_it_was_counted(
+    golden: Callable[[str], GoldenTable], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = "amount >= 5 AND amount < 50"
+    with indexed(golden("four_base_files").put(tmp_path), ["amount"], using="btree") as table:
+        expected = scanned(table, where).num_rows
+        assert table.scan(where).count() == expected
+
+        count = SliceEntries.count
+
+        def wrong(self: SliceEntries, leaf: Any) -> int:
+            assert count(self, leaf) is not None
+            touched(table)
+            return 999_999
+
+        monkeypatch.setattr(SliceEntries, "count", wrong)
+        assert table.scan(where).count() == expected

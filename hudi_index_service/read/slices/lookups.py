@@ -185,8 +185,11 @@ class Lookups:
         first = slices[0]
         if len(operands) == 1 or first.plan.total < LARGE_FILE:
             return operands
-        with self._entries(first) as entries:
-            return sorted(operands, key=lambda each: _steps(each, entries))
+        try:
+            with self._entries(first) as entries:
+                return sorted(operands, key=lambda each: _steps(each, entries))
+        except EntryUnusable:  # looking it up reports it
+            return operands
 
     def _looked_up(
         self,
@@ -224,13 +227,15 @@ class Lookups:
         try:
             with self._entries(each) as entries:
                 # Lists of terms would be walked twice.
+                count = None
                 if counted and not each.plan.file_slice.log_files and not has_list_of_terms(leaf):
-                    each.count = _count(leaf, entries)
-                    if each.count is not None:
-                        return Bounds.unanswered()
-                bounds = self._asked(leaf, entries, left)
-                each.footer = entries.footer()
-                return bounds
+                    count = _count(leaf, entries)
+                bounds = Bounds.unanswered()
+                if count is None:
+                    bounds = self._asked(leaf, entries, left)
+                    each.footer = entries.footer()
+            each.count = count  # only now is it known that the entry has not changed
+            return bounds
         except EntryUnusable as error:
             if isinstance(leaf, Together):  # entries of other index types may answer each of them
                 return self._all_of(leaf.operands, [each], [left])[0]
@@ -255,7 +260,7 @@ class Lookups:
     def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""
         found: list[Bounds | None] = [None] * len(slices)
-        position, answer = _best_entry(leaf, slices[0].plan) if slices else (0, Answer.NONE)
+        position, answer = _best_entry(leaf, slices[0].plan)
         if answer is Answer.NONE or not _looked_up_together(leaf, slices):
             return found
         started, servings = perf_counter_ns(), [each.plan.entries[position] for each in slices]
