@@ -199,7 +199,8 @@ def test_the_history_counts_a_slice_and_its_rows_once(
             table.forget_history()
     assert sums[0]["rows"] == pytest.approx(sums[1]["rows"], rel=1e-3)
     read = [each["bytes"] + each["scan_bytes"] for each in sums]
-    assert read[0] == pytest.approx(read[1], rel=0.1)  # a dictionary may be read for each part
+    # A dictionary may be read for each part; what a worker has kept of earlier tasks is not.
+    assert 0 < read[0] <= 1.1 * read[1]
 
 
 @pytest.mark.usefixtures("small_splits")

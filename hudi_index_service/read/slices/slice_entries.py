@@ -292,9 +292,19 @@ class SliceEntries:
         return None
 
     def _any(self) -> OpenEntry:
+        """An entry: one that a look-up has opened, else one that is open already, else any."""
         for opened in self._open_entries.values():
             return opened
-        return self._open(self._entries[0])
+        open_paths, failure = self._pool.open_paths, None
+        for serving in sorted(
+            self._entries, key=lambda each: each.entry.data_path not in open_paths
+        ):
+            try:
+                return self._open(serving)
+            except EntryUnusable as error:
+                failure = failure or error
+        assert failure is not None, "a slice that is looked up has entries"
+        raise failure
 
     def _open(self, serving: ServingEntry) -> OpenEntry:
         folder = serving.entry.folder

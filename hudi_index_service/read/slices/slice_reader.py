@@ -20,12 +20,7 @@ from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexService
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import Constants, load_constants
-from hudi_index_service.optimizer.decide import (
-    Reading,
-    are_few,
-    are_too_many,
-    cheapest_reading,
-)
+from hudi_index_service.optimizer.decide import Reading, are_few, are_too_many, cheapest_reading
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
@@ -338,12 +333,14 @@ class SliceReader:
             if lookup.failure is not None:
                 self._fall_back(each.plan, lookup.failure, each.statistics)
                 return None
+            if (possible := lookup.bounds.possible) is not None:
+                each.statistics.candidates = len(possible)
             rows = None if lookup.count is not None else lookup.bounds.exact_rows
-            number_of_rows = lookup.count if rows is None else len(rows)
-            if number_of_rows is None:
+            count = lookup.count if rows is None else len(rows)
+            if count is None:
                 return None
-            each.statistics.candidates = number_of_rows
-            return replace(each, rows=rows, count=number_of_rows)
+            each.statistics.candidates = count
+            return replace(each, rows=rows, count=count)
 
         return [exact(number, each) for number, each in enumerate(found)]
 
@@ -399,7 +396,7 @@ class SliceReader:
         try:
             if footer is None or any(each.stored for each in plan.entries):
                 with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                    footer = entries.footer()
+                    footer = footer or entries.footer()
                     found.stored = entries.stored_rows(self.table.storage, found.query.needed)
         except EntryUnusable as error:
             self._fall_back(plan, error, statistics)
@@ -424,13 +421,12 @@ class SliceReader:
             found.statistics.note = unreadable_by_row(base_file, error)
             found.readable_by_row = False
             return
-        remote = not storage.is_local
-        reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(first_row_ids))
+        remote, few = not storage.is_local, len(first_row_ids)
+        reading = cheapest_reading(cost, self.settings, remote=remote, rows=few)
         if reading is not Reading.PAGES and not self.index_required:
             what = "the file" if reading is Reading.FILE else "their row groups"
-            found.statistics.note = (
-                f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
-            )
+            why = f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
+            found.statistics.note = why
             if reading is Reading.FILE and self._tests_all(found, footer):
                 found.rows = None  # picking the rows that were found takes longer
             return

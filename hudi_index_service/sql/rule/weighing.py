@@ -223,13 +223,15 @@ def _by_bounds(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEst
 
 
 def _by_lookup(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEstimate:
-    """The rows by look-ups, unless they are known exactly."""
+    """The rows by look-ups, unless they are known exactly: at most the candidates."""
     if estimate.least == estimate.most:
         return estimate
     statistics = SliceStatistics(plan.file_slice.name, plan.access)
-    run.reader.exact_rows([(plan, statistics)])
+    (exact,) = run.reader.exact_rows([(plan, statistics)])
     count = statistics.candidates
-    return estimate if count is None else RowEstimate(count, count, count)
+    if count is None:
+        return estimate
+    return RowEstimate(min(estimate.least, count) if exact is None else count, count, count)
 
 
 def _searches(plan: QueryPlan) -> bool:
