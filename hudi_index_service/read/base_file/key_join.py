@@ -1,7 +1,7 @@
 """Joins rows with search keys by the key of each row.
 
-Arrow hashes all search keys for each call, so many rows are joined by one call. Of the rows, those
-wait for it whose key's hash is that of a search key: few others do.
+Arrow hashes all search keys for each call, so many rows are joined by one call. Until then, only
+rows are kept whose key has the hash of a search key, as few other keys have.
 """
 
 from threading import Lock
@@ -48,7 +48,7 @@ class KeyJoin:
 
         Args:
             row_keys: The key of each row.
-            columns: What is to be known of each row, in 64-bit integers.
+            columns: What is to be known of each row, in integers or truths.
         """
         places = np.flatnonzero(self._slots[self._slots_of(row_keys)])
         rows = row_keys.take(numbers_array(places)), [each[places] for each in columns]

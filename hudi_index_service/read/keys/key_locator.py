@@ -13,9 +13,10 @@ hold has a location without row id.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from hudi_index_service.arrow import numbers_array, texts_array, truths_array
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.optimizer.decide import bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.plan import Access, SlicePlan
@@ -42,6 +44,9 @@ from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
 log = logging.getLogger(__name__)
+
+_File = TypeVar("_File")
+_Stats = TypeVar("_Stats")
 
 _FILES_AT_ONCE = 32  # of small ones
 _LOG_ONLY = -1
@@ -149,7 +154,7 @@ class KeyLocator:
     ) -> list[_Job]:
         """Searches slices with entries for few keys each; returns those that are left."""
         left: list[_Job] = []
-        layouts: dict[tuple[int, str, int], list[tuple[_Job, ServingEntry]]] = {}
+        layouts: dict[tuple[ColumnKey, str, int], list[tuple[_Job, ServingEntry]]] = {}
         for job in jobs:
             values = job.sought.values
             servings = (each for each in job.plan.entries if values.column[0] in each.names)
@@ -157,7 +162,7 @@ class KeyLocator:
             if serving is None:
                 left.append(job)
             else:
-                layout = id(values), serving.index_type.name, serving.layout
+                layout = values.column, serving.index_type.name, serving.layout
                 layouts.setdefault(layout, []).append((job, serving))
         for members in layouts.values():
             found: list[_Found] = []
@@ -202,12 +207,8 @@ class KeyLocator:
             )
             for (job, listed), ids in zip(group, row_ids, strict=True)
         ]
-        try:
-            read = read_files(files, self.keys.columns.names)
-        except (OSError, ValueError) as error:  # reading it by itself reports it
-            log.info("One of %d files cannot be read by row: %s", len(files), error)
-            read = None
-        if read is None or read[0].schema.types != self.keys.columns.types:
+        read = self._key_columns(read_files, files)
+        if read is None:
             return [job for job, _ in group]
         batch, did = read
         numbers = np.repeat([job.number for job, _ in group], [len(each) for each in row_ids])
@@ -227,12 +228,8 @@ class KeyLocator:
         """Reads the keys of all rows of small files; returns the slices that are left."""
         storage = self.reader.table.storage
         paths = [(storage.local_path(job.file.path), job.file.size) for job in jobs]
-        try:
-            read = read_columns(paths, self.keys.columns.names)
-        except (OSError, ValueError) as error:  # reading it by itself reports it
-            log.info("One of %d files cannot be read by row: %s", len(paths), error)
-            read = None
-        if read is None or read[0].schema.types != self.keys.columns.types:
+        read = self._key_columns(read_columns, paths)
+        if read is None:
             return list(jobs)
         batch, counts = read
         rows = np.concatenate([np.arange(count) for count in counts])
@@ -242,6 +239,21 @@ class KeyLocator:
             each = statistics.begin(job.number)
             each.access, each.keys, each.rows_checked = Access.SCAN, len(job.sought), count
         return []
+
+    def _key_columns(
+        self,
+        read: Callable[[list[_File], list[str]], tuple[pa.RecordBatch, list[_Stats]] | None],
+        files: list[_File],
+    ) -> tuple[pa.RecordBatch, list[_Stats]] | None:
+        """The key columns of many files, and what was read of each; None if each file has to be
+        read by itself."""
+        try:
+            found = read(files, self.keys.columns.names)
+        except (OSError, ValueError) as error:  # reading it by itself reports it
+            log.info("One of %d files cannot be read by row: %s", len(files), error)
+            return None
+        is_known = found is not None and found[0].schema.types == self.keys.columns.types
+        return found if is_known else None
 
     # --- one slice -------------------------------------------------------------------------------
 
