@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hudi_index_service.index.contract import Answer, Conjunction
-from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry, best_answer
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -23,8 +23,6 @@ from hudi_index_service.predicate.expression import (
     disjunction,
 )
 from hudi_index_service.predicate.fold import fold
-
-_BEST_FIRST = (Answer.EXACT, Answer.SUPERSET, Answer.NONE)
 
 
 def grouped(
@@ -55,19 +53,16 @@ class _Layouts:
     layouts: tuple[tuple[str, int], ...]
     entries: tuple[ServingEntry, ...] = field(compare=False)
 
-    def best(self, predicate: Predicate) -> Answer:
-        """The best answer of any entry to a leaf, or to conjuncts."""
-        answers = [each.answer(predicate) for each in self.entries]
-        return next((each for each in _BEST_FIRST if each in answers), Answer.NONE)
-
     def answer(self, conjuncts: And, exact: bool) -> bool:
         """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
-        best = self.best(conjuncts)
+        best = best_answer(self.entries, conjuncts)
         if best is Answer.NONE or (exact and best is not Answer.EXACT):
             return False
         return len(self.entries) == 1 or any(
             entry.answer(conjuncts) is best
-            and all(entry.answer(each) is self.best(each) for each in conjuncts.operands)
+            and all(
+                entry.answer(each) is best_answer(self.entries, each) for each in conjuncts.operands
+            )
             for entry in self.entries
         )
 

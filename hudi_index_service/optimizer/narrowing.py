@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.serving import best_answer
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import fold
 
@@ -31,7 +32,7 @@ def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
     of an AND suffices; every arm of an OR must be answered."""
 
     def answered(leaf: Predicate) -> bool:
-        return any(entry.answer(leaf) is not Answer.NONE for entry in plan.entries)
+        return best_answer(plan.entries, leaf) is not Answer.NONE
 
     return fold(predicate, answered, all_of=any, any_of=all)
 

@@ -1,6 +1,6 @@
 """The entries that may serve a query, with the columns that they may serve."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -11,6 +11,9 @@ from hudi_index_service.index.metadata.entry import Entry
 from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
 from hudi_index_service.predicate.expression import Predicate
+
+BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
+"""Answers in the order in which they are preferred."""
 
 _layouts: dict[Hashable, int] = {}
 _numbers = count()
@@ -65,6 +68,12 @@ class ServingEntry:
         # The index type is sent to Spark tasks by name, and found there by its entry point. Layouts
         # have other numbers in other processes.
         return _serving_entry, (self.entry, self.index_type.name, self.names, self.stored)
+
+
+def best_answer(entries: Iterable[ServingEntry], leaf: Predicate) -> Answer:
+    """The best answer of any entry to a leaf, or to conjuncts."""
+    answers = {each.answer(leaf) for each in entries}
+    return next((each for each in BEST_FIRST if each in answers), Answer.NONE)
 
 
 def _serving_entry(

@@ -17,7 +17,7 @@ from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan
-from hudi_index_service.read.parallel import Job, Result, are_fast, mapped, prefetch
+from hudi_index_service.read.parallel import Job, Result, are_fast, asked_of_some, mapped, prefetch
 from hudi_index_service.read.recording import observation
 from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
@@ -72,8 +72,9 @@ class Execution:
         return replace(self, reader=replace(self.reader, query=query))
 
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The result, in the order of the slices, one batch in memory at a time. Empty batches are
-        left out. With `limit`, the amount read at once suits a caller that takes this many rows."""
+        """The result, in the order of the slices, without empty batches. In memory at a time are
+        one batch, and what was found in a window of slices, their log rows included. With `limit`,
+        the amount read at once suits a caller that takes this many rows."""
         schema = self.schema
         reader = replace(self.reader, limit=limit)
         self._begin()
@@ -92,7 +93,8 @@ class Execution:
 
     def table(self, limit: int | None = None) -> pa.Table:
         """The whole result, or its first `limit` rows; several slices are read at once. With
-        `limit`, no more slices are started than needed, except for some prefetched ones."""
+        `limit`, slices are looked up in growing windows, and no more of a window are read than
+        needed, except for some prefetched ones."""
         self._begin()
         results = self._all_rows() if limit is None else self._first_rows(limit)
         schema = self.schema
@@ -145,10 +147,9 @@ class Execution:
     def _by_index(self, jobs: Sequence[Job], ask: _AskIndex) -> list[FoundRows | None]:
         """What the index alone finds in each slice, if that is cheaper than reading rows; None for
         others."""
-        alone = [number for number, (plan, _) in enumerate(jobs) if self.reader.is_index_only(plan)]
-        found = ask([jobs[number] for number in alone], if_cheaper=True)
-        answers = dict(zip(alone, found, strict=True))
-        return [answers.get(number) for number in range(len(jobs))]
+        return asked_of_some(
+            jobs, lambda job: self.reader.is_index_only(job[0]), partial(ask, if_cheaper=True)
+        )
 
     def value_counts(self, column: str) -> "Counter[bytes | None]":
         """The number of matching rows per value of a text column, the query's only output column;
@@ -177,8 +178,8 @@ class Execution:
             return value_counts_of(self.reader.pool, column, found)
 
     def exists(self) -> bool:
-        """Whether any row matches; no slice is started after the first match, except for some
-        prefetched ones."""
+        """Whether any row matches. Slices are looked up in growing windows; after the first match
+        no window is begun, and no slice read, except for some prefetched ones."""
         self._begin()
         most, found = self.reader.settings.read.parallelism, False
         for window in self._windows(at_first=1, logs_last=True):
@@ -313,9 +314,7 @@ class Execution:
 
 
 def _count(batches: Iterable[pa.RecordBatch]) -> int:
-    number = 0
-    for each in batches:
-        number += each.num_rows
+    number: int = sum(each.num_rows for each in batches)
     return number
 
 

@@ -36,6 +36,11 @@ class Bounds:
         """Only some of these rows match."""
         return cls(BitMap(), rows)
 
+    @classmethod
+    def of(cls, rows: BitMap, *, exact: bool) -> "Bounds":
+        """Only these rows match: all of them if that is exact, else some."""
+        return cls.exactly(rows) if exact else cls.among(rows)
+
     @property
     def exact_rows(self) -> BitMap | None:
         """The matching rows, if known without reading any row; else None."""
@@ -62,7 +67,7 @@ def _common(some: BitMap | None, others: BitMap | None) -> BitMap | None:
     return some & others
 
 
-def any_of(parts: Iterable[Bounds]) -> Bounds:
+def _any_of(parts: Iterable[Bounds]) -> Bounds:
     """The rows of an OR. Parts after one that narrows nothing are not computed."""
     bounds = Bounds.exactly(BitMap())
     for each in parts:
@@ -85,4 +90,4 @@ def _all_of(parts: Iterable[Bounds]) -> Bounds:
 def matching_rows(predicate: Predicate, of_leaf: Callable[[Condition], Bounds]) -> Bounds:
     """The rows of a predicate in negation normal form, each leaf looked up on its own, in written
     order."""
-    return fold(predicate, of_leaf, _all_of, any_of)
+    return fold(predicate, of_leaf, _all_of, _any_of)

@@ -31,7 +31,7 @@ from hudi_index_service.optimizer.decide import look_up_together
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Routes, SlicePlan
-from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry, best_answer
 from hudi_index_service.predicate.expression import (
     And,
     Constant,
@@ -48,7 +48,7 @@ from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.counting import has_list_of_terms
 from hudi_index_service.read.slices.listed_rows import listed_rows
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
-from hudi_index_service.read.slices.slice_entries import BEST_FIRST, SliceEntries
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class SliceLookup:
 
     Attributes:
         plan: Its plan, with entries.
-        statistics: Get the time and what was fetched.
+        statistics: Receive the time taken and what was fetched.
         predicate: In negation normal form, with the partition's values.
         bounds: The rows.
         count: The number of matching rows, if it was asked for, and known without listing them.
@@ -229,7 +229,7 @@ class Lookups:
                 # Lists of terms would be walked twice.
                 count = None
                 if counted and not each.plan.file_slice.log_files and not has_list_of_terms(leaf):
-                    count = _count(leaf, entries)
+                    count = entries.count(leaf)
                 bounds = Bounds.unanswered()
                 if count is None:
                     bounds = self._asked(leaf, entries, left)
@@ -246,7 +246,7 @@ class Lookups:
         checked, most = Bounds.unanswered(), None
         if self.superset_ok and left is not None:
             if len(left) <= CHECKED_SINGLY:
-                checked = _checked_singly(leaf, entries, left)
+                checked = entries.narrowed(leaf, left)
                 if checked.exact_rows is not None or checked.possible == BitMap():
                     return checked
             remaining = left if checked.possible is None else checked.possible
@@ -260,9 +260,11 @@ class Lookups:
     def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""
         found: list[Bounds | None] = [None] * len(slices)
-        position, answer = _best_entry(leaf, slices[0].plan)
+        typical = slices[0].plan.entries
+        answer = best_answer(typical, leaf)
         if answer is Answer.NONE or not _looked_up_together(leaf, slices):
             return found
+        position = [each.answer(leaf) for each in typical].index(answer)
         started, servings = perf_counter_ns(), [each.plan.entries[position] for each in slices]
         answers = self._listed(leaf, slices, servings) if isinstance(leaf, In) else None
         answers = self._few_rows(leaf, servings) if answers is None else answers
@@ -271,8 +273,7 @@ class Lookups:
             if answered is None:
                 continue
             opened, rows = answered
-            exact = answer is Answer.EXACT
-            found[n] = Bounds.exactly(rows) if exact else Bounds.among(rows)
+            found[n] = Bounds.of(rows, exact=answer is Answer.EXACT)
             slices[n].footer = opened.bounds.footer
             slices[n].statistics.lookup_ms += ms
             slices[n].statistics.ms += ms
@@ -282,17 +283,14 @@ class Lookups:
         """The rows of a leaf in those entries that are open and have few."""
         with self.pool.lease_open(servings) as entries:
             opened = [each for each in entries if each is not None]
-            if not opened:
-                return _no_answer(servings)
-            try:
-                together = servings[0].index_type.together([each.reader for each in opened])
-                answers = None if together is None else together.few_rows(leaf, FEW_ROWS)
-            except EntryUnusable as error:  # looking up each slice reports it
-                log.info("%d entries are asked one by one: %s", len(opened), error)
-                answers = None
-            if answers is None:
-                return _no_answer(servings)
-            rows = iter(answers)
+            answers: Sequence[BitMap | None] | None = None
+            if opened:
+                try:
+                    together = servings[0].index_type.together([each.reader for each in opened])
+                    answers = None if together is None else together.few_rows(leaf, FEW_ROWS)
+                except EntryUnusable as error:  # looking up each slice reports it
+                    log.info("%d entries are asked one by one: %s", len(opened), error)
+            rows = iter(answers or [None] * len(opened))
             return [None if each is None else _valid(each, next(rows)) for each in entries]
 
     def _listed(
@@ -306,7 +304,7 @@ class Lookups:
         located = self.routes.located(leaf, servings[0].index_type.name, base_files)
         if located is None or not located.is_known.any():
             return None
-        answers = list(_no_answer(servings))
+        answers: list[tuple[OpenEntry, BitMap] | None] = [None] * len(servings)
         known = np.flatnonzero(located.is_known)
         values = located.routed.of_files(known)
         if values.count <= _MOST_PAIRS:
@@ -336,17 +334,6 @@ def _looked_up_together(leaf: Condition, slices: Sequence[SliceLookup]) -> bool:
     return look_up_together(len(slices), lambda: estimated_rows(slices[0].plan, leaf))
 
 
-def _best_entry(leaf: Condition, plan: SlicePlan) -> tuple[int, Answer]:
-    """The position of the first entry that answers a leaf best, and its answer."""
-    answers = [entry.answer(leaf) for entry in plan.entries]
-    best = next((each for each in BEST_FIRST if each in answers), Answer.NONE)
-    return (0, best) if best is Answer.NONE else (answers.index(best), best)
-
-
-def _no_answer(servings: Sequence[ServingEntry]) -> _Answers:
-    return [None] * len(servings)
-
-
 def _valid(entry: OpenEntry, rows: BitMap | None) -> tuple[OpenEntry, BitMap] | None:
     """The answer, unless the file has changed since it was opened."""
     return None if rows is None or entry.file.has_changed() else (entry, rows)
@@ -357,21 +344,3 @@ def _steps(predicate: Predicate, entries: SliceEntries) -> int:
     fewest = partial(min, default=0)
     steps: int = fold(predicate, entries.estimate, fewest, sum, together=True)
     return steps
-
-
-def _count(leaf: Condition, entries: SliceEntries) -> int | None:
-    """The number of matching rows, if it is known without listing them, and the entry does not
-    fail, which listing them reports."""
-    try:
-        return entries.count(leaf)
-    except EntryUnusable:
-        return None
-
-
-def _checked_singly(leaf: Condition, entries: SliceEntries, rows: BitMap) -> Bounds:
-    """A few rows for which a leaf may be TRUE; unanswered if that fails, which looking up all of
-    them reports."""
-    try:
-        return entries.narrowed(leaf, rows)
-    except EntryUnusable:
-        return Bounds.unanswered()

@@ -1,5 +1,5 @@
-"""The entries of one slice while a query reads it. Each is opened at its first look-up; if one is
-damaged, entries of other index types answer its leaves."""
+"""The entries of one slice while it is asked. Each is opened when it is needed; if one is damaged,
+entries of other index types answer its leaves."""
 
 import logging
 from collections import Counter
@@ -27,7 +27,7 @@ from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.optimizer.cost.model import opening_cost
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.optimizer.serving import BEST_FIRST, ServingEntry
 from hudi_index_service.predicate.expression import Match, Predicate
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.row_ids import Bounds
@@ -53,14 +53,6 @@ def warn_of(error: IndexServiceError, what: str) -> None:
     if is_new:
         log.warning("Queries are answered without an index: %s", error)
     log.debug("%s: %s", what, error)
-
-
-BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
-"""Answers in the order in which they are preferred."""
-
-
-def _bounds(rows: BitMap, answer: Answer) -> Bounds:
-    return Bounds.exactly(rows) if answer is Answer.EXACT else Bounds.among(rows)
 
 
 class SliceEntries:
@@ -123,7 +115,7 @@ class SliceEntries:
                 reader = self._open(serving).reader
                 if superset_ok:
                     return Bounds(BitMap(), reader.candidates(leaf, most))
-                return _bounds(reader.row_ids(leaf), answer)
+                return Bounds.of(reader.row_ids(leaf), exact=answer is Answer.EXACT)
             except EntryUnusable as error:
                 warn_of(error, f"{serving.entry.folder} cannot be used")
                 self._failures[serving.entry.folder] = error
@@ -145,16 +137,15 @@ class SliceEntries:
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> Bounds:
         """The given rows for which the leaf may be TRUE; unanswered if the entry cannot
-        check single rows.
-
-        Raises:
-            EntryUnusable: see `rows`.
-        """
+        check single rows, or fails."""
         _, serving = next(self._answering(leaf), (None, None))
         if serving is not None:
-            remaining, answer = self._open(serving).reader.narrowed(leaf, rows)
+            try:
+                remaining, answer = self._open(serving).reader.narrowed(leaf, rows)
+            except EntryUnusable:  # `rows` reports it, or uses the next entry
+                return Bounds.unanswered()
             if answer is not Answer.NONE:
-                return _bounds(remaining, answer)
+                return Bounds.of(remaining, exact=answer is Answer.EXACT)
         return Bounds.unanswered()
 
     def estimate(self, leaf: Predicate) -> int:
@@ -179,12 +170,11 @@ class SliceEntries:
 
     def count(self, leaf: Predicate) -> int | None:
         """The number of matching rows of a leaf, or of conjuncts looked up together, if an entry
-        knows it without listing them; else None.
-
-        Raises:
-            EntryUnusable: the entry failed.
-        """
-        least, most = self.row_bounds(leaf) or (0, self.total)
+        knows it without listing them; else None."""
+        try:
+            least, most = self.row_bounds(leaf) or (0, self.total)
+        except EntryUnusable:  # `rows` reports it, or uses the next entry
+            return None
         return least if least == most else None
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:

@@ -1,4 +1,4 @@
-"""Reads one file slice as planned: by row ids, by a scan, or merged with its log files, whole or in
+"""Reads file slices as planned: by row ids, by a scan, or merged with their log files, whole or in
 part.
 
 An index only narrows (design, rule 1): it gives candidates, and the query's predicate is checked on
@@ -23,6 +23,7 @@ from hudi_index_service.optimizer.cost import Constants, load_constants
 from hudi_index_service.optimizer.decide import Reading, are_few, are_too_many, cheapest_reading
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
+from hudi_index_service.optimizer.serving import best_answer
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.predicate.fold import conjuncts, fold
 from hudi_index_service.read.base_file.file_scan import FooterCheck
@@ -34,7 +35,7 @@ from hudi_index_service.read.base_file.row_reader import (
     row_positions,
     unreadable_by_row,
 )
-from hudi_index_service.read.parallel import Job, mapped
+from hudi_index_service.read.parallel import Job, asked_of_some, mapped
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.base_rows import BaseRows, base_file_of, without_replaced
 from hudi_index_service.read.slices.counting import prefer_scan_for_count
@@ -94,20 +95,20 @@ class SliceReader:
         yield from self.rows(found)
 
     def find(self, jobs: Sequence[Job], within: range | None = None) -> list[FoundRows]:
-        """Looks up the rows of slices that are planned so, together, but reads none. Takes and
-        raises what `batches` does."""
+        """Looks up those slices that are planned by index, all together, and reads no rows. Takes
+        and raises what `batches` does."""
         found = [self._unread(plan, statistics, within) for plan, statistics in jobs]
-        by_index = [n for n, each in enumerate(found) if each.plan.access is Access.INDEX]
-        looked_up = self._looked_up([found[number] for number in by_index])
-        lookups = dict(zip(by_index, looked_up, strict=True))
+        by_index = asked_of_some(
+            found, lambda each: each.plan.access is Access.INDEX, self._looked_up
+        )
 
-        def finish(number: int) -> FoundRows:
-            each, lookup = found[number], lookups.get(number)
+        def finish(both: tuple[FoundRows, SliceLookup | None]) -> FoundRows:
+            each, lookup = both
             with each.statistics.timed():
                 read = each if lookup is None else self._by_rows(each, lookup)
                 return self._with_log_rows(read) if is_merged_in_part(read.plan) else read
 
-        return self._mapped(finish, range(len(found)))
+        return self._mapped(finish, list(zip(found, by_index, strict=True)))
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         """The matching rows of slices that have been looked up, in order, with the query's output
@@ -214,7 +215,7 @@ class SliceReader:
         predicate = self._in_partition(plan).query.normal_form
         return predicate is not None and fold(
             grouped(predicate, plan.entries, exact=True),
-            lambda leaf: any(each.answer(leaf) is Answer.EXACT for each in plan.entries),
+            lambda leaf: best_answer(plan.entries, leaf) is Answer.EXACT,
             all_of=all,
             any_of=all,
             together=True,
@@ -263,20 +264,18 @@ class SliceReader:
         """The row ids of the base files whose rows match, residual included, and the log rows,
         which are yet to be checked; None for slices that have to be merged whole, for the reason in
         the statistics."""
-        index_only = [n for n, (plan, _) in enumerate(jobs) if self.is_index_only(plan)]
-        by_index = self.exact_base_rows([jobs[number] for number in index_only])
-        exact = dict(zip(index_only, by_index, strict=True))
+        exact = asked_of_some(jobs, lambda job: self.is_index_only(job[0]), self.exact_base_rows)
 
-        def match(number: int) -> FoundRows | None:
-            plan, statistics = jobs[number]
+        def match(both: tuple[Job, FoundRows | None]) -> FoundRows | None:
+            (plan, statistics), known = both
             with statistics.timed():
-                found, known = self.log_rows_of(plan, statistics), exact.get(number)
+                found = self.log_rows_of(plan, statistics)
                 if found is None:
                     return None
                 rows = self._checked(plan, statistics) if known is None else known.rows
                 return found.without_replaced(rows or BitMap())
 
-        return self._mapped(match, range(len(jobs)))
+        return self._mapped(match, list(zip(jobs, exact, strict=True)))
 
     def _mapped(self, work: Callable[[T], Result], slices: Sequence[T]) -> list[Result]:
         """The results of some work on slices, in order, by several threads if that is faster."""
@@ -373,7 +372,7 @@ class SliceReader:
         """The rows of slices that are planned by index, unless a scan is cheaper than any
         look-up."""
         lookups = [SliceLookup.of(x.plan, x.statistics, x.query.normal_form) for x in found]
-        self._lookups(superset_ok=True).look_up([x for x in lookups if not self._why_scan(x)])
+        self._lookups(superset_ok=True).look_up([x for x in lookups if not self._scan_pays(x)])
         return lookups
 
     def _by_rows(self, found: FoundRows, lookup: SliceLookup) -> FoundRows:
@@ -440,23 +439,23 @@ class SliceReader:
         condition = native_condition(predicate, footer.schema)
         return condition is not None and condition.is_whole
 
-    def _why_scan(self, lookup: SliceLookup) -> str:
-        """Why a scan is cheaper than any look-up, by the bounds of the open entries; "" if it is
-        not. They are asked only if manifests let expect many rows."""
+    def _scan_pays(self, lookup: SliceLookup) -> bool:
+        """Whether a scan is cheaper than any look-up, by the bounds of the open entries; the reason
+        is then in the statistics. Entries are asked only if the manifests suggest many rows."""
         plan, expected = lookup.plan, lookup.plan.expected
         if self.limit is not None or self.index_required:
-            return ""
+            return False
         if expected is None or are_few(round(expected.rows.expected), plan.total):
-            return ""
+            return False
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
                 least = row_estimate(lookup.predicate, entries).least
         except EntryUnusable:  # looking it up reports it
-            return ""
+            return False
         if not are_too_many(least, plan.total, self.settings):
-            return ""
+            return False
         lookup.statistics.note = f"at least {least} rows match: reading the file whole is cheaper"
-        return lookup.statistics.note
+        return True
 
     def _results(
         self, batch: pa.RecordBatch, statistics: SliceStatistics, *, are_results: bool = False
