@@ -1,10 +1,10 @@
 """The HBase of the other tests: it keeps data over restarts, and never outlives the test run."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -64,7 +64,7 @@ def test_daemon_ends_with_its_parent_process(tmp_path: Path, state: str) -> None
         starter.kill()
         starter.wait()
         # Readable once the process has ended.
-        assert select.select([daemon], [], [], 60)[0] == [daemon]
+        assert wait([daemon], 60) == [daemon]
     finally:
         os.close(daemon)
 

@@ -2,12 +2,12 @@
 callbacks, and their connections are released."""
 
 import resource
-import select
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
@@ -92,7 +92,7 @@ def test_a_request_that_trickles_in_is_cut_off(listening, connect, tmp_path, sen
 
     cut_off = False
     while not cut_off:
-        readable, _, _ = select.select([client], [], [], 0.05)
+        readable = wait([client], 0.05)
         try:
             cut_off = bool(readable) and not client.recv(65536)
             client.send(bytes([next(rest)]))
@@ -126,7 +126,7 @@ def test_a_callback_that_waits_for_its_build_is_not_cut_off(listening, connect, 
         assert build.begun.wait(30)
         for _ in range(3):  # long enough for a waiting callback to be cut off too
             received_until_closed(connect(listener, HALF_A_HEADER))
-        assert select.select([writer], [], [], 0)[0] == []
+        assert wait([writer], 0) == []
 
     answer = received_until_closed(writer)  # it may send another request then, but does not
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -149,10 +149,10 @@ def test_hundreds_of_slow_clients_do_not_block_callbacks(
 
     assert post(listener, callback_of(tmp_path))[0] == 200
 
-    # This needs no time-out: the clients that had waited longest were closed.
+    # The clients that had waited longest were closed.
     waiting = set(clients)
     while len(waiting) > 50:
-        closed, _, _ = select.select(list(waiting), [], [], 60)
+        closed = wait(waiting, 60)
         assert closed, f"{len(waiting)} connections are open"
         for client in closed:
             try:
