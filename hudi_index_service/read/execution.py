@@ -17,17 +17,24 @@ from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan
-from hudi_index_service.read.parallel import Job, Result, are_fast, asked_of_some, mapped, prefetch
+from hudi_index_service.read.parallel import (
+    Job,
+    Result,
+    are_fast,
+    asked_of_some,
+    mapped,
+    prefetch,
+    windows,
+)
 from hudi_index_service.read.recording import observation
 from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
-from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
 from hudi_index_service.read.statistics import ReadStatistics
 
 log = logging.getLogger(__name__)
 
 _CORES = os.cpu_count() or 1
-_WINDOW = 256  # slices whose row ids and footers are held at a time
 
 
 class _AskIndex(Protocol):
@@ -132,15 +139,13 @@ class Execution:
         """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
         number: int = 0
-        exactly = list[FoundRows]()
         for window in self._windows():
             exact = self._by_index(window, partial(self.reader.exact_rows, counts=True))
             known = [each for each in exact if each is not None]
             others = [job for job, each in zip(window, exact, strict=True) if each is None]
             number += sum(map(_counted, known))
             number += sum(self._read(others, _count))
-            exactly += known
-        number += sum(batch.num_rows for batch in matching_log_rows(exactly))
+            number += sum(batch.num_rows for batch in matching_log_rows(known))
         self._end(whole=True)
         return number
 
@@ -160,8 +165,8 @@ class Execution:
         for window in self._windows():
             others = list[Job]()
             exact = self._by_index(window, self.reader.exact_rows)
-            for job, found in zip(window, exact, strict=True):
-                values = None if found is None else self._values_of(column, found)
+            listed = self.reader.mapped(partial(self._values_of, column), exact)
+            for job, found, values in zip(window, exact, listed, strict=True):
                 if found is None or values is None:
                     others.append(job)
                     continue
@@ -173,7 +178,9 @@ class Execution:
         self._end(whole=True)
         return counts
 
-    def _values_of(self, column: str, found: FoundRows) -> "Counter[str | None] | None":
+    def _values_of(self, column: str, found: FoundRows | None) -> "Counter[str | None] | None":
+        if found is None:
+            return None
         with found.statistics.timed():
             return value_counts_of(self.reader.pool, column, found)
 
@@ -283,8 +290,7 @@ class Execution:
         looked up together.
 
         Args:
-            at_first: Slices in the first window; each further one has twice as many, up to
-                `_WINDOW`, which is what None stands for.
+            at_first: See `windows`.
             logs_last: Whether slices of which only log rows may match come last: they are few, so
                 that others are more likely to match.
         """
@@ -292,11 +298,9 @@ class Execution:
         self.statistics.start(plans)
         if logs_last:
             left = sorted(left, key=lambda number: plans[number].access is Access.LOGS)
-        start, size = 0, at_first or _WINDOW
-        while start < len(left):
-            numbers = left[start : start + size]
+        merged = {number for number in left if is_merged_in_part(plans[number])}
+        for numbers in windows(left, merged, at_first):
             yield [(plans[number], self.statistics.begin(number)) for number in numbers]
-            start, size = start + size, min(2 * size, _WINDOW)
         self.statistics.reached = len(plans)
 
     def _read(

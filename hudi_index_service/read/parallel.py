@@ -1,7 +1,7 @@
 """Reads the slices of a query in one thread if each is fast, else in several."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from time import perf_counter_ns
@@ -16,12 +16,38 @@ Job: TypeAlias = tuple[SlicePlan, SliceStatistics]
 Result = TypeVar("Result")
 T = TypeVar("T")
 
+WINDOW = 256
+"""The most slices whose row ids and footers are held at a time."""
+
+MERGED_IN_WINDOW = 32
+"""The most of them whose log rows are held, too."""
+
 # Below this time per slice, expected or measured, one thread is faster than several, which contend
 # for the interpreter, while decoding pages uses all processors anyway. On two, ten queries on six
 # files of 300,000 rows took 1.05 to 1.4 times as long if threads began from 1 ms on; eleven others,
 # with slices of 10 ms among them, took as long with threads as without.
 _FAST_MS = 10.0
 _SLOW_BYTES = 2**20  # a file to be scanned that is worth several threads from the beginning
+
+
+def windows(
+    slices: Sequence[int], merged: Set[int], at_first: int | None = None
+) -> Iterator[Sequence[int]]:
+    """The slices that are looked up together, in order.
+
+    Args:
+        merged: Those of which log rows are merged.
+        at_first: The number of slices in the first window; each further one has twice as many, up
+            to `WINDOW`, which is what None stands for.
+    """
+    start, size = 0, at_first or WINDOW
+    while start < len(slices):
+        window = slices[start : start + size]
+        with_logs = [number for number, each in enumerate(window) if each in merged]
+        if len(with_logs) > MERGED_IN_WINDOW:
+            window = window[: with_logs[MERGED_IN_WINDOW]]
+        yield window
+        start, size = start + len(window), min(2 * size, WINDOW)
 
 
 def prefetch(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -> Iterator[Result]:

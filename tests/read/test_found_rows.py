@@ -10,7 +10,7 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
-from hudi_index_service.read import execution
+from hudi_index_service.read import parallel
 from hudi_index_service.read.slices import found_rows
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table import IndexedTable
@@ -113,7 +113,7 @@ def assert_read_like_one_by_one(
 @pytest.mark.parametrize(
     ("patched", "most", "expected_calls"),
     [
-        ((execution, "_WINDOW"), 4, [4, 4, 4, 4, 4, 2]),
+        ((parallel, "WINDOW"), 4, [4, 4, 4, 4, 4, 2]),
         ((found_rows, "FIRST_PAGE"), 10, [5, 5, 5, 5, 2]),  # two rows of each file
         ((found_rows, "BATCH_BYTES"), 1, []),
     ],

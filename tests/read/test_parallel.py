@@ -10,7 +10,14 @@ from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read import parallel
-from hudi_index_service.read.parallel import Job, are_fast, mapped
+from hudi_index_service.read.parallel import (
+    MERGED_IN_WINDOW,
+    WINDOW,
+    Job,
+    are_fast,
+    mapped,
+    windows,
+)
 from hudi_index_service.read.statistics import SliceStatistics
 
 MB = 2**20
@@ -109,3 +116,17 @@ def test_results_keep_their_order() -> None:
     assert mapped(lambda job: job[0].file_slice.file_id, some, 3, may_be_fast=False) == [
         f"file-{number}" for number in range(6)
     ]
+
+
+def test_windows_grow_and_hold_few_slices_with_log_rows() -> None:
+    def sizes(merged: set[int], at_first: int | None = None) -> list[int]:
+        return [len(window) for window in windows(range(600), merged, at_first)]
+
+    assert sizes(set()) == [WINDOW, WINDOW, 600 - 2 * WINDOW]
+    assert sizes(set(), at_first=1) == [1, 2, 4, 8, 16, 32, 64, 128, WINDOW, 600 - 255 - WINDOW]
+    assert sizes(set(range(100))) == [MERGED_IN_WINDOW] * 3 + [WINDOW, 600 - 96 - WINDOW]
+    some = set(range(0, 600, 7))
+    assert [number for window in windows(range(600), some, 1) for number in window] == list(
+        range(600)
+    )
+    assert max(len(some & set(window)) for window in windows(range(600), some)) == MERGED_IN_WINDOW

@@ -19,7 +19,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.optimizer.cost import Constants, load_constants
+from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.decide import Reading, are_few, are_too_many, cheapest_reading
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
@@ -108,7 +108,7 @@ class SliceReader:
                 read = each if lookup is None else self._by_rows(each, lookup)
                 return self._with_log_rows(read) if is_merged_in_part(read.plan) else read
 
-        return self._mapped(finish, list(zip(found, by_index, strict=True)))
+        return self.mapped(finish, list(zip(found, by_index, strict=True)))
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         """The matching rows of slices that have been looked up, in order, with the query's output
@@ -233,7 +233,7 @@ class SliceReader:
             counts: Whether the number of rows is enough, where it is known without listing them.
         """
         exact = self.exact_base_rows(jobs, if_cheaper=if_cheaper, counts=counts)
-        return self._mapped(lambda each: each and self.with_log_rows(each), exact)
+        return self.mapped(lambda each: each and self.with_log_rows(each), exact)
 
     def exact_base_rows(
         self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
@@ -275,9 +275,9 @@ class SliceReader:
                 rows = self._checked(plan, statistics) if known is None else known.rows
                 return found.without_replaced(rows or BitMap())
 
-        return self._mapped(match, list(zip(jobs, exact, strict=True)))
+        return self.mapped(match, list(zip(jobs, exact, strict=True)))
 
-    def _mapped(self, work: Callable[[T], Result], slices: Sequence[T]) -> list[Result]:
+    def mapped(self, work: Callable[[T], Result], slices: Sequence[T]) -> list[Result]:
         """The results of some work on slices, in order, by several threads if that is faster."""
         most, local = self.settings.read.parallelism, self.table.storage.is_local
         return mapped(work, slices, most, may_be_fast=local)
@@ -314,19 +314,17 @@ class SliceReader:
         self, found: Sequence[FoundRows], *, if_cheaper: bool, counts: bool
     ) -> list[FoundRows | None]:
         """The rows that the index alone determines; see `exact_rows`."""
-        constants, lookups = load_constants(self.settings), dict[int, SliceLookup]()
-        for number, each in enumerate(found):
-            each.statistics.access = each.plan.access
-            if each.plan.access is Access.INDEX:
-                lookup = SliceLookup.of(each.plan, each.statistics, each.query.normal_form)
-                if not (if_cheaper and self._rows_pay(lookup, len(each.query.needed), constants)):
-                    lookups[number] = lookup
-        self._lookups(superset_ok=False, counts=counts).look_up(list(lookups.values()))
 
-        def exact(number: int, each: FoundRows) -> FoundRows | None:
+        def lookup_of(each: FoundRows) -> SliceLookup | None:
+            each.statistics.access = each.plan.access
+            if each.plan.access is not Access.INDEX:
+                return None
+            lookup = SliceLookup.of(each.plan, each.statistics, each.query.normal_form)
+            return None if if_cheaper and self._rows_pay(lookup, len(each.query.needed)) else lookup
+
+        def exact(each: FoundRows, lookup: SliceLookup | None) -> FoundRows | None:
             if each.plan.access in (Access.SKIP, Access.LOGS):
                 return each
-            lookup = lookups.get(number)
             if lookup is None:
                 return None
             if lookup.failure is not None:
@@ -341,9 +339,12 @@ class SliceReader:
             each.statistics.candidates = count
             return replace(each, rows=rows, count=count)
 
-        return [exact(number, each) for number, each in enumerate(found)]
+        lookups = self.mapped(lookup_of, found)
+        asked = [each for each in lookups if each is not None]
+        self._lookups(superset_ok=False, counts=counts).look_up(asked)
+        return list(map(exact, found, lookups))
 
-    def _rows_pay(self, lookup: SliceLookup, columns: int, constants: Constants) -> bool:
+    def _rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
         """Whether counting by reading rows is cheaper than by the index alone."""
         plan = lookup.plan
         try:
@@ -353,7 +354,7 @@ class SliceReader:
                     entries.estimate,
                     plan.total,
                     columns,
-                    constants,
+                    load_constants(self.settings),
                 )
         except EntryUnusable:  # looking it up reports it
             return False
@@ -372,7 +373,10 @@ class SliceReader:
         """The rows of slices that are planned by index, unless a scan is cheaper than any
         look-up."""
         lookups = [SliceLookup.of(x.plan, x.statistics, x.query.normal_form) for x in found]
-        self._lookups(superset_ok=True).look_up([x for x in lookups if not self._scan_pays(x)])
+        scanned = self.mapped(self._scan_pays, lookups)
+        self._lookups(superset_ok=True).look_up(
+            [each for each, scan in zip(lookups, scanned, strict=True) if not scan]
+        )
         return lookups
 
     def _by_rows(self, found: FoundRows, lookup: SliceLookup) -> FoundRows:
