@@ -7,7 +7,8 @@ them in this order, each time with better knowledge:
 ======================================  ======================================================
 known                                   decided by
 ======================================  ======================================================
-the slices that segments leave          `ask_open_entries`
+the slices that segments leave          `plan_by_open_entries`, `ask_open_entries`
+manifest of a typical slice             `may_have_none`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
 estimates of a leaf                     `look_up_together`
@@ -34,6 +35,7 @@ from hudi_index_service.optimizer.cost.constants import (
     DEAR_LOOKUP,
     DRIVER_SCAN_BYTES,
     DRIVER_SLICES,
+    EXPECTED_IN_EACH,
     FEW_ROWS,
     FEWEST_SLICES,
     KEYS_PER_FILE,
@@ -60,16 +62,32 @@ from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.predicate.expression import And, Like, Not, Predicate, RLike
+from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
 
 # --- before an entry is opened ---------------------------------------------------------------
 
 
-def ask_open_entries(slices: int, predicate: Predicate) -> bool:
-    """Whether the open entries of so many slices are asked for the leaves of a predicate before the
-    slices are planned, to plan only those with rows."""
+def plan_by_open_entries(slices: int) -> bool:
+    """Whether open entries are asked, and serve, before so many slices are planned one by one."""
+    return slices >= ASKED_WHILE_OPEN
+
+
+def ask_open_entries(predicate: Predicate) -> bool:
+    """Whether they are asked for the leaves of a predicate, to plan only slices with rows."""
     leaves = islice(predicate.leaves(), MOST_LEAVES_ASKED + 1)
-    return slices >= ASKED_WHILE_OPEN and sum(1 for _ in leaves) <= MOST_LEAVES_ASKED
+    return sum(1 for _ in leaves) <= MOST_LEAVES_ASKED
+
+
+def may_have_none(condition: Predicate, expected: Callable[[], RowEstimate | None]) -> bool:
+    """Whether many slices may have no row for which a condition is TRUE.
+
+    Args:
+        expected: The matching rows of a typical slice; None if that is unknown.
+    """
+    if any(isinstance(leaf, Like | RLike | Match) for leaf in condition.leaves()):
+        return True  # of patterns and words, estimates are guesses
+    rows = expected()
+    return rows is None or rows.expected < EXPECTED_IN_EACH
 
 
 def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:

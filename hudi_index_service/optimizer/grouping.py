@@ -38,12 +38,16 @@ def grouped(
             together where possible. If rows are read and checked anyway, groups stay apart, so that
             look-ups can stop early.
     """
-    own = tuple(entries)
-    return _grouped(predicate, _Layouts(tuple([_layout(each) for each in own]), own), exact)
+    return _grouped(predicate, _Layouts.of(entries), exact)
 
 
-def _layout(entry: ServingEntry) -> tuple[str, int]:
-    return entry.index_type.name, entry.layout
+def is_answered_exactly(predicate: Predicate, entries: Iterable[ServingEntry]) -> bool:
+    """Whether the entries of a slice alone determine for which rows a predicate is TRUE.
+
+    Args:
+        predicate: In negation normal form.
+    """
+    return _is_answered_exactly(predicate, _Layouts.of(entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ class _Layouts:
 
     layouts: tuple[tuple[str, int], ...]
     entries: tuple[ServingEntry, ...] = field(compare=False)
+
+    @classmethod
+    def of(cls, entries: Iterable[ServingEntry]) -> "_Layouts":
+        own = tuple(entries)
+        return cls(tuple([(each.index_type.name, each.layout) for each in own]), own)
 
     def answer(self, conjuncts: And, exact: bool) -> bool:
         """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
@@ -65,6 +74,17 @@ class _Layouts:
             )
             for entry in self.entries
         )
+
+
+@lru_cache(maxsize=64)
+def _is_answered_exactly(predicate: Predicate, layouts: _Layouts) -> bool:
+    return fold(
+        _grouped(predicate, layouts, exact=True),
+        lambda leaf: best_answer(layouts.entries, leaf) is Answer.EXACT,
+        all_of=all,
+        any_of=all,
+        together=True,
+    )
 
 
 @lru_cache(maxsize=64)  # some predicates take megabytes

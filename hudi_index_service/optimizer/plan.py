@@ -102,13 +102,9 @@ class SlicePlan:
 
     def with_index(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice read through its rejected entries."""
-        return replace(
-            self,
-            access=Access.INDEX,
-            entries=self.rejected_entries,
-            rejected_entries=(),
-            reason=reason,
-            rule=rule,
+        entries, expected = self.rejected_entries, self.expected
+        return SlicePlan(
+            self.file_slice, Access.INDEX, entries, reason, rule, self.values, expected
         )
 
     def for_counting(self) -> "SlicePlan":

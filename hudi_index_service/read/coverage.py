@@ -1,7 +1,7 @@
 """Finds the entries that may serve the slices of a plan (design, "covered")."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -38,9 +38,6 @@ _MOST_CACHED = 100_000  # base files whose entries are cached
 
 _Groups: TypeAlias = Mapping[str, list[Requirement]]
 
-Unchanged: TypeAlias = Callable[[Sequence[ServingEntry]], Set[str]]
-"""Returns the paths of the data files of those entries that are known to be as they were found."""
-
 
 @dataclass(frozen=True, slots=True)
 class _CoverageResult:
@@ -52,22 +49,15 @@ class _CoverageResult:
     state: StatedGeneration | list[StoredFile]
     entry_or_reason: ServingEntry | str
 
-    def is_current(
-        self, listing: EntryListing, base_file: BaseFile, unchanged: Set[str] = frozenset()
-    ) -> bool:
+    def is_current(self, listing: EntryListing, base_file: BaseFile) -> bool:
         """Whether the same is known of the base file's entry. A stated one may turn out to be
-        missing.
-
-        Args:
-            unchanged: The paths of data files that are known to be as they were.
-        """
+        missing."""
         if self.base_file != base_file or listing.state(self.folder) != self.state:
             return False
         if isinstance(self.entry_or_reason, str):
             return True
         entry = self.entry_or_reason.entry
-        is_unchanged = entry.data_path in unchanged
-        return entry.stated is None or listing.still_serves(entry, is_unchanged=is_unchanged)
+        return entry.stated is None or listing.still_serves(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +83,11 @@ class RequiredColumns:
         )
 
     def result(
-        self,
-        name: str,
-        listing: EntryListing,
-        base_file: BaseFile,
-        unchanged: Set[str] = frozenset(),
+        self, name: str, listing: EntryListing, base_file: BaseFile
     ) -> ServingEntry | str | None:
         """The last result for a base file, if it is still valid; see `is_current`."""
         result = self.results.get((name, base_file.path))
-        if result is None or not result.is_current(listing, base_file, unchanged):
+        if result is None or not result.is_current(listing, base_file):
             return None
         return result.entry_or_reason
 
@@ -127,19 +113,15 @@ class Coverage:
         self._last_required: RequiredColumns | None = None
 
     def slices(
-        self, plan: QueryPlan, folder: IndexFolder, unchanged: Unchanged | None = None
+        self, plan: QueryPlan, folder: IndexFolder
     ) -> tuple[tuple[SlicePlan, ...], list[EntryListing]]:
-        """The plan's slices, with entries for those to be read by index, and the listings that the
-        entries are from; slices without entries are scanned.
-
-        Args:
-            unchanged: Looks at the data files of many entries by one call, as far as it can.
-        """
+        """The plan's slices, with entries for those to be read by index that have none yet, and the
+        listings that the entries are from; slices without entries are scanned."""
         required = self.required(folder.definitions, plan.snapshot.schema)
         base_files = [
             each.file_slice.base_file
             for each in plan.slices
-            if each.access is Access.INDEX and each.file_slice.base_file
+            if each.access is Access.INDEX and not each.entries and each.file_slice.base_file
         ]
         if not base_files:
             return plan.slices, []
@@ -149,17 +131,11 @@ class Coverage:
             if listing.is_remote:
                 _fetch(listing, required, base_files)
 
-        known: dict[str, Set[str]] = {}
-        if unchanged is not None:
-            for name in required.groups:
-                last = (required.last_serving(name, each) for each in base_files)
-                known[name] = unchanged([each for each in last if each is not None])
-
         def covered(each: SlicePlan) -> SlicePlan:
             base_file = each.file_slice.base_file
-            if each.access is not Access.INDEX or base_file is None:
+            if each.access is not Access.INDEX or each.entries or base_file is None:
                 return each
-            return _covered(each, base_file, required, listings, known)
+            return _covered(each, base_file, required, listings)
 
         return tuple(map(covered, plan.slices)), listed
 
@@ -204,7 +180,6 @@ def _covered(
     base_file: BaseFile,
     required: RequiredColumns,
     listings: Listings,
-    unchanged: Mapping[str, Set[str]],
 ) -> SlicePlan:
     serving: list[ServingEntry] = []
     reasons: list[str] = [] if required.groups else ["the table has no index"]
@@ -212,16 +187,20 @@ def _covered(
         listing = listings[name]
         entry_or_reason: ServingEntry | str = listing if isinstance(listing, str) else ""
         if isinstance(listing, EntryListing):
-            known = unchanged.get(name, frozenset())
-            entry_or_reason = _serving(listing, name, required, base_file, known)
+            entry_or_reason = _serving(listing, name, required, base_file)
         if isinstance(entry_or_reason, ServingEntry):
             serving.append(entry_or_reason)
         else:
             reasons.append(entry_or_reason)
     if serving:
-        reason = " and ".join(sorted(entry.index_type.name for entry in serving)) + " entry"
-        return plan.served(tuple(serving), reason)
+        return served_by(plan, serving)
     return plan.declined("; ".join(reasons), "coverage")
+
+
+def served_by(plan: SlicePlan, servings: Sequence[ServingEntry]) -> SlicePlan:
+    """A slice with its entries, one of each index type."""
+    reason = " and ".join(sorted(each.index_type.name for each in servings)) + " entry"
+    return plan.served(tuple(servings), reason)
 
 
 def _serving(
@@ -229,10 +208,9 @@ def _serving(
     name: str,
     required: RequiredColumns,
     base_file: BaseFile,
-    unchanged: Set[str],
 ) -> ServingEntry | str:
     """The entry with the columns that it may serve, or why there is none."""
-    cached = required.result(name, listing, base_file, unchanged)
+    cached = required.result(name, listing, base_file)
     if cached is not None:
         return cached
     try:

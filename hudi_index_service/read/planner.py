@@ -225,7 +225,8 @@ class QueryPlanner:
         if folder is not None:
             required = self._coverage.required(folder.definitions, snapshot.schema)
             columns = {name: required.keys(name) for name in folder.segments}
-        return BaseFiles(snapshot, folder, self._start_of(snapshot).segment_slices, columns)
+        start = self._start_of(snapshot)
+        return BaseFiles(snapshot, folder, start.segment_slices, start.open_slices, columns)
 
     def base_file_entries(
         self, base_files: "BaseFiles", among: Collection[int] | None = None
@@ -251,6 +252,9 @@ class QueryPlanner:
                 for number, each in enumerate(plan.slices)
             )
             plan = replace(plan, slices=tuple(slices))
+        if folder is not None and self._table.storage.is_local:
+            required = self._coverage.required(folder.definitions, snapshot.schema)
+            plan = base_files.open_slices.applied(plan, folder, required, self._pool)
         covered_slices = plan.slices if folder is None else self._with_entries(plan, folder)
         return replace(
             plan,
@@ -301,7 +305,7 @@ class QueryPlanner:
         plan = start.segment_slices.skip(plan, folder, required)
         plan = replace(plan, routes=start.segment_slices.routes(folder, required, in_paths))
         if self._table.storage.is_local:
-            plan = start.open_slices.skip(plan, folder, required, self._pool)
+            plan = start.open_slices.applied(plan, folder, required, self._pool)
         return plan
 
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
@@ -313,8 +317,7 @@ class QueryPlanner:
 
     def _with_entries(self, plan: QueryPlan, folder: IndexFolder) -> tuple[SlicePlan, ...]:
         """The slices with their entries. Open entries that are no longer there are closed."""
-        unchanged = self._pool.unchanged if self._table.storage.is_local else None
-        slices, listings = self._coverage.slices(plan, folder, unchanged)
+        slices, listings = self._coverage.slices(plan, folder)
         for listing in listings:
             if listing.is_whole:
                 self._pool.keep(listing)
@@ -407,12 +410,14 @@ class BaseFiles:
     Attributes:
         folder: The index folder of the same moment; None if indexes are switched off.
         segment_slices: Applies segments to the snapshot.
+        open_slices: Knows its slices whose entries are open.
         columns: Index type → the columns whose facts may be used.
     """
 
     snapshot: Snapshot
     folder: IndexFolder | None
     segment_slices: SegmentSlices
+    open_slices: OpenSlices
     columns: Mapping[str, frozenset[ColumnKey]]
 
 

@@ -50,7 +50,6 @@ def looked_up(where: str) -> list[Predicate]:
 def test_count_reads_rows_when_terms_are_many(where: str, reads_rows: bool) -> None:
     groups = looked_up(where)
     assert prefer_scan_for_count(groups, steps, 1_000_000, 2, Constants()) is reads_rows
-    assert not prefer_scan_for_count(groups, steps, 50_000, 2, Constants())
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -79,9 +80,9 @@ def test_one_call_asks_the_entries_and_one_reads_the_keys(
     path = golden("keys_in_four_base_files").put(tmp_path)
     read = list[int]()
 
-    def counting(files: list[FileRows], columns: list[str]) -> object:
+    def counting(files: list[FileRows], columns: list[str], **options: Any) -> object:
         read.append(len(files))
-        return read_files(files, columns)
+        return read_files(files, columns, **options)
 
     monkeypatch.setattr("hudi_index_service.read.keys.key_locator.read_files", counting)
     with indexed(path, ["_hoodie_record_key"], using=using) as table:
@@ -91,6 +92,10 @@ def test_one_call_asks_the_entries_and_one_reads_the_keys(
         assert read == [4]
         assert sorted(each.rows_checked for each in statistics.slices) == [1, 1, 2, 2]
         assert sum(each.rows_returned for each in statistics.slices) == 6
+        assert statistics.bytes_read > 0
+        again, statistics = searched(table, keys)
+        assert again.equals(answer)
+        assert statistics.bytes_read == 0  # the pages of the key are kept
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])

@@ -279,17 +279,13 @@ class EntryListing:
         self._list(folder)
         return None
 
-    def still_serves(self, entry: Entry, *, is_unchanged: bool = False) -> bool:
+    def still_serves(self, entry: Entry) -> bool:
         """Whether an entry that was found by what segments state needs not be looked for again: its
-        manifest is cached, and on the local disk its data file is as it was.
-
-        Args:
-            is_unchanged: Whether the latter is known.
-        """
+        manifest is cached, and on the local disk its data file is as it was."""
         folder, stated = entry.folder, entry.stated
         if stated is None or not is_manifest_cached(self._storage, folder, stated):
             return False
-        if is_unchanged or self.is_remote:
+        if self.is_remote:
             return True
         try:
             return self._data_file(folder, entry.manifest) == entry.listed

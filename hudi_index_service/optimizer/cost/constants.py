@@ -85,6 +85,11 @@ MOST_LEAVES_ASKED = 16
 """Leaves of a predicate up to which they are: a call for each takes as long as planning, once there
 are many."""
 
+EXPECTED_IN_EACH = 2
+"""Expected rows of a leaf in a slice from which open entries are not asked whether they have any:
+were the rows spread evenly, one slice in seven would have none, and to ask takes a seventh of the
+time of planning."""
+
 RANGES_PER_REQUEST = 40
 """Ranges requested in the time that a remote store takes to start sending one."""
 

@@ -15,6 +15,7 @@ hold has a location without row id.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter_ns
 from typing import TypeVar
 
@@ -33,6 +34,7 @@ from hudi_index_service.optimizer.decide import bloom_filter_pays, most_keys_by_
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import BoundColumn, In
+from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.key_join import KeyJoin, Numbers
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, positions, row_positions
@@ -207,7 +209,7 @@ class KeyLocator:
             )
             for (job, listed), ids in zip(group, row_ids, strict=True)
         ]
-        read = self._key_columns(read_files, files)
+        read = self._key_columns(partial(read_files, pages=kept_pages()), files)
         if read is None:
             return [job for job, _ in group]
         batch, did = read

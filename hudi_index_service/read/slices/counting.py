@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost.constants import COUNTED_VALUES, Constants
-from hudi_index_service.optimizer.decide import may_count_by_rows, rows_pay_for_count
+from hudi_index_service.optimizer.decide import rows_pay_for_count
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.comparison import is_string, value_type
 from hudi_index_service.predicate.expression import (
@@ -43,7 +43,7 @@ def prefer_scan_for_count(
         total: The number of rows of the base file.
         columns: The number of columns read to check a row.
     """
-    if not may_count_by_rows(total) or not any(map(_is_list_of_terms, groups)):
+    if not any(map(_is_list_of_terms, groups)):
         return False
     terms, fewest = 0, total
     for each in groups:

@@ -1,15 +1,18 @@
-"""Skips the slices in which open entries find no row, before anything is planned for each slice.
+"""Skips the slices in which open entries find no row, before anything is planned for each slice,
+and serves the others without a look at each one's entry.
 
-A query on thousands of base files, of which neither statistics nor routing exclude many, finds rows
-in few of them. To plan a slice takes twenty times as long as to ask its open entry. So all are
-asked by one call, and the slices without rows need no plan, no listing and no object of their own.
+A query on thousands of base files, of which neither statistics nor routing exclude many, often
+finds rows in few of them. To plan a slice takes several times as long as to ask its open entry. So
+all are asked by one call, and the slices without rows need no plan, no listing and no object of
+their own. Where most slices are expected to have rows, none is asked.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +21,18 @@ from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.index.contract import Answer, ManyReaders, Truths
 from hudi_index_service.index.files.opened_file import OpenedFiles
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
-from hudi_index_service.optimizer.decide import ask_open_entries
+from hudi_index_service.optimizer.decide import (
+    ask_open_entries,
+    may_have_none,
+    plan_by_open_entries,
+)
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
-from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry, best_answer
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import Condition, fold
-from hudi_index_service.read.coverage import RequiredColumns
+from hudi_index_service.read.coverage import RequiredColumns, served_by
 from hudi_index_service.read.index_folder import IndexFolder
 from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
 
@@ -41,7 +49,8 @@ class OpenSlices:
 
     An entry is known here if an earlier query has found that it serves its base file, with the
     columns that are required now, and segments state no newer generation. What it answers is true
-    whatever else has become of it, unless its data file has changed.
+    whatever else has become of it, unless its data file has changed. It serves again if segments
+    state its generation as they did.
 
     Args:
         slices: All slices, as yet unplanned.
@@ -52,27 +61,32 @@ class OpenSlices:
         self._last: _Entries | None = None
         self._lock = Lock()
 
-    def skip(
+    def applied(
         self, plan: QueryPlan, folder: IndexFolder, required: RequiredColumns, pool: ReaderPool
     ) -> QueryPlan:
-        """The plan without the slices in which no row makes the predicate TRUE, as far as open
-        entries tell."""
+        """A plan without the slices in which no row makes the predicate TRUE, as far as open
+        entries tell; and with the entries of other slices that are read by index, where all of a
+        slice's entries are open and as they were."""
         predicate, slices, left = plan.predicate, plan.slices, plan.left()
-        asked = [number for number in left if slices[number].access is not Access.LOGS]
-        if predicate is None or not ask_open_entries(len(asked), predicate):
+        asked = [number for number in left if slices[number].access is Access.INDEX]
+        if not plan_by_open_entries(len(asked)):
             return plan
+        among = np.zeros(len(self._slices), dtype=bool)
+        among[asked] = True
         with pool.held() as held:
             entries = self._open_entries(folder, required, held)
-            among = np.zeros(len(self._slices), dtype=bool)
-            among[asked] = True
-            in_paths = plan.partitions.table.schema.names if plan.partitions else ()
-            is_empty = entries.without_rows(predicate, among, frozenset(in_paths))
-        if not is_empty.any():
-            return plan
+            is_empty = np.zeros_like(among)
+            if predicate is not None and ask_open_entries(predicate):
+                in_paths = plan.partitions.table.schema.names if plan.partitions else ()
+                is_empty = entries.without_rows(predicate, among, frozenset(in_paths))
+            changed = entries.changed(among)
+        is_empty &= ~changed
         objects = _objects(slices)
         for group in entries.groups:
             skipped = is_empty[group.numbers]
             objects[group.numbers[skipped]] = group.skipped[skipped]
+        serving = entries.is_served & among & ~is_empty & ~changed
+        objects[serving] = entries.served[serving]
         planned = tuple(objects.tolist())
         return plan.with_slices(planned, left_of(planned, left))
 
@@ -91,19 +105,32 @@ class OpenSlices:
             return last
 
 
+class _Member(NamedTuple):
+    """An open entry of a slice.
+
+    Attributes:
+        serves: Whether it serves, unless its file has changed.
+    """
+
+    number: int
+    serving: ServingEntry
+    opened: OpenEntry
+    serves: bool
+
+
 @dataclass(frozen=True, slots=True)
 class _Group:
     """Open entries of one index type and layout.
 
     Attributes:
-        typical: One of the entries; the others answer the same leaves.
+        typical: One of the slices with its entry; the others' entries answer the same leaves.
         numbers: The number of each one's slice.
         readers: Asks them.
         files: Their data files.
         skipped: The plan of each slice if no row of its base file matches.
     """
 
-    typical: ServingEntry
+    typical: SlicePlan
     numbers: npt.NDArray[np.int64]
     readers: ManyReaders
     files: OpenedFiles
@@ -113,7 +140,9 @@ class _Group:
         """The numbers of slices, of some, in which no row makes a leaf TRUE."""
         nothing = np.empty(0, dtype=np.int64)
         positions = np.flatnonzero(among[self.numbers]).astype(np.int32)
-        if not len(positions) or self.typical.answer(leaf) is Answer.NONE:
+        if not len(positions) or best_answer(self.typical.entries, leaf) is Answer.NONE:
+            return nothing
+        if not may_have_none(leaf, partial(estimated_rows, self.typical, leaf)):
             return nothing
         try:
             is_empty = self.readers.without_rows(leaf, positions)
@@ -135,12 +164,16 @@ class _Entries:
         required: The columns that they may serve.
         version: Of the pool's open entries.
         segments: Those that state their generations.
+        is_served: Whether all entries of each slice are open, and their generations stated…
+        served: … and if so, the slice with its entries.
     """
 
     required: RequiredColumns
     version: int
     segments: Mapping[str, Sequence[SegmentFile]]
     groups: Sequence[_Group]
+    is_served: Truths
+    served: npt.NDArray[np.object_]
 
     @classmethod
     def of(
@@ -156,7 +189,7 @@ class _Entries:
             if each.access is Access.INDEX and (base_file := each.file_slice.base_file) is not None
         ]
         base_files = [base_file for _, base_file in by_index]
-        by_layout: dict[tuple[str, int], list[tuple[int, ServingEntry, OpenEntry]]] = {}
+        by_layout: dict[tuple[str, int], list[_Member]] = {}
         for name in required.groups:
             stated = stated_generations(folder.segments.get(name, ()), base_files)
             for number, base_file in by_index:
@@ -164,18 +197,28 @@ class _Entries:
                 opened = None if serving is None else held.get(serving)
                 if serving is None or opened is None:
                     continue
-                newest = stated.get(base_file.path)
-                if newest is None or newest.number <= serving.entry.manifest.generation:
-                    by_layout.setdefault((name, serving.layout), []).append(
-                        (number, serving, opened)
-                    )
-        groups = [_group(slices, members) for members in by_layout.values()]
-        known = [each for each in groups if each is not None]
-        return cls(required, held.version, folder.segments, known)
+                newest, entry = stated.get(base_file.path), serving.entry
+                if newest is None or newest.number <= entry.manifest.generation:
+                    serves = newest == entry.stated is not None and opened.listed == entry.listed
+                    member = _Member(number, serving, opened, serves)
+                    by_layout.setdefault((name, serving.layout), []).append(member)
+        groups, serving_slices = list[_Group](), defaultdict[int, list[ServingEntry]](list)
+        for members in by_layout.values():
+            group = _group(slices, members)
+            if group is not None:
+                groups.append(group)
+                for each in members:
+                    if each.serves:
+                        serving_slices[each.number].append(each.serving)
+        is_served, served = np.zeros(len(slices), dtype=bool), _objects(slices)
+        for number, servings in serving_slices.items():
+            if len(servings) == len(required.groups):
+                is_served[number], served[number] = True, served_by(slices[number], servings)
+        return cls(required, held.version, folder.segments, groups, is_served, served)
 
     def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
-        """In which slices, of some, no row makes the predicate TRUE. Slices without an open entry
-        are not among them.
+        """In which slices, of some, no row makes the predicate TRUE, unless their entries have
+        changed. Slices without an open entry are not among them.
 
         Args:
             predicate: In negation normal form.
@@ -184,17 +227,21 @@ class _Entries:
         is_open = np.zeros_like(among)
         for group in self.groups:
             is_open[group.numbers] = True
-        tree = grouped(predicate, [each.typical for each in self.groups])
-        is_empty = fold(
+        tree = grouped(predicate, [each.typical.entries[0] for each in self.groups])
+        return fold(
             tree,
             lambda leaf: partial(self._without, leaf, in_paths),
             all_of=lambda parts: partial(_without_all, list(parts)),
             any_of=lambda parts: partial(_without_any, list(parts)),
             together=True,
         )(among & is_open)
+
+    def changed(self, among: Truths) -> Truths:
+        """In which slices, of some, an open entry has changed, or was deleted."""
+        changed = np.zeros_like(among)
         for group in self.groups:
-            is_empty[group.changed(is_empty)] = False
-        return is_empty
+            changed[group.changed(among)] = True
+        return changed
 
     def _without(self, leaf: Condition, in_paths: Set[str], among: Truths) -> Truths:
         is_empty = np.zeros_like(among)
@@ -223,29 +270,23 @@ def _without_any(arms: Sequence[_Without], among: Truths) -> Truths:
     return left
 
 
-def _group(
-    slices: Sequence[SlicePlan], members: Sequence[tuple[int, ServingEntry, OpenEntry]]
-) -> _Group | None:
+def _group(slices: Sequence[SlicePlan], members: Sequence[_Member]) -> _Group | None:
     """Entries of one layout; None if each is asked by itself."""
-    typical = members[0][1]
+    index_type = members[0].serving.index_type
     try:
-        readers = typical.index_type.together([opened.reader for _, _, opened in members])
+        readers = index_type.together([each.opened.reader for each in members])
     except EntryUnusable:  # looking up each slice reports it
         return None
     if readers is None:
         return None
-    reason = f"its {typical.index_type.name} entry has no such row"
+    reason = f"its {index_type.name} entry has no such row"
+    served = [slices[each.number].served((each.serving,), "") for each in members]
     return _Group(
-        typical,
-        np.array([number for number, _, _ in members], dtype=np.int64),
+        served[0],
+        np.array([each.number for each in members], dtype=np.int64),
         readers,
-        OpenedFiles([opened.file for _, _, opened in members]),
-        _objects(
-            [
-                slices[number].served((serving,), "").without_base_rows(reason, NO_ROW_FOUND)
-                for number, serving, _ in members
-            ]
-        ),
+        OpenedFiles([each.opened.file for each in members]),
+        _objects([each.without_base_rows(reason, NO_ROW_FOUND) for each in served]),
     )
 
 

@@ -39,7 +39,6 @@ OTHER_FILES = 224
 """Open files that are left to the rest of the process, and a quarter of all others."""
 
 _FEW = 8  # times as many entries are open
-_MANY = 64  # entries, whose files are not looked at one by one
 
 _Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
 """The path of the data file and the columns that the reader, and reads of stored values, may use; a
@@ -280,26 +279,6 @@ class ReaderPool:
                     closing, self._removed = self._removed, closing
             for each in closing:
                 each.close()
-
-    def unchanged(self, servings: Sequence[ServingEntry]) -> frozenset[str]:
-        """The paths of the data files of those entries that are open, and whose files are as they
-        were when they were found; all are looked at by one call. None for few entries.
-
-        Args:
-            servings: Entries of one index type, most of them of one layout.
-        """
-        with self.held() as held:
-            group = held.group(servings) if len(servings) >= _MANY else None
-            if group is None:
-                return frozenset()
-            positions = np.array([group.position(each) for each in servings], dtype=np.int32)
-            asked = np.flatnonzero(positions >= 0)
-            unchanged = asked[group.are_as_opened(positions[asked])].tolist()
-            return frozenset(
-                servings[number].entry.data_path
-                for number in unchanged
-                if group.entries[positions[number]].listed == servings[number].entry.listed
-            )
 
     def keep(self, listing: EntryListing) -> None:
         """Closes open entries of the listing's index type that are no longer listed, since an open

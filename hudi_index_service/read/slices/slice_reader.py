@@ -18,14 +18,18 @@ from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
-from hudi_index_service.optimizer.decide import Reading, are_few, are_too_many, cheapest_reading
-from hudi_index_service.optimizer.grouping import grouped
+from hudi_index_service.optimizer.decide import (
+    Reading,
+    are_few,
+    are_too_many,
+    cheapest_reading,
+    may_count_by_rows,
+)
+from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
-from hudi_index_service.optimizer.serving import best_answer
 from hudi_index_service.predicate import evaluate, keep
-from hudi_index_service.predicate.fold import conjuncts, fold
+from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.base_file.file_scan import FooterCheck
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
@@ -213,13 +217,7 @@ class SliceReader:
         if plan.access is not Access.INDEX:
             return plan.access in BY_ENTRY
         predicate = self._in_partition(plan).query.normal_form
-        return predicate is not None and fold(
-            grouped(predicate, plan.entries, exact=True),
-            lambda leaf: best_answer(plan.entries, leaf) is Answer.EXACT,
-            all_of=all,
-            any_of=all,
-            together=True,
-        )
+        return predicate is not None and is_answered_exactly(predicate, plan.entries)
 
     def exact_rows(
         self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
@@ -337,7 +335,8 @@ class SliceReader:
             if count is None:
                 return None
             each.statistics.candidates = count
-            return replace(each, rows=rows, count=count)
+            each.rows, each.count = rows, count
+            return each
 
         lookups = self.mapped(lookup_of, found)
         asked = [each for each in lookups if each is not None]
@@ -347,6 +346,8 @@ class SliceReader:
     def _rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
         """Whether counting by reading rows is cheaper than by the index alone."""
         plan = lookup.plan
+        if not may_count_by_rows(plan.total):
+            return False
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
                 return prefer_scan_for_count(
