@@ -13,6 +13,7 @@ from tests.turns import (
     FAMILIES,
     HARMLESS,
     SHARES,
+    are_of_lint,
     family_of,
     matches,
     share_of,
@@ -20,6 +21,7 @@ from tests.turns import (
 )
 
 ALL = set(FAMILIES)
+IN_SPARK = {"TPC-H", "generated queries"}
 
 
 @pytest.mark.parametrize(
@@ -29,13 +31,21 @@ ALL = set(FAMILIES)
         (["README.md", "docs/design.md", ".ci/turn"], set()),
         (["hudi_index_service/cli/output.py"], set()),
         (["hudi_index_service/sql/session.py"], set()),
+        (["hudi_index_service/errors.py", "hudi_index_service/table.py"], set()),
         (["hudi_index_service/hudi/gate.py"], {"Hudi releases"}),
         (["hudi_index_service/storage/hdfs.py"], {"HDFS", "faults"}),
-        (["hudi_index_service/predicate/cast.py"], {"proof"}),
-        (["hudi_index_service/index/btree/tree.py"], {"HBase", "faults", "proof"}),
-        (["native/parquet_rows/src/lib.rs"], {"wheels", "proof"}),
+        (["hudi_index_service/predicate/cast.py"], {"proof", *IN_SPARK}),
+        (["hudi_index_service/index/btree/tree.py"], {"proof"}),
+        (["hudi_index_service/index/metadata/entry.py"], {"faults", "proof"}),
+        (["hudi_index_service/index/contract.py"], {"HBase", "proof"}),
+        (["native/parquet_rows/src/lib.rs"], {"proof", *IN_SPARK}),
+        (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
+        (["native/spark_rule/java/Rule.java"], IN_SPARK),
         (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
-        (["hudi_index_service/errors.py"], ALL),
+        (["pyproject.toml"], {"wheels"}),
+        (["constraints/java-tools.txt"], set()),
+        (["constraints/hbase-jars.txt"], {"HBase"}),
+        (["constraints/dev.txt"], ALL),
         (["constraints/test.txt"], ALL),
         (["a_new_folder/module.py"], ALL),
         (None, ALL),
@@ -51,6 +61,19 @@ def test_the_reason_names_the_path() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("lines", "of_lint"),
+    [
+        ("-ruff==0.12.1\n+ruff==0.12.2\n+types-pyyaml==6.0", True),
+        ("--- a/constraints/dev.txt\n+++ b/constraints/dev.txt\n+pytest-cov==6.0", True),
+        ("-ruff==0.12.1\n+pyarrow==27.0", False),
+        ("", False),
+    ],
+)
+def test_pins_of_lint_touch_no_test(lines: str, of_lint: bool) -> None:
+    assert are_of_lint(lines.splitlines()) == of_lint
+
+
 def test_every_pattern_names_files() -> None:
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True)
     tracked = listed.stdout.splitlines()
@@ -62,6 +85,8 @@ def test_every_pattern_names_files() -> None:
 def test_three_landings_run_each_shared_out_test_once() -> None:
     shares = {share_of(nodeid) for nodeid in order.recorded()["tests"] if family_of(nodeid)}
     assert shares == set(range(SHARES))
+    tests = [f"tests/tpch/test_queries.py::test_answers[cow-q{n}]" for n in range(1, 23)]
+    assert {share_of(nodeid) for nodeid in tests} == shares
 
 
 def test_one_landing_in_three_measures_coverage(

@@ -5,6 +5,7 @@ shared out over three landings, unless the landing touches what it is about.
 it was raised before decides what runs whole.
 """
 
+import re
 import subprocess
 import sys
 import zlib
@@ -17,16 +18,31 @@ from tests.order import ROOT, scope_of
 TURN = ROOT / ".ci" / "turn"
 SHARES = 3
 
-EVERYWHERE = (
-    "constraints/*",
-    "hudi_index_service/columns.py",
-    "hudi_index_service/config.py",
-    "hudi_index_service/errors.py",
-    "hudi_index_service/table.py",
-    "pyproject.toml",
-    "tests/conftest.py",
+PINS = "constraints/dev.txt"
+"""The packages that tests run on, and those that do not change what tests see:"""
+
+OF_LINT = (
+    "ast-serialize",
+    "coverage",
+    "grimp",
+    "import-linter",
+    "librt",
+    "mypy*",
+    "pathspec",
+    "pytest-cov",
+    "ruff",
+    "types-*",
 )
-"""What all tests stand on."""
+
+EVERYWHERE = (
+    PINS,
+    "constraints/demo.txt",
+    "constraints/jars.txt",
+    "tests/conftest.py",
+    "tests/spark_session.py",
+)
+"""What all tests stand on, and no test asks about. The rest of the package is asked about by tests
+that always run."""
 
 HARMLESS = (
     "*.md",
@@ -35,6 +51,8 @@ HARMLESS = (
     ".gitignore",
     ".pre-commit-config.yaml",
     "benchmarks/*",
+    "constraints/bench.txt",
+    "constraints/java-tools.txt",
     "docs/*",
     "examples/*",
     "hudi_index_service/cli/*",
@@ -46,6 +64,26 @@ HARMLESS = (
 """What no shared-out test is about; the tests about it always run."""
 
 
+READING = (
+    "hudi_index_service/columns.py",
+    "hudi_index_service/index/*",
+    "hudi_index_service/optimizer/*",
+    "hudi_index_service/predicate/*",
+    "hudi_index_service/read/*",
+    "native/parquet_rows/*",
+    "native/pylucene/*",
+)
+
+IN_SPARK = (
+    "hudi_index_service/optimizer/*",
+    "hudi_index_service/predicate/*",
+    "hudi_index_service/read/*",
+    "hudi_index_service/sql/rule/*",
+    "native/parquet_rows/*",
+    "native/spark_rule/*",
+)
+
+
 @dataclass(frozen=True)
 class Family:
     """Slow tests that are shared out.
@@ -53,16 +91,24 @@ class Family:
     Attributes:
         tests: Patterns of their files' paths.
         about: Patterns of the paths whose change makes all of them run, beside their own.
+        by_test: Each landing runs a third of each file's tests, in place of a third of what runs
+            in one process.
     """
 
     tests: tuple[str, ...]
     about: tuple[str, ...]
+    by_test: bool = False
 
 
 FAMILIES: Mapping[str, Family] = {
     "Hudi releases": Family(
         ("tests/versions/*", "tests/golden/*"),
-        ("hudi_index_service/hudi/*", "hudi_index_service/build/*", "tests/kept_tables.py"),
+        (
+            "hudi_index_service/build/reconcile.py",
+            "hudi_index_service/build/strategy.py",
+            "hudi_index_service/hudi/*",
+            "tests/kept_tables.py",
+        ),
     ),
     "wheels": Family(
         ("tests/setup/*",),
@@ -70,41 +116,56 @@ FAMILIES: Mapping[str, Family] = {
             "LICENSE",
             "Makefile",
             "NOTICE",
-            "configs/*",
-            "dags/*",
-            "dev/*",
-            "native/*",
-            "plugins/*",
+            "constraints/build.txt",
+            "constraints/release.txt",
+            "constraints/tools.txt",
+            "dev/bootstrap.py",
+            "dev/environment.py",
+            "dev/jars.py",
+            "dev/native.py",
+            "dev/prerequisites.py",
+            "dev/steps.py",
+            "dev/wheels.py",
+            "native/*/pyproject.toml",
+            "native/parquet_rows/Cargo.toml",
+            "native/pylucene/*",
+            "native/spark_rule/hatch_build.py",
+            "plugins/hbase/pyproject.toml",
+            "pyproject.toml",
         ),
     ),
     "HBase": Family(
         ("tests/hbase/*",),
         (
+            "constraints/hbase-jars.txt",
             "dev/hbase/*",
-            "hudi_index_service/build/*",
-            "hudi_index_service/index/*",
+            "hudi_index_service/build/entry/*",
+            "hudi_index_service/index/contract.py",
+            "hudi_index_service/index/leaf_lookup.py",
+            "hudi_index_service/index/routed.py",
             "plugins/hbase/*",
         ),
     ),
-    "HDFS": Family(("tests/hdfs/*",), ("dev/hdfs/*", "hudi_index_service/storage/*")),
+    "HDFS": Family(
+        ("tests/hdfs/*",),
+        ("constraints/hdfs-jars.txt", "dev/hdfs/*", "hudi_index_service/storage/*"),
+    ),
     "faults": Family(
         ("tests/faults/*",),
         (
             "hudi_index_service/build/*",
-            "hudi_index_service/index/*",
+            "hudi_index_service/index/files/*",
+            "hudi_index_service/index/metadata/*",
             "hudi_index_service/maintain/*",
             "hudi_index_service/storage/*",
         ),
     ),
-    "proof": Family(
-        ("tests/proof/*", "tests/oracle/*"),
-        (
-            "hudi_index_service/index/*",
-            "hudi_index_service/optimizer/*",
-            "hudi_index_service/predicate/*",
-            "hudi_index_service/read/*",
-            "native/*",
-        ),
+    "proof": Family(("tests/proof/*", "tests/oracle/*"), READING),
+    "TPC-H": Family(("tests/tpch/*",), IN_SPARK, by_test=True),
+    "generated queries": Family(
+        ("tests/spark_rule/test_generated.py",),
+        ("tests/spark_rule/conftest.py", *IN_SPARK),
+        by_test=True,
     ),
 }
 
@@ -136,8 +197,9 @@ def touched(changed: Iterable[str] | None) -> dict[str, str]:
     if changed is None:
         return dict.fromkeys(FAMILIES, "it is not known what has changed")
     reasons: dict[str, str] = {}
+    known = {*ALWAYS, *HARMLESS}.union(*(each.about for each in FAMILIES.values()))
     for path in sorted(changed):
-        everywhere = matches(path, EVERYWHERE) or not matches(path, (*ALWAYS, *HARMLESS))
+        everywhere = matches(path, EVERYWHERE) or not matches(path, known)
         for name, family in FAMILIES.items():
             if everywhere or matches(path, (*family.tests, *family.about)):
                 reasons.setdefault(name, f"{path} has changed")
@@ -150,7 +212,17 @@ def changed_paths() -> list[str] | None:
     raised = _git("log", "-2", "--format=%H", "--", str(TURN.relative_to(ROOT)))
     if raised is None or len(raised) < 2:
         return None
-    return _git("diff", "--name-only", raised[1])
+    changed = _git("diff", "--name-only", raised[1])
+    lines = _git("diff", "--unified=0", raised[1], "--", PINS)
+    if changed is not None and lines is not None and are_of_lint(lines):
+        changed.remove(PINS)
+    return changed
+
+
+def are_of_lint(difference: Iterable[str]) -> bool:
+    """Whether there are lines of a diff of pins, and all of them pin what only lint needs."""
+    pins = [each[1:] for each in difference if re.match(r"[+-]\w", each)]
+    return bool(pins) and all(matches(pin.partition("==")[0], OF_LINT) for pin in pins)
 
 
 def turn() -> int:
@@ -160,7 +232,9 @@ def turn() -> int:
 
 def share_of(nodeid: str) -> int:
     """The share, from 0 on, to which a test belongs."""
-    return zlib.crc32(scope_of(nodeid, fast=False).encode()) % SHARES
+    name = family_of(nodeid)
+    by_test = name is not None and FAMILIES[name].by_test
+    return zlib.crc32((nodeid if by_test else scope_of(nodeid, fast=False)).encode()) % SHARES
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
