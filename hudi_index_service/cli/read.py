@@ -20,7 +20,7 @@ from hudi_index_service.cli.output import (
     print_rows,
 )
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.read.explained import ExplainedSlice
+from hudi_index_service.read.explanation import ExplainedSlice
 from hudi_index_service.read.planner import UseIndex
 from hudi_index_service.row_formats import python_rows
 from hudi_index_service.wording import counted

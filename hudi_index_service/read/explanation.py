@@ -1,60 +1,235 @@
 """EXPLAIN: which indexes are used or declined, for which slices, why and by which rule; with
-ANALYZE, also what was read."""
+ANALYZE, also what was read. It is one record: text, JSON and SQL's rows are made of it.
+
+docs/explain.md describes each field. Within one version, fields are only added.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr
 
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules.skipping import EXCLUDED
-from hudi_index_service.read.explained import (
-    ExplainedCost,
-    ExplainedFiles,
-    ExplainedGroup,
-    ExplainedGroupRun,
-    ExplainedNote,
-    ExplainedQuery,
-    ExplainedReading,
-    ExplainedRows,
-    ExplainedRun,
-    ExplainedSlice,
-)
 from hudi_index_service.read.recording import uses_index
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.row_formats import html_lines
 from hudi_index_service.wording import counted
 
+EXPLANATION_VERSION = 1
+"""The version of the schema. A program for an older version can read the fields that it knows."""
+
 _WORDS = {
-    Access.INDEX: "by index",
-    Access.SCAN: "scanned",
-    Access.MERGE: "merged with log files",
-    Access.LOGS: "log rows only",
-    Access.SKIP: "skipped",
+    "index": "by index",
+    "scan": "scanned",
+    "merge": "merged with log files",
+    "logs": "log rows only",
+    "skip": "skipped",
 }
-_SLICES_SHOWN = 20
+_SHOWN = 20  # groups, and notes
+_Rounded = Annotated[float, AfterValidator(lambda value: round(value, 3))]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a query is read. `str()` is for people, `to_dict()` and `to_json()` for programs.
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ExplainedRows(_Part):
+    """The number of matching rows: never fewer than `least`, never more than `most`."""
+
+    least: int
+    expected: _Rounded
+    most: int
+
+
+class ExplainedCost(_Part):
+    """The expected cost of reading one slice, or the `slices` of a group that have an estimate."""
+
+    slices: int | None = None
+    rows: ExplainedRows
+    pages: _Rounded
+    bytes: int
+    index_bytes: int
+    index_ms: _Rounded
+    scan_bytes: int
+    scan_ms: _Rounded
+    ms: _Rounded
+    by_history: bool
+
+
+class ExplainedReading(_Part):
+    """What reading one slice took."""
+
+    access: str
+    candidates: int | None = None
+    rows: int
+    rows_checked: int
+    pages: int
+    kept_pages: int
+    bytes: int
+    index_requests: int
+    index_bytes: int
+    lookup_ms: _Rounded
+    ms: _Rounded
+    log_rows: int | None = None
+    stored: bool
+    note: str
+
+
+class ExplainedSlice(_Part):
+    """One file slice."""
+
+    name: str
+    access: str
+    index_types: tuple[str, ...]
+    reason: str
+    rule: str
+    covered: bool | None = None
+    expected: ExplainedCost | None = None
+    actual: ExplainedReading | None = None
+
+
+class ExplainedGroupRun(_Part):
+    """What reading a group of slices took: their number by access, and sums."""
+
+    slices: dict[str, int]
+    rows: int
+    rows_checked: int
+    pages: int
+    bytes: int
+    ms: _Rounded
+
+
+class ExplainedGroup(_Part):
+    """The slices that are read in one way, for one reason. Each slice is in one group."""
+
+    slices: int
+    access: str
+    reason: str
+    rule: str
+    expected: ExplainedCost | None = None
+    actual: ExplainedGroupRun | None = None
+
+
+class ExplainedNote(_Part):
+    """The reason why a slice was not read as planned."""
+
+    name: str
+    note: str
+
+
+class ExplainedRun(_Part):
+    """What the whole query took."""
+
+    seconds: float
+    rows_returned: int
+    rows_checked: int
+    pages: int
+    kept_pages: int
+    bytes: int
+    index_requests: int
+    index_bytes: int
+    slices: dict[str, int]
+    stored: int
+    notes: tuple[ExplainedNote, ...]
+
+
+class ExplainedFiles(_Part):
+    """How many slices entries can serve, cannot serve, and how many were not looked at."""
+
+    covered: int
+    uncovered: int
+    unknown: int
+
+
+class Explanation(_Part):
+    """How a query is read, and why. `str()` is for people, `to_dict()` and `to_json()` for
+    programs.
 
     Attributes:
-        where: The predicate as written.
-        reader: ``slices`` if the service reads, ``spark`` if Spark's reader does.
+        where: The predicate as written; None for every row.
+        reader: ``slices`` if the service reads, ``spark`` if Spark's reader does. Only `where`,
+            `reason` and `uses_index` are known then.
         reason: Why Spark's reader is used; "" otherwise.
-        plan: The plan; None for Spark's reader.
-        actual: The statistics of the run; None without ANALYZE.
-        seconds: The duration of the run; None without ANALYZE.
+        uses_index: Whether any slice is read through an index, or skipped by an index or its
+            statistics.
+        groups: The slices by the way in which they are read, the largest group first.
+        actual: What reading took; None without ANALYZE.
     """
 
-    where: str | None
-    reader: str
+    version: int = EXPLANATION_VERSION
+    where: str | None = None
+    reader: Literal["slices", "spark"]
     reason: str
-    plan: QueryPlan | None
-    actual: ReadStatistics | None
-    seconds: float | None = None
+    uses_index: bool
+    instant: str | None = None
+    base_files_only: bool | None = None
+    shape: str | None = None
+    files: ExplainedFiles | None = None
+    expected: ExplainedCost | None = None
+    groups: tuple[ExplainedGroup, ...] | None = None
+    slices: tuple[ExplainedSlice, ...] | None = None
+    actual: ExplainedRun | None = None
+    _plan: QueryPlan | None = PrivateAttr(default=None)
+
+    @classmethod
+    def by_spark(cls, where: str | None, reason: str) -> Self:
+        """The explanation of a query that Spark's reader answers."""
+        return cls(where=where, reader="spark", reason=reason, uses_index=False)
+
+    @classmethod
+    def of(
+        cls,
+        plan: QueryPlan,
+        where: str | None,
+        read: ReadStatistics | None = None,
+        seconds: float | None = None,
+    ) -> Self:
+        """The explanation of a plan that the service runs itself.
+
+        Args:
+            read, seconds: What was read, and how long that took; None if the query was not run.
+        """
+        begun = {} if read is None else read.begun
+        slices = tuple(_slice(each, begun.get(number)) for number, each in enumerate(plan.slices))
+        covered = Counter(each.covered for each in slices)
+        explained = cls(
+            where=where,
+            reader="slices",
+            reason="",
+            uses_index=uses_index(plan),
+            instant=plan.snapshot.instant,
+            base_files_only=plan.snapshot.base_files_only,
+            shape=plan.shape or query_shape(plan.predicate),
+            files=ExplainedFiles(
+                covered=covered[True], uncovered=covered[False], unknown=covered[None]
+            ),
+            expected=_expected(slices),
+            groups=_groups(slices),
+            slices=slices,
+            actual=None if seconds is None else _run(slices, seconds),
+        )
+        explained._plan = plan
+        return explained
+
+    def slices_by_access(self) -> Counter[str]:
+        """The number of slices by the access that is planned for them."""
+        return Counter(each.access for each in self.slices or ())
+
+    @property
+    def plan(self) -> QueryPlan | None:
+        """The plan; None for Spark's reader."""
+        return self._plan
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain data; see docs/explain.md. Unknown fields are absent."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        return self.model_dump_json(exclude_none=True)
 
     def __repr__(self) -> str:
         plan = self.reader if self.plan is None else repr(self.plan)
@@ -64,112 +239,48 @@ class Explanation:
         """The text for people, for a notebook."""
         return html_lines(str(self))
 
-    @property
-    def uses_index(self) -> bool:
-        """Whether any slice is read through an index, or skipped by an index or its statistics."""
-        return self.plan is not None and uses_index(self.plan)
-
-    def document(self) -> ExplainedQuery:
-        """The explanation as typed data."""
-        plan = self.plan
-        if plan is None:
-            return ExplainedQuery(
-                where=self.where, reader="spark", reason=self.reason, uses_index=self.uses_index
-            )
-        covered = [_covered(each) for each in plan.slices]
-        files = ExplainedFiles(
-            covered=covered.count(True),
-            uncovered=covered.count(False),
-            unknown=covered.count(None),
-        )
-        by_name = (
-            {} if self.actual is None else {each.slice_name: each for each in self.actual.slices}
-        )
-        return ExplainedQuery(
-            where=self.where,
-            reader="slices",
-            reason=self.reason,
-            uses_index=self.uses_index,
-            instant=plan.snapshot.instant,
-            base_files_only=plan.snapshot.base_files_only,
-            shape=plan.shape or query_shape(plan.predicate),
-            files=files,
-            expected=_expected(plan.slices),
-            groups=_groups(plan.slices, by_name),
-            slices=tuple(_slice(each, by_name.get(each.file_slice.name)) for each in plan.slices),
-            actual=self._run(),
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data; see docs/explain.md. Unknown fields are absent."""
-        return self.document().model_dump(mode="json", exclude_none=True)
-
-    def to_json(self) -> str:
-        """The same as JSON."""
-        return self.document().model_dump_json(exclude_none=True)
-
-    def _run(self) -> ExplainedRun | None:
-        statistics = self.actual
-        if statistics is None or self.seconds is None:
-            return None
-        return ExplainedRun(
-            seconds=round(self.seconds, 6),
-            rows_returned=statistics.rows_returned,
-            rows_checked=statistics.rows_checked,
-            pages=statistics.pages,
-            kept_pages=statistics.kept_pages,
-            bytes=statistics.bytes_read,
-            index_requests=statistics.index_requests,
-            index_bytes=statistics.index_bytes,
-            slices={access.value: statistics.count(access) for access in Access},
-            stored=sum(each.stored for each in statistics.slices),
-            notes=tuple(
-                ExplainedNote(name=each.slice_name, note=each.note)
-                for each in statistics.slices
-                if each.note
-            ),
-        )
-
     def __str__(self) -> str:
         lines = [f"where    {self.where or '(every row)'}"]
-        if self.plan is None:
+        if self.files is None:
             return "\n".join([*lines, f"reader   Spark: {self.reason}"])
-        only = ", base files alone" if self.plan.snapshot.base_files_only else ""
-        lines.append(f"instant  {self.plan.snapshot.instant or '(none)'}{only}")
-        document = self.document()
-        counts = ", ".join(
-            f"{number} {word}"
+        only = ", base files alone" if self.base_files_only else ""
+        lines.append(f"instant  {self.instant or '(none)'}{only}")
+        groups, counts = self.groups or (), self.slices_by_access()
+        number = counts.total()
+        ways = (
+            f"{counts[access]} {word}"
             for access, word in _WORDS.items()
-            if (number := self.plan.count(access)) or access not in (Access.SKIP, Access.LOGS)
+            if counts[access] or access not in ("logs", "skip")
         )
-        lines.append(f"slices   {len(self.plan.slices)}: {counts}")
-        for group in (document.groups or ())[:_SLICES_SHOWN]:
+        lines.append(f"slices   {number}: {', '.join(ways)}")
+        for group in groups[:_SHOWN]:
             lines += _group_lines(group)
-        if document.files is not None and document.files.covered < len(self.plan.slices):
-            lines.append(
-                f"entries  for {counted(document.files.covered, 'slice')}, "
-                f"none for {document.files.uncovered}"
-                + (
-                    f"; {document.files.unknown} were not looked at"
-                    if document.files.unknown
-                    else ""
-                )
-            )
-        if document.expected is not None:
-            lines.append(_expected_line(document.expected, len(self.plan.slices)))
-        if document.actual is not None:
-            lines += _run_lines(document.actual)
+        if others := groups[_SHOWN:]:
+            slices = counted(sum(each.slices for each in others), "slice")
+            lines.append(f"        and {counted(len(others), 'more group')} of {slices}")
+        files = self.files
+        if files.covered < number:
+            unknown = f"; {files.unknown} were not looked at" if files.unknown else ""
+            covered = counted(files.covered, "slice")
+            lines.append(f"entries  for {covered}, none for {files.uncovered}{unknown}")
+        if self.expected is not None:
+            lines.append(_expected_line(self.expected, number))
+        if self.actual is not None:
+            lines += _run_lines(self.actual)
         return "\n".join(lines)
 
 
-def explanation(
-    plan: QueryPlan,
-    where: str | None,
-    actual: ReadStatistics | None = None,
-    seconds: float | None = None,
-) -> Explanation:
-    """The explanation of a plan that the service runs itself."""
-    return Explanation(where, "slices", "", plan, actual, seconds)
+def _slice(plan: SlicePlan, read: SliceStatistics | None) -> ExplainedSlice:
+    return ExplainedSlice(
+        name=plan.file_slice.name,
+        access=plan.access.value,
+        index_types=tuple(serving.index_type.name for serving in plan.entries),
+        reason=plan.reason,
+        rule=plan.rule,
+        covered=_covered(plan),
+        expected=_cost(plan),
+        actual=None if read is None or plan.access is Access.SKIP else _reading(read),
+    )
 
 
 def _covered(plan: SlicePlan) -> bool | None:
@@ -179,154 +290,106 @@ def _covered(plan: SlicePlan) -> bool | None:
     return False if uncovered else None
 
 
-def _groups(
-    plans: Sequence[SlicePlan], by_name: Mapping[str, SliceStatistics]
-) -> tuple[ExplainedGroup, ...]:
-    alike: dict[tuple[Access, str, str], list[SlicePlan]] = {}
-    for each in plans:
+def _cost(plan: SlicePlan) -> ExplainedCost | None:
+    """Of a slice that is read and whose rows have known bounds. Those in log files are counted when
+    they are read."""
+    expected = plan.expected
+    if expected is None or plan.file_slice.log_files or plan.access is Access.SKIP:
+        return None
+    fields = expected._asdict() | {
+        "rows": ExplainedRows(**expected.rows._asdict()),
+        "bytes": round(expected.bytes),
+        "ms": expected.index_ms if plan.access is Access.INDEX else expected.scan_ms,
+        "by_history": expected.guessed is not None,
+    }
+    return ExplainedCost(**fields)
+
+
+def _reading(read: SliceStatistics) -> ExplainedReading:
+    fields = {name: getattr(read, name, None) for name in ExplainedReading.model_fields} | {
+        "access": read.access.value,
+        "rows": read.rows_returned,
+        "bytes": read.bytes_read,
+    }
+    return ExplainedReading(**fields)
+
+
+def _expected(slices: Sequence[ExplainedSlice]) -> ExplainedCost | None:
+    """The sum over the slices with an estimate; None if none of these is read."""
+    costs = [each.expected for each in slices if each.expected is not None]
+    if not costs:
+        return None
+    fields = _sums(
+        costs, ("pages", "bytes", "index_bytes", "index_ms", "scan_bytes", "scan_ms", "ms")
+    ) | {
+        "slices": len(costs) + sum(each.access == "skip" for each in slices),
+        "rows": ExplainedRows(**_sums([each.rows for each in costs], ExplainedRows.model_fields)),
+        "by_history": any(each.by_history for each in costs),
+    }
+    return ExplainedCost(**fields)
+
+
+def _groups(slices: Sequence[ExplainedSlice]) -> tuple[ExplainedGroup, ...]:
+    alike: dict[tuple[str, str, str], list[ExplainedSlice]] = {}
+    for each in slices:
         alike.setdefault((each.access, each.reason, each.rule), []).append(each)
     return tuple(
         ExplainedGroup(
             slices=len(members),
-            access=access.value,
+            access=access,
             reason=reason,
             rule=rule,
-            expected=None if access is Access.SKIP else _expected(members),
-            actual=None if access is Access.SKIP else _group_run(members, by_name),
+            expected=_expected(members),
+            actual=_group_run([each.actual for each in members if each.actual is not None]),
         )
         for (access, reason, rule), members in sorted(alike.items(), key=lambda item: -len(item[1]))
     )
 
 
-def _group_run(
-    plans: Sequence[SlicePlan], by_name: Mapping[str, SliceStatistics]
-) -> ExplainedGroupRun | None:
-    read = [by_name[name] for each in plans if (name := each.file_slice.name) in by_name]
+def _group_run(read: Sequence[ExplainedReading]) -> ExplainedGroupRun | None:
     if not read:
         return None
-    return ExplainedGroupRun(
-        slices=dict(Counter(each.access.value for each in read)),
-        rows=sum(each.rows_returned for each in read),
-        rows_checked=sum(each.rows_checked for each in read),
-        pages=sum(each.pages for each in read),
-        bytes=sum(each.bytes_read for each in read),
-        ms=round(sum(each.ms for each in read), 3),
+    sums = _sums(read, ("rows", "rows_checked", "pages", "bytes", "ms"))
+    return ExplainedGroupRun(slices=Counter(each.access for each in read), **sums)
+
+
+def _run(slices: Sequence[ExplainedSlice], seconds: float) -> ExplainedRun:
+    read = [each.actual for each in slices if each.actual is not None]
+    accesses = Counter(
+        each.access if each.actual is None else each.actual.access for each in slices
     )
+    notes = ((each.name, each.actual.note) for each in slices if each.actual is not None)
+    return ExplainedRun(
+        seconds=round(seconds, 6),
+        rows_returned=sum(each.rows for each in read),
+        slices={each.value: accesses[each.value] for each in Access},
+        notes=tuple(ExplainedNote(name=name, note=note) for name, note in notes if note),
+        **_sums(
+            read,
+            (
+                *("rows_checked", "pages", "kept_pages", "bytes"),
+                *("index_requests", "index_bytes", "stored"),
+            ),
+        ),
+    )
+
+
+def _sums(parts: Sequence[_Part], names: Iterable[str]) -> dict[str, Any]:
+    return {name: sum(getattr(each, name) for each in parts) for name in names}
 
 
 def _group_lines(group: ExplainedGroup) -> list[str]:
     """A group's slices and, with ANALYZE, what was expected of them beside what they took."""
-    lines = [f"  {group.slices:>5} {_WORDS[Access(group.access)]}: {group.reason} [{group.rule}]"]
+    lines = [f"  {group.slices:>5} {_WORDS[group.access]}: {group.reason} [{group.rule}]"]
     run, cost = group.actual, group.expected
     if run is not None and cost is not None:
-        ways = ", ".join(f"{number} {_WORDS[Access(each)]}" for each, number in run.slices.items())
+        ways = ", ".join(f"{number} {_WORDS[each]}" for each, number in run.slices.items())
         lines.append(
             f"        expected {cost.rows.expected:,.0f} rows, {cost.pages:,.0f} pages, "
             f"{cost.ms:,.1f} ms (by scan {cost.scan_ms:,.1f}); actual {run.rows:,} rows, "
             f"{run.pages:,} pages, {run.ms:,.1f} ms: {ways}"
         )
     return lines
-
-
-def _run_lines(run: ExplainedRun) -> list[str]:
-    kept = f" ({run.kept_pages:,} kept in memory)" if run.kept_pages else ""
-    lines = [
-        f"actual   {counted(run.rows_returned, 'row')} returned of {run.rows_checked:,} read, "
-        f"{counted(run.pages, 'page')}{kept}, {run.bytes:,} bytes, {run.seconds * 1000:.1f} ms"
-    ]
-    if run.index_requests:
-        requests = counted(run.index_requests, "request")
-        lines.append(f"cold     {run.index_bytes:,} bytes of indexes fetched by {requests}")
-    if run.stored:
-        files = counted(run.stored, "base file")
-        lines.append(f"stored   the values of {files} in the index: none of them was read")
-    notes = Counter(each.note for each in run.notes)
-    lines += [f"  {number:>5} {note}" for note, number in notes.most_common(_SLICES_SHOWN)]
-    return lines
-
-
-def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
-    """The sum over the slices with an estimate; None if none of these is read."""
-    estimated = [each for each in plans if _expects(each) or each.access is Access.SKIP]
-    costs = [_cost(each) for each in estimated if each.access is not Access.SKIP]
-    if not costs:
-        return None
-    rows = [each.rows for each in costs]
-    return ExplainedCost(
-        slices=len(estimated),
-        rows=ExplainedRows(
-            least=sum(each.least for each in rows),
-            expected=round(sum(each.expected for each in rows), 3),
-            most=sum(each.most for each in rows),
-        ),
-        pages=round(sum(each.pages for each in costs), 3),
-        bytes=sum(each.bytes for each in costs),
-        index_bytes=sum(each.index_bytes for each in costs),
-        index_ms=round(sum(each.index_ms for each in costs), 3),
-        scan_bytes=sum(each.scan_bytes for each in costs),
-        scan_ms=round(sum(each.scan_ms for each in costs), 3),
-        ms=round(sum(each.ms for each in costs), 3),
-        by_history=any(each.by_history for each in costs),
-    )
-
-
-def _expects(plan: SlicePlan) -> bool:
-    """Whether a slice's rows have known bounds. Those in log files are counted when they are
-    read."""
-    return plan.expected is not None and not plan.file_slice.log_files
-
-
-def _cost(plan: SlicePlan) -> ExplainedCost:
-    expected = plan.expected
-    assert expected is not None
-    return ExplainedCost(
-        rows=ExplainedRows(
-            least=expected.rows.least,
-            expected=round(expected.rows.expected, 3),
-            most=expected.rows.most,
-        ),
-        pages=round(expected.pages, 3),
-        bytes=round(expected.bytes),
-        index_bytes=expected.index_bytes,
-        index_ms=round(expected.index_ms, 3),
-        scan_bytes=expected.scan_bytes,
-        scan_ms=round(expected.scan_ms, 3),
-        ms=round(expected.index_ms if plan.access is Access.INDEX else expected.scan_ms, 3),
-        by_history=expected.guessed is not None,
-    )
-
-
-def _slice(plan: SlicePlan, statistics: SliceStatistics | None) -> ExplainedSlice:
-    skipped = plan.access is Access.SKIP
-    return ExplainedSlice(
-        name=plan.file_slice.name,
-        access=plan.access.value,
-        index_types=tuple(serving.index_type.name for serving in plan.entries),
-        reason=plan.reason,
-        rule=plan.rule,
-        covered=_covered(plan),
-        expected=None if skipped or not _expects(plan) else _cost(plan),
-        actual=None if statistics is None or skipped else _reading(statistics),
-    )
-
-
-def _reading(statistics: SliceStatistics) -> ExplainedReading:
-    return ExplainedReading(
-        access=statistics.access.value,
-        candidates=statistics.candidates,
-        rows=statistics.rows_returned,
-        rows_checked=statistics.rows_checked,
-        pages=statistics.pages,
-        kept_pages=statistics.kept_pages,
-        bytes=statistics.bytes_read,
-        index_requests=statistics.index_requests,
-        index_bytes=statistics.index_bytes,
-        lookup_ms=round(statistics.lookup_ms, 3),
-        ms=round(statistics.ms, 3),
-        log_rows=statistics.log_rows,
-        stored=statistics.stored,
-        note=statistics.note,
-    )
 
 
 def _expected_line(cost: ExplainedCost, slices: int) -> str:
@@ -342,3 +405,22 @@ def _expected_line(cost: ExplainedCost, slices: int) -> str:
         f"{counted(round(cost.pages), 'page')}, {cost.bytes:,} bytes, {cost.ms:,.1f} ms; by index "
         f"{cost.index_ms:,.1f} ms, by scan {cost.scan_ms:,.1f} ms{history}"
     )
+
+
+def _run_lines(run: ExplainedRun) -> list[str]:
+    kept = f" ({run.kept_pages:,} kept in memory)" if run.kept_pages else ""
+    lines = [
+        f"actual   {counted(run.rows_returned, 'row')} returned of {run.rows_checked:,} read, "
+        f"{counted(run.pages, 'page')}{kept}, {run.bytes:,} bytes, {run.seconds * 1000:.1f} ms"
+    ]
+    if run.index_requests:
+        requests = counted(run.index_requests, "request")
+        lines.append(f"cold     {run.index_bytes:,} bytes of indexes fetched by {requests}")
+    if run.stored:
+        files = counted(run.stored, "base file")
+        lines.append(f"stored   the values of {files} in the index: none of them was read")
+    notes = Counter(each.note for each in run.notes).most_common()
+    lines += [f"  {number:>5} {note}" for note, number in notes[:_SHOWN]]
+    if others := notes[_SHOWN:]:
+        lines.append(f"        and {counted(len(others), 'more note')}")
+    return lines

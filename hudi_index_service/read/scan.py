@@ -24,7 +24,7 @@ from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.text.for_spark import has_substitution, is_for_spark
 from hudi_index_service.process import awaited_methods
 from hudi_index_service.read.execution import Execution, RowIds
-from hudi_index_service.read.explanation import Explanation, explanation
+from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -249,21 +249,19 @@ class Scan:
         try:
             if analyze:
                 return self._run(self._explain_analyze, None)
-            return explanation(self._estimated_plan(self._execution()), self._where)
+            run = self._execution()
+            return Explanation.of(with_index_estimates(run.plan, run.reader), self._where)
         except _UNSUPPORTED as error:
             if self._planner.spark is None:
                 raise
             self._left_to_spark(error)
-            return Explanation(self._where, "spark", error.message, None, None)
+            return Explanation.by_spark(self._where, error.message)
 
     def _explain_analyze(self, run: Execution) -> Explanation:
-        plan = self._estimated_plan(run)
+        plan = with_index_estimates(run.plan, run.reader)
         started = perf_counter()
         run.table()
-        return explanation(plan, self._where, run.statistics, perf_counter() - started)
-
-    def _estimated_plan(self, run: Execution) -> QueryPlan:
-        return with_index_estimates(run.plan, run.reader)
+        return Explanation.of(plan, self._where, run.statistics, perf_counter() - started)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Starts again once if files were cleaned before the first batch was returned. Later, a

@@ -123,9 +123,20 @@ def of_parts(parts: Sequence[SliceStatistics]) -> SliceStatistics:
     )
 
 
+class _Sum:
+    """The sum of a number over the slices that were read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, read: "ReadStatistics", owner: type) -> int:
+        return sum(getattr(each, self._name) for each in read.begun.values())
+
+
 @dataclass(slots=True)
 class ReadStatistics:
-    """The statistics of a whole read, summed over its slices.
+    """The statistics of a whole read. Its pages, bytes, rows and requests are the sums of those of
+    its slices, see `SliceStatistics`.
 
     Attributes:
         plans: The plans of all slices, in order.
@@ -133,6 +144,14 @@ class ReadStatistics:
             made when they are asked for.
         reached: The number of slices that were read or passed over.
     """
+
+    pages = _Sum()
+    kept_pages = _Sum()
+    bytes_read = _Sum()
+    rows_checked = _Sum()
+    rows_returned = _Sum()
+    index_requests = _Sum()
+    index_bytes = _Sum()
 
     plans: Sequence[SlicePlan] = ()
     begun: dict[int, SliceStatistics] = field(default_factory=dict)
@@ -163,38 +182,3 @@ class ReadStatistics:
         if access is not Access.SKIP:
             return count
         return count + self.reached - len(self.begun)
-
-    @property
-    def pages(self) -> int:
-        """Data pages read by row id."""
-        return sum(each.pages for each in self.begun.values())
-
-    @property
-    def kept_pages(self) -> int:
-        """Those of these pages that were kept in memory."""
-        return sum(each.kept_pages for each in self.begun.values())
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of base files read, compressed."""
-        return sum(each.bytes_read for each in self.begun.values())
-
-    @property
-    def index_requests(self) -> int:
-        """Requests to a remote store for index data."""
-        return sum(each.index_requests for each in self.begun.values())
-
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of index data from a remote store."""
-        return sum(each.index_bytes for each in self.begun.values())
-
-    @property
-    def rows_checked(self) -> int:
-        """Rows that the residual checked."""
-        return sum(each.rows_checked for each in self.begun.values())
-
-    @property
-    def rows_returned(self) -> int:
-        """Rows that the residual kept."""
-        return sum(each.rows_returned for each in self.begun.values())

@@ -1,13 +1,11 @@
 """EXPLAIN INDEX: the reader of each Hudi relation of a query, the reason, and the measured cost."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.optimizer.plan import Access, QueryPlan
-from hudi_index_service.read.explanation import explanation
+from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.sql.rule.uses import RelationUse
 from hudi_index_service.sql.statement import Result
 
@@ -88,23 +86,21 @@ def _row(use: RelationUse, seconds: float | None) -> dict[str, Any]:
             "requests": cost.requests,
             "milliseconds": cost.milliseconds,
         }
-    return row if use.plan is None else row | _planned(use.plan, use.where)
+    return row if use.explanation is None else row | _planned(use.explanation)
 
 
-def _planned(plan: QueryPlan, where: str | None) -> dict[str, Any]:
+def _planned(explanation: Explanation) -> dict[str, Any]:
     """The slices by access, and the optimizer's estimates."""
-    groups = Counter((each.access.value, each.reason, each.rule) for each in plan.slices)
+    counts = explanation.slices_by_access()
+    names = {"slices", "access", "reason", "rule"}
     row: dict[str, Any] = {
-        "index_slices": plan.count(Access.INDEX),
-        "scan_slices": plan.count(Access.SCAN),
-        "skip_slices": plan.count(Access.SKIP),
-        "merge_slices": plan.count(Access.MERGE) + plan.count(Access.LOGS),
-        "slices": [
-            {"slices": number, "access": access, "reason": reason, "rule": rule}
-            for (access, reason, rule), number in groups.most_common()
-        ],
+        "index_slices": counts["index"],
+        "scan_slices": counts["scan"],
+        "skip_slices": counts["skip"],
+        "merge_slices": counts["merge"] + counts["logs"],
+        "slices": [each.model_dump(include=names) for each in explanation.groups or ()],
     }
-    cost = explanation(plan, where).document().expected
+    cost = explanation.expected
     if cost is not None:
         row |= {
             "least_rows": cost.rows.least,

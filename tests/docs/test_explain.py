@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from hudi_index_service.read import explained
+from hudi_index_service.read import explanation
 from tests.docs.markdown import code_blocks, field_tables
 from tests.docs.test_format import in_words
 from tests.docs.test_readme import run
@@ -15,16 +15,16 @@ from tests.indexed import indexed
 PAGE = "docs/explain.md"
 TABLES = {table.label: table.fields for table in field_tables(PAGE)}
 MODELS: dict[str, type[BaseModel]] = {
-    "": explained.ExplainedQuery,
-    "files": explained.ExplainedFiles,
-    "groups[]": explained.ExplainedGroup,
-    "groups[].actual": explained.ExplainedGroupRun,
-    "expected": explained.ExplainedCost,
-    "expected.rows": explained.ExplainedRows,
-    "slices[]": explained.ExplainedSlice,
-    "slices[].actual": explained.ExplainedReading,
-    "actual": explained.ExplainedRun,
-    "actual.notes[]": explained.ExplainedNote,
+    "": explanation.Explanation,
+    "files": explanation.ExplainedFiles,
+    "groups[]": explanation.ExplainedGroup,
+    "groups[].actual": explanation.ExplainedGroupRun,
+    "expected": explanation.ExplainedCost,
+    "expected.rows": explanation.ExplainedRows,
+    "slices[]": explanation.ExplainedSlice,
+    "slices[].actual": explanation.ExplainedReading,
+    "actual": explanation.ExplainedRun,
+    "actual.notes[]": explanation.ExplainedNote,
 }
 
 
@@ -43,7 +43,7 @@ def test_all_tables_are_compared() -> None:
 
 
 def test_described_version_is_current() -> None:
-    assert f"of this schema: {explained.EXPLANATION_VERSION}" in Path(PAGE).read_text()
+    assert f"of this schema: {explanation.EXPLANATION_VERSION}" in Path(PAGE).read_text()
 
 
 def test_commands_run(messages: Path) -> None:
@@ -57,7 +57,7 @@ def test_commands_run(messages: Path) -> None:
     printed = {command: run(line, messages) for command, line in lines.items()}
 
     explained_query = json.loads(printed["hudi-index explain"])
-    assert explained_query["version"] == explained.EXPLANATION_VERSION
+    assert explained_query["version"] == explanation.EXPLANATION_VERSION
     assert explained_query["actual"]["rows_returned"] == 2
     assert "sender = ?" in printed["hudi-index history"]
     assert printed["hudi-index forget"] == "1 shape of queries forgotten.\n"

@@ -12,7 +12,12 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import HistorySettings, Settings
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.explained import EXPLANATION_VERSION, ExplainedQuery
+from hudi_index_service.read.explanation import (
+    EXPLANATION_VERSION,
+    ExplainedGroup,
+    ExplainedNote,
+    Explanation,
+)
 from hudi_index_service.read.planner import ScanOptions
 from tests.golden.table import Golden
 from tests.indexed import indexed
@@ -43,7 +48,7 @@ def table(path: Path, settings: Settings) -> Iterator[IndexedTable]:
 
 
 def test_explain_shows_expected_and_actual_values(table: IndexedTable) -> None:
-    explained = table.scan("zip = 'zip8'").explain(analyze=True).document()
+    explained = table.scan("zip = 'zip8'").explain(analyze=True)
 
     assert explained.version == EXPLANATION_VERSION
     assert explained.files is not None
@@ -92,7 +97,7 @@ def test_explain_shows_expected_and_actual_values(table: IndexedTable) -> None:
 )
 def test_actual_rows_are_within_the_stated_bounds(table: IndexedTable, where: str) -> None:
     for _ in range(4):  # later runs use what the history learnt
-        slices = table.scan(where).explain(analyze=True).document().slices
+        slices = table.scan(where).explain(analyze=True).slices
         assert slices is not None
         for each in slices:
             if each.expected is not None and each.actual is not None:
@@ -108,17 +113,16 @@ def test_the_groups_add_up_to_all_slices(
 ) -> None:
     with indexed(golden(name).put(tmp_path), ["amount"]) as table:
         explained = table.scan(where).explain(analyze=True)
-    document = explained.document()
-    assert document.groups is not None
-    assert document.slices is not None
-    assert document.actual is not None
-    assert sum(each.slices for each in document.groups) == len(document.slices)
-    runs = [each.actual for each in document.groups if each.actual is not None]
+    assert explained.groups is not None
+    assert explained.slices is not None
+    assert explained.actual is not None
+    assert sum(each.slices for each in explained.groups) == len(explained.slices)
+    runs = [each.actual for each in explained.groups if each.actual is not None]
     read = sum((Counter(each.slices) for each in runs), Counter[str]())
-    assert read == Counter(each.actual.access for each in document.slices if each.actual)
-    assert sum(each.rows for each in runs) == document.actual.rows_returned
-    assert sum(each.bytes for each in runs) == document.actual.bytes
-    for each in document.groups:
+    assert read == Counter(each.actual.access for each in explained.slices if each.actual)
+    assert sum(each.rows for each in runs) == explained.actual.rows_returned
+    assert sum(each.bytes for each in runs) == explained.actual.bytes
+    for each in explained.groups:
         assert f"{each.slices} " in str(explained)
 
 
@@ -136,7 +140,8 @@ def test_json_matches_the_model(table: IndexedTable) -> None:
 
     parsed = json.loads(explained.to_json())
     assert parsed == explained.to_dict()
-    assert ExplainedQuery.model_validate(parsed) == explained.document()
+    again = Explanation.model_validate(parsed)
+    assert (again.to_dict(), str(again)) == (parsed, str(explained))
     assert parsed["slices"][0]["rule"] == "coverage"
     assert "expected" not in parsed["slices"][1]
 
@@ -146,9 +151,23 @@ def test_explain_without_analyze_runs_nothing(table: IndexedTable) -> None:
 
     assert explained.actual is None
     assert table.history() == []  # nothing was run
-    slices = explained.document().slices
-    assert slices is not None
-    assert slices[0].actual is None
+    assert explained.slices is not None
+    assert explained.slices[0].actual is None
+
+
+def test_the_text_says_how_many_groups_it_leaves_out(table: IndexedTable) -> None:
+    explained = table.scan("zip = 'zip8'").explain(analyze=True)
+    assert explained.actual is not None
+    groups = [
+        ExplainedGroup(slices=2, access="scan", reason=f"reason {number}", rule="coverage")
+        for number in range(23)
+    ]
+    notes = tuple(ExplainedNote(name="file", note=f"note {number}") for number in range(21))
+    actual = explained.actual.model_copy(update={"notes": notes})
+    text = str(explained.model_copy(update={"groups": tuple(groups), "actual": actual}))
+
+    assert "reason 19 [coverage]\n        and 3 more groups of 6 slices\n" in text
+    assert text.endswith("note 19\n        and 1 more note")
 
 
 def test_each_query_logs_one_line_without_literals(

@@ -130,13 +130,12 @@ def test_a_slice_without_rows_is_skipped_and_explained(table: IndexedTable) -> N
     scan = table.scan(ONE_ROW)
     explained = scan.explain(analyze=True)
     assert "its lucene entry has no such row" in str(explained)
-    document = explained.document()
-    rules = Counter(each.rule for each in document.slices)
+    rules = Counter(each.rule for each in explained.slices or ())
     assert rules[NO_ROW_FOUND] == 99
-    assert document.files is not None
-    assert (document.files.covered, document.uses_index) == (100, True)
-    assert document.actual is not None
-    assert (document.actual.rows_returned, document.actual.slices["skip"]) == (1, 99)
+    assert explained.files is not None
+    assert (explained.files.covered, explained.uses_index) == (100, True)
+    assert explained.actual is not None
+    assert (explained.actual.rows_returned, explained.actual.slices["skip"]) == (1, 99)
 
 
 @pytest.mark.parametrize("where", ["amount >= 0", "id LIKE '%7%'", "msg IS NOT NULL OR id = '7'"])

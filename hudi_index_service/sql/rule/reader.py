@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
+from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.rule.best import best_rows
@@ -161,7 +162,7 @@ class RelationReader:
         plan = with_index_estimates(decided.run.plan, decided.run.reader)
         return replace(
             relation,
-            plan=plan,
+            explanation=Explanation.of(plan, decided.where),
             where=relation.where or decided.where,
             indexes=serving_indexes(self._table(request.uri).indexes(), plan),
         )

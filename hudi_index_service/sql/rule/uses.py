@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
-from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.sql.rule.request import Message, Request
 
@@ -23,7 +23,7 @@ class Observed:
 
     Attributes:
         rows: Rows that matched the relation's conditions.
-        pages, kept_pages: Data pages read by row id, and those of them that were kept in memory.
+        pages: Data pages read by row id.
         bytes: Compressed bytes of base files.
         requests: Requests for index data to a remote store.
         milliseconds: Elapsed time for the driver; for tasks the sum over the slices, many of which
@@ -32,15 +32,13 @@ class Observed:
 
     rows: int = 0
     pages: int = 0
-    kept_pages: int = 0
     bytes: int = 0
     requests: int = 0
     milliseconds: float | None = None
 
     def read_here(self, statistics: ReadStatistics, seconds: float) -> None:
         """Adds what the driver has read."""
-        for each in statistics.slices:
-            self._add(each)
+        self._add(statistics)
         self.milliseconds = 1000 * seconds
 
     def read_by_task(self, statistics: SliceStatistics) -> None:
@@ -48,10 +46,9 @@ class Observed:
         self._add(statistics)
         self.milliseconds = (self.milliseconds or 0.0) + statistics.ms
 
-    def _add(self, statistics: SliceStatistics) -> None:
+    def _add(self, statistics: SliceStatistics | ReadStatistics) -> None:
         self.rows += statistics.rows_returned
         self.pages += statistics.pages
-        self.kept_pages += statistics.kept_pages
         self.bytes += statistics.bytes_read
         self.requests += statistics.index_requests
 
@@ -86,8 +83,8 @@ class RelationUse:
         read: Statistics of the driver's read; None if Spark or its tasks read.
         expected: Upper bound of matching rows in slices with an entry; None if not determined.
         indexes: The names of the indexes that are used, or would be.
-        plan: How its slices are read, or would be; None without a plan. Only for EXPLAIN, like the
-            next attribute.
+        explanation: How its slices are read, or would be; None without a plan. Only for EXPLAIN,
+            like the next attribute.
         observed: Measured cost of reading it, for EXPLAIN ANALYZE, if the service reads it.
     """
 
@@ -102,7 +99,7 @@ class RelationUse:
     read: ReadStatistics | None = field(default=None, repr=False, compare=False)
     expected: int | None = None
     indexes: tuple[str, ...] = ()
-    plan: QueryPlan | None = field(default=None, repr=False, compare=False)
+    explanation: Explanation | None = field(default=None, repr=False, compare=False)
     observed: Observed | None = field(default=None, repr=False, compare=False)
 
 
