@@ -156,9 +156,9 @@ def test_entries_looked_up_together_give_the_rows_of_each(
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
 def test_entries_are_asked_together_for_other_values_each(
-    build_any: BuildIndex, type: pa.DataType
+    of_type: OfType, type: pa.DataType
 ) -> None:
-    whole = build_any(rows_of(type), batch_rows=7)
+    whole = of_type(type)
     together = whole.kind.together([whole.reader] * 4)
     if together is None:
         return

@@ -42,7 +42,7 @@ TIMES = [
 ]  # fmt: skip
 VALUES: dict[pa.DataType, list[object]] = {
     pa.string(): STRINGS,
-    pa.large_string(): STRINGS,
+    pa.large_string(): STRINGS[::3],
     pa.int8(): [-128, -1, 0, 1, 127],
     pa.int16(): [-(2**15), -1, 0, 1, 2**15 - 1],
     pa.int32(): [-(2**31), -1, 0, 1, 2**31 - 1],
@@ -78,14 +78,18 @@ def rows_of(type: pa.DataType) -> pa.Table:
 
 
 def leaves_over(field: pa.Field) -> list[Predicate]:
-    """Comparisons with some values, IN lists with and without NULL, IS NULL, and the negations."""
+    """Comparisons with a value, or searches for it in arrays, IN lists with and without NULL, IS
+    NULL, and the negations."""
     column = BoundColumn(field.name, field.type)
-    scalars = [pa.scalar(value, field.type) for value in VALUES[field.type][:3]]
+    if pa.types.is_list(field.type):
+        type = field.type.value_type
+        contains = [ArrayContains(column, pa.scalar(value, type)) for value in VALUES[type][:2]]
+        return with_negations([*contains, IsNull(column)])
+    scalars = [pa.scalar(value, field.type) for value in VALUES[field.type][:2]]
     leaves = [
-        *(Compare(column, operator, scalar) for operator in Operator for scalar in scalars),
-        *(In.of(column, (scalar,), has_null) for scalar in scalars for has_null in (False, True)),
-        In.of(column, tuple(scalars)),
-        In.of(column, tuple(scalars[::2]), has_null=True),
+        *(Compare(column, operator, scalars[0]) for operator in Operator),
+        In.of(column, tuple(scalars[:1])),
+        In.of(column, tuple(scalars), has_null=True),
         IsNull(column),
     ]
     return with_negations(leaves)
@@ -100,11 +104,15 @@ def with_negations(leaves: Sequence[Predicate]) -> list[Predicate]:
     return [*leaves, *(Not(leaf) for leaf in leaves if not is_unequal(leaf))]
 
 
-def test_columns_of_nulls_and_empty_indexes_are_exact(build_any: BuildIndex) -> None:
-    schema = pa.schema([(f"c{n}", type) for n, type in enumerate(VALUES)])
-    nulls = pa.table([pa.nulls(3, type) for type in VALUES], schema)
-    for indexed in (build_any(nulls), build_any(schema.empty_table())):
-        for field in schema:
+def test_columns_without_values_are_exact(build_any: BuildIndex) -> None:
+    """NULLs alone; arrays that are empty or hold NULLs alone; no rows."""
+    lists = [pa.list_(type) for type in VALUES]
+    schema = pa.schema([(f"c{n}", type) for n, type in enumerate([*VALUES, *lists])])
+    nulls = pa.table([pa.nulls(3, field.type) for field in schema], schema)
+    hollow = pa.table({f"c{n}": pa.array([[], [None], []], kind) for n, kind in enumerate(lists)})
+    for data in (nulls, hollow, schema.empty_table()):
+        indexed = build_any(data)
+        for field in data.schema:
             for leaf in leaves_over(field):
                 assert indexed.check(leaf) is Answer.EXACT
 
@@ -127,18 +135,6 @@ def test_array_contains_is_exact(build_any: BuildIndex, type: pa.DataType) -> No
     for leaf in with_negations([*contains, IsNull(column)]):
         assert indexed.check(leaf) is Answer.EXACT
     assert all(len(indexed.reader.row_ids(leaf)) for leaf in contains)
-
-
-def test_array_contains_is_exact_without_elements(build_any: BuildIndex) -> None:
-    lists = [pa.list_(type) for type in VALUES]
-    schema = pa.schema([(f"c{n}", type) for n, type in enumerate(lists)])
-    for values in ([None] * 3, [[], [None], []], []):
-        indexed = build_any(pa.table([pa.array(values, type) for type in lists], schema))
-        for field in schema:
-            column, type = BoundColumn(field.name, field.type), field.type.value_type
-            contains = [ArrayContains(column, pa.scalar(value, type)) for value in VALUES[type]]
-            for leaf in with_negations([*contains, IsNull(column)]):
-                assert indexed.check(leaf) is Answer.EXACT
 
 
 def test_elements_behind_null_arrays_are_not_indexed(build_any: BuildIndex) -> None:
@@ -363,10 +359,12 @@ def test_text_without_keyword_answers_only_is_null(build_index: BuildIndex) -> N
 
 
 def test_analyzed_columns_keep_the_whole_value_too(build_index: BuildIndex) -> None:
-    for analyzer in ANALYZERS:
-        indexed = build_index(rows_of(pa.string()), options={"c": {"analyzer": analyzer}})
-        assert indexed.columns[0].fields == ("keyword", f"text:{analyzer}")
-        like = Like(BoundColumn("c", pa.string()), "Buying%", "\\", parse_like("Buying%"))
+    data = pa.table({analyzer: pa.array(STRINGS) for analyzer in ANALYZERS})
+    indexed = build_index(data, options={name: {"analyzer": name} for name in ANALYZERS})
+    for column in indexed.columns:
+        assert column.fields == ("keyword", f"text:{column.name}")
+        bound = BoundColumn(column.name, pa.string())
+        like = Like(bound, "Buying%", "\\", parse_like("Buying%"))
         assert indexed.check(like) is Answer.EXACT
 
 
@@ -404,7 +402,7 @@ def test_distinct_values_and_nulls_are_counted(strings: IndexedData) -> None:
 
 def test_many_segments_keep_row_ids_in_row_order(build_index: BuildIndex) -> None:
     """Enough long values to overflow the writer's memory several times."""
-    rows = 30_000
+    rows = 12_000
     data = pa.table(
         {
             "c": pa.array([f"{i:05}-{(i * 7919) % rows:05}" + "x" * 400 for i in range(rows)]),
@@ -414,17 +412,17 @@ def test_many_segments_keep_row_ids_in_row_order(build_index: BuildIndex) -> Non
     indexed = build_index(data, batch_rows=4096, memory_mb=2)
     assert sum(name.endswith(".si") for name in indexed.index.members) > 1
 
-    for row in (0, 1, 12_345, rows - 1):
+    for row in (0, 1, 4_567, rows - 1):
         equal = Compare(BoundColumn("n", pa.int64()), Operator.EQ, pa.scalar((row * 7919) % rows))
         assert list(indexed.reader.row_ids(equal)) == [row]
         starts = Like(BoundColumn("c", pa.string()), f"{row:05}-%", "\\", parse_like(f"{row:05}-%"))
         assert list(indexed.reader.row_ids(starts)) == [row]
-    below = Compare(BoundColumn("n", pa.int64()), Operator.LT, pa.scalar(20_000))
+    below = Compare(BoundColumn("n", pa.int64()), Operator.LT, pa.scalar(8_000))
     assert indexed.check(below) is Answer.EXACT
 
 
 def test_values_of_every_kind_are_exact_over_many_segments(build_index: BuildIndex) -> None:
-    rows, choose = 8_000, random.Random(7)
+    rows, choose = 5_000, random.Random(7)
 
     def some(make: Callable[[], object]) -> list[object]:
         return [None if choose.random() < 0.1 else make() for _ in range(rows)]
@@ -456,7 +454,7 @@ def test_values_of_every_kind_are_exact_over_many_segments(build_index: BuildInd
         column = BoundColumn(name, type)
         given = [value for value in values if value is not None]
         leaves: list[Predicate] = [IsNull(column)]
-        for value in choose.sample(given, 8):
+        for value in choose.sample(given, 5):
             if isinstance(value, list):
                 leaves += [
                     ArrayContains(column, pa.scalar(element, type.value_type))
