@@ -259,10 +259,12 @@ class ManyReaders(ABC):
     """
 
     @abstractmethod
-    def few_rows(self, leaf: Predicate, most: int) -> Sequence[BitMap | None] | None:
-        """The rows of `IndexReader.row_ids` in each entry; None for entries with more than `most`,
-        or that cannot be asked in this way. None for all if the leaf has to be looked up one by
-        one.
+    def few_rows(
+        self, leaf: Predicate, among: Positions, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """The rows of `IndexReader.row_ids` in each of some entries; None for entries with more
+        than `most`, or that cannot be asked in this way. None for all if the leaf has to be looked
+        up one by one.
 
         Raises:
             EntryInvalid, NativeModuleMissing: no entry can be asked in this way.

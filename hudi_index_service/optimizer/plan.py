@@ -66,6 +66,11 @@ class SlicePlan:
         """The number of rows of the base file, from its entries or rejected entries."""
         return (self.entries or self.rejected_entries)[0].rows
 
+    @property
+    def is_merged_in_part(self) -> bool:
+        """Whether only its log rows are merged."""
+        return bool(self.file_slice.log_files) and self.access not in (Access.MERGE, Access.SKIP)
+
     # Built field by field: `replace` takes three times as long per slice.
 
     def served(self, entries: tuple[ServingEntry, ...], reason: str) -> "SlicePlan":

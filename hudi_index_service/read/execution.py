@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter_ns
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +20,6 @@ from hudi_index_service.read.parallel import (
     Job,
     Result,
     are_fast,
-    asked_of_some,
     mapped,
     prefetch,
     windows,
@@ -29,16 +27,12 @@ from hudi_index_service.read.parallel import (
 from hudi_index_service.read.recording import observation
 from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
-from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
+from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 
 log = logging.getLogger(__name__)
 
 _CORES = os.cpu_count() or 1
-
-
-class _AskIndex(Protocol):
-    def __call__(self, jobs: Sequence[Job], *, if_cheaper: bool) -> list[FoundRows | None]: ...
 
 
 class RowIds(dict[str, BitMap]):
@@ -140,7 +134,7 @@ class Execution:
         self._begin()
         number: int = 0
         for window in self._windows():
-            exact = self._by_index(window, partial(self.reader.exact_rows, counts=True))
+            exact = self.reader.exact_rows(window, if_cheaper=True, counts=True)
             known = [each for each in exact if each is not None]
             others = [job for job, each in zip(window, exact, strict=True) if each is None]
             number += sum(map(_counted, known))
@@ -148,13 +142,6 @@ class Execution:
             number += sum(batch.num_rows for batch in matching_log_rows(known))
         self._end(whole=True)
         return number
-
-    def _by_index(self, jobs: Sequence[Job], ask: _AskIndex) -> list[FoundRows | None]:
-        """What the index alone finds in each slice, if that is cheaper than reading rows; None for
-        others."""
-        return asked_of_some(
-            jobs, lambda job: self.reader.is_index_only(job[0]), partial(ask, if_cheaper=True)
-        )
 
     def value_counts(self, column: str) -> "Counter[bytes | None]":
         """The number of matching rows per value of a text column, the query's only output column;
@@ -164,7 +151,7 @@ class Execution:
         counts: Counter[bytes | None] = Counter()
         for window in self._windows():
             others = list[Job]()
-            exact = self._by_index(window, self.reader.exact_rows)
+            exact = self.reader.exact_rows(window, if_cheaper=True)
             listed = self.reader.mapped(partial(self._values_of, column), exact)
             for job, found, values in zip(window, exact, listed, strict=True):
                 if found is None or values is None:
@@ -190,7 +177,7 @@ class Execution:
         self._begin()
         most, found = self.reader.settings.read.parallelism, False
         for window in self._windows(at_first=1, logs_last=True):
-            exact = self._by_index(window, self.reader.exact_base_rows)
+            exact = self.reader.exact_base_rows(window, if_cheaper=True)
             found = any(each is not None and self.reader.some_count(each) for each in exact)
             jobs = list(zip(exact, window, strict=True))
             found = found or any(prefetch(lambda each: self._any(*each), jobs, most))
@@ -298,7 +285,7 @@ class Execution:
         self.statistics.start(plans)
         if logs_last:
             left = sorted(left, key=lambda number: plans[number].access is Access.LOGS)
-        merged = {number for number in left if is_merged_in_part(plans[number])}
+        merged = {number for number in left if plans[number].is_merged_in_part}
         for numbers in windows(left, merged, at_first):
             yield [(plans[number], self.statistics.begin(number)) for number in numbers]
         self.statistics.reached = len(plans)

@@ -73,18 +73,6 @@ def prefetch(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -
                 each.cancel()
 
 
-def asked_of_some(
-    items: Sequence[T],
-    is_asked: Callable[[T], bool],
-    ask: Callable[[list[T]], Sequence[Result]],
-) -> list[Result | None]:
-    """The results of one call for some of the items, in the order of all items; None for the
-    others."""
-    numbers = [number for number, each in enumerate(items) if is_asked(each)]
-    answers = dict(zip(numbers, ask([items[number] for number in numbers]), strict=True))
-    return [answers.get(number) for number in range(len(items))]
-
-
 def mapped(
     work: Callable[[T], Result], jobs: Sequence[T], parallelism: int, *, may_be_fast: bool
 ) -> list[Result]:

@@ -138,16 +138,21 @@ def test_entries_looked_up_together_give_the_rows_of_each(
     for _, leaf in leaves(type):
         if whole.answer(leaf) is NONE:
             continue
-        few_rows, without_rows = together.few_rows(leaf, 10_000), together.without_rows(leaf, every)
+        few_rows, without_rows = (
+            together.few_rows(leaf, every, 10_000),
+            together.without_rows(leaf, every),
+        )
         assert (few_rows is None) is (without_rows is None)
         if few_rows is not None and without_rows is not None:
             rows = whole.reader.row_ids(leaf)
             assert list(few_rows) == [rows, BitMap(), rows], leaf
-            fewer = together.few_rows(leaf, 1)
+            fewer = together.few_rows(leaf, every, 1)
             expected = None if len(rows) > 1 else rows
             assert fewer == [expected, BitMap(), expected], leaf
             assert without_rows.tolist() == [not rows, True, not rows], leaf
-            some = together.without_rows(leaf, np.array([2, 1], dtype=np.int32))
+            two = np.array([2, 1], dtype=np.int32)
+            assert together.few_rows(leaf, two, 10_000) == [rows, BitMap()], leaf
+            some = together.without_rows(leaf, two)
             assert some is not None
             assert some.tolist() == [not rows, True], leaf
             answered += 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_index_service.index.btree.reader import BTreeReader
-from hudi_index_service.read.slices import listed_rows as module
+from hudi_index_service.read.slices import many_entries as module
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
 from tests.indexed import indexed

@@ -55,9 +55,6 @@ class CountingReader:
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         return [batch for each in group for batch in self.rows(each)]
 
-    def is_index_only(self, plan: SlicePlan) -> bool:
-        return False
-
     def exact_rows(self, jobs: Sequence[Job], **how: bool) -> list[FoundRows | None]:
         return [None] * len(jobs)
 

@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from hudi_index_service import open_table
 from hudi_index_service.index.lucene.reader import LuceneReader, LuceneReaders
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.slices import lookups
+from hudi_index_service.read.slices import lookups, many_entries
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import GoldenTable
@@ -47,8 +47,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     few_rows, within = LuceneReaders.few_rows, LuceneReader._collect_within
     of_values, among = LuceneReaders.rows_of_values, LuceneReader._among
 
-    def counting(self: LuceneReaders, leaf: Any, most: int) -> Any:
-        answers = few_rows(self, leaf, most)
+    def counting(self: LuceneReaders, *arguments: Any) -> Any:
+        answers = few_rows(self, *arguments)
         made["together"] += answers is not None
         return answers
 
@@ -104,7 +104,7 @@ def test_a_query_looks_up_all_slices_together(
 def test_a_slice_with_many_rows_is_looked_up_alone(
     opened: Opened, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "FEW_ROWS", 1)
+    monkeypatch.setattr(many_entries, "FEW_ROWS", 1)
     table = opened("hundred_base_files", ["amount"])
     expected = scanned(table, "amount < 10")
     calls.clear()

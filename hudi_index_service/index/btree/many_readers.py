@@ -29,19 +29,14 @@ class BTreeReaders(ManyReaders):
     def __init__(self, readers: Sequence[IndexReader]) -> None:
         of_btree = [each for each in readers if isinstance(each, BTreeReader)]
         self._columns = of_btree[0].columns
-        self._count = len(of_btree)
         self._is_local = np.array([each.is_local for each in of_btree], dtype=bool)
         self._numbers = np.cumsum(self._is_local, dtype=np.int32) - np.int32(1)  # in `_trees`
         self._readers = [each for each in of_btree if each.is_local]
         self._trees: dict[str, Trees] = {}
 
-    def few_rows(self, leaf: Predicate, most: int) -> Sequence[BitMap | None] | None:
-        """See `ManyReaders`."""
-        return self._rows(leaf, np.arange(self._count, dtype=np.int32), most)
-
     def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
         """See `ManyReaders`."""
-        rows = self._rows(leaf, among, _MOST_ROWS)
+        rows = self.few_rows(leaf, among, _MOST_ROWS)
         if rows is None:
             return None
         return np.array([each is not None and not each for each in rows], dtype=bool)
@@ -63,9 +58,10 @@ class BTreeReaders(ManyReaders):
         starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(places)
         return self._found(lookup, points, among, starts, numbers, most)
 
-    def _rows(self, leaf: Predicate, among: Positions, most: int) -> Sequence[BitMap | None] | None:
-        """The rows in some entries; None for those with more than `most`, or that are asked one by
-        one; None for all if the leaf is looked up one by one."""
+    def few_rows(
+        self, leaf: Predicate, among: Positions, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
         lookup = known_lookup(leaf, self._columns)
         if lookup is None or lookup.complement:
             return None

@@ -155,8 +155,8 @@ def _look_up(leaf: Predicate, index: PackedIndex, columns: Sequence[StoredColumn
     reader = kind.open(index, columns)
     readers = kind.together([reader])
     if readers is not None:
-        readers.few_rows(leaf, _ROWS)
         first = np.zeros(1, dtype=np.int32)
+        readers.few_rows(leaf, first, _ROWS)
         readers.without_rows(leaf, first)
         if isinstance(leaf, In):
             values = Routed(np.arange(len(leaf.values), dtype=np.int32), first, first + np.int32(1))

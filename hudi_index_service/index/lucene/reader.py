@@ -269,7 +269,6 @@ class LuceneReaders(ManyReaders):
 
     def __init__(self, readers: Sequence[IndexReader]) -> None:
         of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
-        self._count = len(of_lucene)
         self._columns = of_lucene[0]._columns
         # Java alone cannot fetch the blocks that the others lack.
         self._is_local = np.array([each._is_local for each in of_lucene], dtype=bool)
@@ -280,21 +279,19 @@ class LuceneReaders(ManyReaders):
             self._indexes = ManyIndexes(searchers)
         self._numbers = np.cumsum(self._is_local, dtype=np.int32) - np.int32(1)  # in Java
 
-    def few_rows(self, leaf: Predicate, most: int) -> Sequence[BitMap | None] | None:
+    def few_rows(
+        self, leaf: Predicate, among: Positions, most: int
+    ) -> Sequence[BitMap | None] | None:
         """See `ManyReaders`."""
         search = self._search(leaf)
         if search is None:
             return None
-        found: list[BitMap | None] = [None] * self._count
-        positions = np.flatnonzero(self._is_local)
-        counts = np.empty(len(positions), dtype=np.int32)
-        rows = np.empty(len(positions) * most, dtype=np.uint32)
+        is_local = self._is_local[among]
+        asked = self._numbers[among[is_local]]
         with self._damage_named():
-            self._indexes.fewRows(to_query(search), most, counts.ctypes.data, rows.ctypes.data)
-        few = rows[: counts[counts > 0].sum()].tobytes()
-        for position, each in zip(positions.tolist(), row_sets(counts.tolist(), few), strict=True):
-            found[position] = each
-        return found
+            places = asked.ctypes.data, len(asked)
+            found = self._indexes.fewRows(to_query(search), *places, most)
+            return self._rows(found, is_local)
 
     def rows_of_values(
         self, leaf: In, among: Positions, values: Routed, most: int
@@ -307,7 +304,6 @@ class LuceneReaders(ManyReaders):
         asked = self._numbers[among[is_local]]
         starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(listed.places)
         places = asked.ctypes.data, len(asked), starts.ctypes.data, numbers.ctypes.data
-        counts = np.empty(len(asked), dtype=np.int32)
         with self._damage_named():
             import lucene
 
@@ -317,10 +313,7 @@ class LuceneReaders(ManyReaders):
             else:
                 points = listed.numbers.ctypes.data, len(listed.numbers)
                 found = self._indexes.rowsOfPoints(listed.field, *points, *places, most)
-            rows = np.empty(int(found.size()), dtype=np.uint32)
-            found.into(counts.ctypes.data, rows.ctypes.data)
-        of_local = iter(row_sets(counts.tolist(), rows.tobytes()))
-        return [next(of_local) if each else None for each in is_local.tolist()]
+            return self._rows(found, is_local)
 
     def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
         """See `ManyReaders`."""
@@ -336,6 +329,14 @@ class LuceneReaders(ManyReaders):
         answers = np.zeros(len(among), dtype=bool)
         answers[is_local] = is_empty
         return answers
+
+    def _rows(self, found: Any, is_local: Truths) -> list[BitMap | None]:
+        """The rows that Java has found in those of some entries that it can ask."""
+        counts = np.empty(np.count_nonzero(is_local), dtype=np.int32)
+        rows = np.empty(int(found.size()), dtype=np.uint32)
+        found.into(counts.ctypes.data, rows.ctypes.data)
+        of_local = iter(row_sets(counts.tolist(), rows.tobytes()))
+        return [next(of_local) if each else None for each in is_local.tolist()]
 
     def _search(self, leaf: Predicate) -> Search | None:
         """The search for a leaf; None if single readers are asked instead."""

@@ -41,7 +41,7 @@ from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, positions, 
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
 from hudi_index_service.read.keys.key_routes import KeyRoutes, SoughtKeys
 from hudi_index_service.read.parallel import mapped
-from hudi_index_service.read.slices.listed_rows import ListedRows, listed_rows
+from hudi_index_service.read.slices.many_entries import RowsOfOpen, listed_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
@@ -177,7 +177,7 @@ class KeyLocator:
                 left += self._read(group, statistics, join)
         return left
 
-    def _found(self, members: Sequence[tuple[_Job, ServingEntry]]) -> Sequence[ListedRows | None]:
+    def _found(self, members: Sequence[tuple[_Job, ServingEntry]]) -> Sequence[RowsOfOpen | None]:
         """The rows in entries of one layout that may have one of the keys."""
         pool, values = self.reader.pool, members[0][0].sought.values
         servings = [serving for _, serving in members]
@@ -314,7 +314,7 @@ class KeyLocator:
             yield positions(rows), self.keys.of(batch)
 
 
-_Found = tuple[_Job, ListedRows]
+_Found = tuple[_Job, RowsOfOpen]
 """A slice, and the rows of its base file that may have one of the keys."""
 
 

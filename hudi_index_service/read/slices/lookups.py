@@ -6,12 +6,10 @@ looked up slice by slice. A look-up that takes longer than reading the rows that
 left out.
 """
 
-import logging
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter_ns
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -23,7 +21,6 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost.constants import (
     CHECKED_SINGLY,
     DEFAULTS,
-    FEW_ROWS,
     LARGE_FILE,
 )
 from hudi_index_service.optimizer.cost.pages import pages_of
@@ -46,12 +43,10 @@ from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.counting import has_list_of_terms
-from hudi_index_service.read.slices.listed_rows import listed_rows
-from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.read.slices.many_entries import RowsOfOpen, few_rows, listed_rows
+from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
-
-log = logging.getLogger(__name__)
 
 _MOST_PAIRS = 2**22
 """Pairs of an entry and a value that are looked up together."""
@@ -59,9 +54,6 @@ _MOST_PAIRS = 2**22
 _Left: TypeAlias = Sequence[BitMap | None]
 """The rows of each slice that other conditions leave; None for all. Answers for others are of no
 use, and may be wrong."""
-
-_Answers: TypeAlias = Sequence[tuple[OpenEntry, BitMap] | None]
-"""The rows in each slice, and the entry that had them; None for slices without an answer."""
 
 
 @dataclass(slots=True)
@@ -265,37 +257,21 @@ class Lookups:
         if answer is Answer.NONE or not _looked_up_together(leaf, slices):
             return found
         position = [each.answer(leaf) for each in typical].index(answer)
-        started, servings = perf_counter_ns(), [each.plan.entries[position] for each in slices]
+        servings = [each.plan.entries[position] for each in slices]
         answers = self._listed(leaf, slices, servings) if isinstance(leaf, In) else None
-        answers = self._few_rows(leaf, servings) if answers is None else answers
-        ms = (perf_counter_ns() - started) / 1e6 / len(slices)
+        answers = few_rows(leaf, servings, self.pool) if answers is None else answers
         for n, answered in enumerate(answers):
             if answered is None:
                 continue
-            opened, rows = answered
-            found[n] = Bounds.of(rows, exact=answer is Answer.EXACT)
-            slices[n].footer = opened.bounds.footer
-            slices[n].statistics.lookup_ms += ms
-            slices[n].statistics.ms += ms
+            found[n] = Bounds.of(answered.rows, exact=answer is Answer.EXACT)
+            slices[n].footer = answered.entry.bounds.footer
+            slices[n].statistics.lookup_ms += answered.ms
+            slices[n].statistics.ms += answered.ms
         return found
-
-    def _few_rows(self, leaf: Condition, servings: Sequence[ServingEntry]) -> _Answers:
-        """The rows of a leaf in those entries that are open and have few."""
-        with self.pool.lease_open(servings) as entries:
-            opened = [each for each in entries if each is not None]
-            answers: Sequence[BitMap | None] | None = None
-            if opened:
-                try:
-                    together = servings[0].index_type.together([each.reader for each in opened])
-                    answers = None if together is None else together.few_rows(leaf, FEW_ROWS)
-                except EntryUnusable as error:  # looking up each slice reports it
-                    log.info("%d entries are asked one by one: %s", len(opened), error)
-            rows = iter(answers or [None] * len(opened))
-            return [None if each is None else _valid(each, next(rows)) for each in entries]
 
     def _listed(
         self, leaf: In, slices: Sequence[SliceLookup], servings: Sequence[ServingEntry]
-    ) -> _Answers | None:
+    ) -> Sequence[RowsOfOpen | None] | None:
         """The rows of a list's values, of each slice for those that its base file may hold; None if
         that is not known of any."""
         if self.routes is None:
@@ -304,13 +280,13 @@ class Lookups:
         located = self.routes.located(leaf, servings[0].index_type.name, base_files)
         if located is None or not located.is_known.any():
             return None
-        answers: list[tuple[OpenEntry, BitMap] | None] = [None] * len(servings)
+        answers: list[RowsOfOpen | None] = [None] * len(servings)
         known = np.flatnonzero(located.is_known)
         values = located.routed.of_files(known)
         if values.count <= _MOST_PAIRS:
             listed = listed_rows(leaf, [servings[n] for n in known.tolist()], values, self.pool)
             for n, each in zip(known.tolist(), listed, strict=True):
-                answers[n] = None if each is None else (each.entry, each.rows)
+                answers[n] = each
         return answers
 
     def _entries(self, each: SliceLookup) -> AbstractContextManager[SliceEntries]:
@@ -332,11 +308,6 @@ def _every_row(each: SliceLookup) -> BitMap:
 
 def _looked_up_together(leaf: Condition, slices: Sequence[SliceLookup]) -> bool:
     return look_up_together(len(slices), lambda: estimated_rows(slices[0].plan, leaf))
-
-
-def _valid(entry: OpenEntry, rows: BitMap | None) -> tuple[OpenEntry, BitMap] | None:
-    """The answer, unless the file has changed since it was opened."""
-    return None if rows is None or entry.file.has_changed() else (entry, rows)
 
 
 def _steps(predicate: Predicate, entries: SliceEntries) -> int:

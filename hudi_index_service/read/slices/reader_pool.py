@@ -247,19 +247,6 @@ class ReaderPool:
             self._release(key, open_entry)
 
     @contextmanager
-    def lease_open(self, servings: Sequence[ServingEntry]) -> Iterator[list[OpenEntry | None]]:
-        """Those of the entries that are open, in order, None for the others; leased for the length
-        of the block. Unlike in `lease`, the caller checks whether their files have changed."""
-        keys = list(map(_key, servings))
-        entries = list(map(self._take, keys, servings))
-        try:
-            yield entries
-        finally:
-            for key, entry in zip(keys, entries, strict=True):
-                if entry is not None:
-                    self._release(key, entry)
-
-    @contextmanager
     def held(self) -> Iterator["HeldEntries"]:
         """All entries that are open now. None of them is closed for the length of the block; the
         caller checks whether their files have changed. Unlike a lease, this takes no time for each

@@ -39,7 +39,7 @@ from hudi_index_service.read.base_file.row_reader import (
     row_positions,
     unreadable_by_row,
 )
-from hudi_index_service.read.parallel import Job, asked_of_some, mapped
+from hudi_index_service.read.parallel import Job, mapped
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.base_rows import BaseRows, base_file_of, without_replaced
 from hudi_index_service.read.slices.counting import prefer_scan_for_count
@@ -102,17 +102,14 @@ class SliceReader:
         """Looks up those slices that are planned by index, all together, and reads no rows. Takes
         and raises what `batches` does."""
         found = [self._unread(plan, statistics, within) for plan, statistics in jobs]
-        by_index = asked_of_some(
-            found, lambda each: each.plan.access is Access.INDEX, self._looked_up
-        )
 
         def finish(both: tuple[FoundRows, SliceLookup | None]) -> FoundRows:
             each, lookup = both
             with each.statistics.timed():
                 read = each if lookup is None else self._by_rows(each, lookup)
-                return self._with_log_rows(read) if is_merged_in_part(read.plan) else read
+                return self._with_log_rows(read) if read.plan.is_merged_in_part else read
 
-        return self.mapped(finish, list(zip(found, by_index, strict=True)))
+        return self.mapped(finish, list(zip(found, self._looked_up(found), strict=True)))
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         """The matching rows of slices that have been looked up, in order, with the query's output
@@ -152,6 +149,7 @@ class SliceReader:
         if plan.access is Access.INDEX:
             found = FoundRows(plan, statistics, self.query)
             (lookup,) = self._looked_up([found])
+            assert lookup is not None
             yield from self._base_rows.of(self._by_rows(found, lookup))
         elif plan.access is Access.SCAN:
             yield from self._base_rows.by_scan(plan, statistics)
@@ -168,7 +166,7 @@ class SliceReader:
         """The log rows of a slice alone, and the rows of its base file that they replace; None if
         the slice has to be merged whole, for the reason in the statistics."""
         reader = self._in_partition(plan)
-        if not is_merged_in_part(plan):
+        if not plan.is_merged_in_part:
             return FoundRows(plan, statistics, reader.query, rows=BitMap())
         log_rows = self.log_rows.of(reader.log_slice(plan), statistics)
         if log_rows is None:
@@ -211,20 +209,16 @@ class SliceReader:
         return self if query is self.query else replace(self, query=query)
 
     def is_index_only(self, plan: SlicePlan) -> bool:
-        """Whether `exact_rows` is worth calling: not if the index gives only candidates, which
-        would be looked up again for reading."""
-        plan = plan.for_counting()
-        if plan.access is not Access.INDEX:
-            return plan.access in BY_ENTRY
-        predicate = self._in_partition(plan).query.normal_form
-        return predicate is not None and is_answered_exactly(predicate, plan.entries)
+        """Whether the index alone may determine the rows of a slice: not if it gives only
+        candidates."""
+        return _is_index_only(self._nothing(plan.for_counting(), SliceStatistics("", plan.access)))
 
     def exact_rows(
         self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
     ) -> list[FoundRows | None]:
         """The matching row ids of slices if the index alone determines them, and the log rows,
-        which are yet to be checked; None if rows must be read. If the index failed, the reason is
-        in the statistics.
+        which are yet to be checked; None if rows must be read. Slices of which it gives only
+        candidates are not looked up. If the index failed, the reason is in the statistics.
 
         Args:
             if_cheaper: Whether to return None also if reading rows is cheaper than all look-ups.
@@ -238,13 +232,45 @@ class SliceReader:
     ) -> list[FoundRows | None]:
         """The same before log files are read: the matching rows of the base files, some of which
         may count no longer."""
-        found = [self._nothing(plan.for_counting(), statistics) for plan, statistics in jobs]
-        return self._exact(found, if_cheaper=if_cheaper, counts=counts)
+
+        def asked(job: Job) -> tuple[FoundRows, SliceLookup | None] | None:
+            plan, statistics = job
+            found = self._nothing(plan.for_counting(), statistics)
+            if not _is_index_only(found):
+                return None
+            statistics.access = found.plan.access
+            if found.plan.access is not Access.INDEX:
+                return found, None
+            lookup = SliceLookup.of(found.plan, statistics, found.query.normal_form)
+            pays = if_cheaper and self._rows_pay(lookup, len(found.query.needed))
+            return None if pays else (found, lookup)
+
+        both = self.mapped(asked, jobs)
+        self._lookups(superset_ok=False, counts=counts).look_up(
+            [each[1] for each in both if each is not None and each[1] is not None]
+        )
+        return [None if each is None else self._exact(*each) for each in both]
+
+    def _exact(self, found: FoundRows, lookup: SliceLookup | None) -> FoundRows | None:
+        """A slice with the rows of its look-up, if these are exact; without one it has none."""
+        if lookup is None:
+            return found
+        if lookup.failure is not None:
+            self._fall_back(found.plan, lookup.failure, found.statistics)
+            return None
+        if (possible := lookup.bounds.possible) is not None:
+            found.statistics.candidates = len(possible)
+        found.rows = None if lookup.count is not None else lookup.bounds.exact_rows
+        found.count = lookup.count if found.rows is None else len(found.rows)
+        if found.count is None:
+            return None
+        found.statistics.candidates = found.count
+        return found
 
     def some_count(self, exact: FoundRows) -> bool:
         """Whether one of the exact rows of a base file is known to count. The keys in log files
         are read for it, but nothing is merged."""
-        if not exact.rows or not is_merged_in_part(exact.plan):
+        if not exact.rows or not exact.plan.is_merged_in_part:
             return bool(exact.rows)
         reader = replace(self, query=exact.query)
         replaced = self.log_rows.replaced(reader.log_slice(exact.plan), exact.statistics)
@@ -262,7 +288,7 @@ class SliceReader:
         """The row ids of the base files whose rows match, residual included, and the log rows,
         which are yet to be checked; None for slices that have to be merged whole, for the reason in
         the statistics."""
-        exact = asked_of_some(jobs, lambda job: self.is_index_only(job[0]), self.exact_base_rows)
+        exact = self.exact_base_rows(jobs)
 
         def match(both: tuple[Job, FoundRows | None]) -> FoundRows | None:
             (plan, statistics), known = both
@@ -308,41 +334,6 @@ class SliceReader:
         """A slice without rows."""
         return FoundRows(plan, statistics, self._in_partition(plan).query, rows=BitMap())
 
-    def _exact(
-        self, found: Sequence[FoundRows], *, if_cheaper: bool, counts: bool
-    ) -> list[FoundRows | None]:
-        """The rows that the index alone determines; see `exact_rows`."""
-
-        def lookup_of(each: FoundRows) -> SliceLookup | None:
-            each.statistics.access = each.plan.access
-            if each.plan.access is not Access.INDEX:
-                return None
-            lookup = SliceLookup.of(each.plan, each.statistics, each.query.normal_form)
-            return None if if_cheaper and self._rows_pay(lookup, len(each.query.needed)) else lookup
-
-        def exact(each: FoundRows, lookup: SliceLookup | None) -> FoundRows | None:
-            if each.plan.access in (Access.SKIP, Access.LOGS):
-                return each
-            if lookup is None:
-                return None
-            if lookup.failure is not None:
-                self._fall_back(each.plan, lookup.failure, each.statistics)
-                return None
-            if (possible := lookup.bounds.possible) is not None:
-                each.statistics.candidates = len(possible)
-            rows = None if lookup.count is not None else lookup.bounds.exact_rows
-            count = lookup.count if rows is None else len(rows)
-            if count is None:
-                return None
-            each.statistics.candidates = count
-            each.rows, each.count = rows, count
-            return each
-
-        lookups = self.mapped(lookup_of, found)
-        asked = [each for each in lookups if each is not None]
-        self._lookups(superset_ok=False, counts=counts).look_up(asked)
-        return list(map(exact, found, lookups))
-
     def _rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
         """Whether counting by reading rows is cheaper than by the index alone."""
         plan = lookup.plan
@@ -370,13 +361,19 @@ class SliceReader:
             self.settings.read.parallelism,
         )
 
-    def _looked_up(self, found: Sequence[FoundRows]) -> list[SliceLookup]:
-        """The rows of slices that are planned by index, unless a scan is cheaper than any
-        look-up."""
-        lookups = [SliceLookup.of(x.plan, x.statistics, x.query.normal_form) for x in found]
-        scanned = self.mapped(self._scan_pays, lookups)
+    def _looked_up(self, found: Sequence[FoundRows]) -> list[SliceLookup | None]:
+        """The rows of slices that are planned by index, unless a scan is cheaper than any look-up;
+        None for other slices."""
+        lookups = [
+            SliceLookup.of(each.plan, each.statistics, each.query.normal_form)
+            if each.plan.access is Access.INDEX
+            else None
+            for each in found
+        ]
+        by_index = [each for each in lookups if each is not None]
+        scanned = self.mapped(self._scan_pays, by_index)
         self._lookups(superset_ok=True).look_up(
-            [each for each, scan in zip(lookups, scanned, strict=True) if not scan]
+            [each for each, scan in zip(by_index, scanned, strict=True) if not scan]
         )
         return lookups
 
@@ -494,7 +491,8 @@ class SliceReader:
             ) from cause
 
 
-def is_merged_in_part(plan: SlicePlan) -> bool:
-    """Whether only the log rows of a slice are merged."""
-    whole_or_not_at_all = (Access.MERGE, Access.SKIP)
-    return bool(plan.file_slice.log_files) and plan.access not in whole_or_not_at_all
+def _is_index_only(found: FoundRows) -> bool:
+    plan, predicate = found.plan, found.query.normal_form
+    if plan.access is not Access.INDEX:
+        return plan.access in BY_ENTRY
+    return predicate is not None and is_answered_exactly(predicate, plan.entries)

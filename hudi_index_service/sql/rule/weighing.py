@@ -46,7 +46,6 @@ from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.counting import may_have_few_values
 from hudi_index_service.read.slices.index_estimates import narrowed_rows
-from hudi_index_service.read.slices.slice_reader import is_merged_in_part
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.wording import counted
 
@@ -114,7 +113,7 @@ class _Estimates:
         self._indexed = [each for each in slices if each.access is Access.INDEX]
         others = [each for each in slices if each.access in OTHERS]
         self._scan_count = len(others)
-        with_logs = [each for each in slices if is_merged_in_part(each)]
+        with_logs = [each for each in slices if each.is_merged_in_part]
         self._merges = bool(with_logs)
         indexed_bytes, other_bytes = base_file_bytes(self._indexed), base_file_bytes(others)
         self._readers = RelationCosts.of(
@@ -300,7 +299,7 @@ def candidates_of_keys(
         return "no entry serves its files"
     values = [_values(each, column) for each in indexed]
     share = _likely_share([each for each in values if each is not None], keys)
-    work = costs.scanning(others) + costs.merging(filter(is_merged_in_part, slices))
+    work = costs.scanning(others) + costs.merging(each for each in slices if each.is_merged_in_part)
     rows = 0
     for each, own in zip(indexed, values, strict=True):
         count = each.total if own is None else own.count

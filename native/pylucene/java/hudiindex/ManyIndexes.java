@@ -58,30 +58,20 @@ public final class ManyIndexes {
   }
 
   /**
-   * Finds the matching rows of each index that has few of them.
+   * Finds the matching rows of those of some indexes that have few of them.
    *
-   * @param most the most rows of an index that are returned
-   * @param counts address of one int per index, which is set to the number of its matching rows, or
-   *     to -1 if it has more than {@code most}, if finding them takes long, or if the index is
+   * @param among address of the positions of the indexes to query, one int each
+   * @param count the number of these indexes
+   * @param most the most rows of an index
+   * @return the rows; not those of an index with more, of which finding them takes long, or that is
    *     damaged, which a look-up in it alone reports
-   * @param rows address of {@code most} ints per index; all row ids are written there one after the
-   *     other, in the order of the indexes
    */
-  public void fewRows(Query query, int most, long counts, long rows) {
-    int[][] found = new int[searchers.length][];
-    inParallel(found.length).forEach(i -> found[i] = fewRows(searchers[i], query, most));
-    int[] sizes = new int[found.length];
-    long end = rows;
-    for (int i = 0; i < found.length; i++) {
-      if (found[i] == null) {
-        sizes[i] = -1;
-        continue;
-      }
-      sizes[i] = found[i].length;
-      NativeMemory.write(found[i], sizes[i], end);
-      end += 4L * sizes[i];
-    }
-    NativeMemory.write(sizes, sizes.length, counts);
+  public RowsFound fewRows(Query query, long among, int count, int most) {
+    int[] positions = new int[count];
+    NativeMemory.read(among, positions, count);
+    int[][] found = new int[count][];
+    inParallel(count).forEach(i -> found[i] = fewRows(searchers[positions[i]], query, most));
+    return new RowsFound(found);
   }
 
   /**
