@@ -3,7 +3,6 @@
 Tests that break parts of HBase use `breakable`, which repairs it afterwards.
 """
 
-import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -19,8 +18,7 @@ from dev.hbase import HBase, running_hbase
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, HBaseSettings, Settings
 from hudi_index_service.optimizer.cost.constants import FILE_NAME, Constants
-from tests.golden.recipes.awkward import awkward_rows
-from tests.hudi_tables import hudi_options, run_clustering, run_compaction, write
+from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
 
@@ -126,36 +124,18 @@ def settings(tmp_path: Path, hbase_settings: HBaseSettings) -> Settings:
     )
 
 
-ROWS = 600
 PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
 
-
-@pytest.fixture(scope="session")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Hudi tables of awkward values, without an index: `cow`, in three partitions, clustered; and
-    `mor`, compacted, with later updates and deletes of one partition in log files."""
-    folder = tmp_path_factory.mktemp("written")
-    options = hudi_options("cow", partition_column="part")
-    write(awkward_rows(spark, 0, ROWS), folder / "cow", options, "bulk_insert")
-    run_clustering(spark, folder / "cow")
-
-    options = hudi_options("mor", "MERGE_ON_READ", partition_column="part")
-    write(awkward_rows(spark, 0, ROWS), folder / "mor", options, "bulk_insert")
-    write(awkward_rows(spark, 0, 90, version=1), folder / "mor", options, "upsert")
-    run_compaction(spark, folder / "mor")
-    changed = awkward_rows(spark, 30, 60, version=2).where("part = 'p2'")
-    write(changed, folder / "mor", options, "upsert")
-    deleted = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
-    write(deleted, folder / "mor", options, "delete")
-    return folder
-
+GOLDEN = {"cow": "awkward_clustered_partitioned", "mor": "awkward_with_logs_partitioned"}
+"""Tables of awkward values in three partitions: one clustered; one compacted, with later updates
+and deletes of one partition in log files."""
 
 Open = Callable[..., IndexedTable]
 
 
 @pytest.fixture
-def open_copy(written: Path, tmp_path: Path, settings: Settings) -> Iterator[Open]:
-    """Opens this test's own copy of a table of `written`, the same copy on each call:
+def open_copy(golden: Golden, tmp_path: Path, settings: Settings) -> Iterator[Open]:
+    """Opens this test's own copy of a table of `GOLDEN`, the same copy on each call:
     `open_copy("cow")`. `at` names another copy, `spark` builds with Spark, and further arguments
     replace sections of the settings."""
     opened = []
@@ -165,7 +145,7 @@ def open_copy(written: Path, tmp_path: Path, settings: Settings) -> Iterator[Ope
     ) -> IndexedTable:
         copy = tmp_path / (at or name)
         if not copy.exists():
-            shutil.copytree(written / name, copy)
+            golden(GOLDEN[name]).put(copy)
         changed = settings.model_copy(update=sections)
         opened.append(open_table(copy, spark=spark, settings=changed))
         return opened[-1]

@@ -17,8 +17,8 @@ from hudi_index_hbase.server import server_of
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed
+from tests.golden.table import Golden
 from tests.hbase.conftest import Cells, Open, in_hbase
-from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,19 +81,17 @@ def test_concurrent_builders_may_create_the_same_hbase_table(
 
 
 def test_incremental_and_full_builds(
-    spark: "SparkSession", tmp_path: Path, settings: Settings, cells: Cells
+    golden: Golden, tmp_path: Path, settings: Settings, cells: Cells
 ) -> None:
-    path = tmp_path / "table"
-    options = hudi_options("t", partition_column="dt")
-    write(numbered_rows(spark, 0, 100), path, options, "bulk_insert")
+    hudi = golden("clustered_then_upserted")
+    path = hudi.put(tmp_path / "table", "written")
     with open_table(path, settings=settings) as table:
         table.create_index("i", ["msg", "amount"], using="hbase")
         assert table.build().due == ()
         assert cells.all() == {}
-        run_clustering(spark, path)
+        hudi.put(path, "clustered")
         assert len(table.build().raise_for_failures().built) == 2
-        half = numbered_rows(spark, 0, 100, version=1).where("dt = '2026-01-02'")
-        write(half, path, options)
+        hudi.put(path, "upserted")
         assert table.build().due == ()
         assert len(table.build(strategy="all").raise_for_failures().built) == 1
         assert len([row for row in cells.all().values() if b"i:uri" in row]) == 3

@@ -3,21 +3,17 @@ generation, with a dropped index; and nothing else is. Failed removals are repor
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_hbase.store import EntryKeys
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
+from tests.golden.recipes.services import PERSON
+from tests.golden.table import Golden
 from tests.hbase.conftest import Cells, Open, in_hbase
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = ["name", "amount"]
-NAME = "Zebediah Quuxley"
 
 
 def entries_in(cells: Cells, table: IndexedTable) -> set[str]:
@@ -132,49 +128,15 @@ def test_failed_removal_is_reported_and_retried_by_the_next_clean(
     assert table.clean(grace_seconds=0).removals == ()
 
 
-def people(spark: "SparkSession", start: int, stop: int) -> "DataFrame":
-    """Rows with a person's name each; NAME is in row 7."""
-    return spark.range(start, stop).selectExpr(
-        "cast(id AS string) AS id",
-        f"if(id = 7, '{NAME}', concat('Person ', id)) AS name",
-        "id AS amount",
-        "0L AS ts",
-    )
-
-
-@pytest.fixture(scope="module")
-def erasing(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The table with the person, and the table after Hudi has erased her."""
-    folder = tmp_path_factory.mktemp("people")
-    before, path = folder / "before", folder / "table"
-    options = hudi_options("people", **NO_METADATA_TABLE, **{"hoodie.clean.automatic": "false"})
-    write(people(spark, 0, 300).coalesce(1), path, options, "bulk_insert")
-    shutil.copytree(path, before)
-    write(people(spark, 7, 8), path, options, "delete")
-    run_clustering(spark, path)
-    spark.sql(f"create table people_in_hbase using hudi location '{path}'")
-    spark.sql(
-        "call run_clean(table => 'people_in_hbase', clean_policy => 'KEEP_LATEST_FILE_VERSIONS', "
-        "file_versions_retained => 1)"
-    ).collect()
-    spark.sql("drop table people_in_hbase")
-    return before, path
-
-
 def test_clean_leaves_no_cell_of_an_erased_person(
-    erasing: tuple[Path, Path], tmp_path: Path, settings: Settings, cells: Cells
+    golden: Golden, tmp_path: Path, settings: Settings, cells: Cells
 ) -> None:
-    before, after = erasing
-    path = shutil.copytree(before, tmp_path / "table")
+    path = golden("person_erased").put(tmp_path / "table", "written")
     with open_table(path, settings=settings) as table:
-        in_hbase(table, COLUMNS)
+        in_hbase(table, ["name", "account"])
         old = data_files(table)
-        assert table.scan(f"name = '{NAME}'", use_index="require").count() == 1
-    shutil.copytree(path / ".hoodie/.index", tmp_path / "index")
-    shutil.rmtree(path)
-    shutil.copytree(after, path)  # the state after Hudi's own erasure
-    shutil.copytree(tmp_path / "index", path / ".hoodie/.index")
-
+        assert table.scan(f"name = '{PERSON}'", use_index="require").count() == 1
+    golden("person_erased").put(path, "cleaned")
     with open_table(path, settings=settings) as table:
         # The entries are within the grace period, which does not apply: the base file is gone.
         table.clean()
@@ -182,7 +144,7 @@ def test_clean_leaves_no_cell_of_an_erased_person(
         assert cells.all() == {}
         table.build(strategy="all").raise_for_failures()
         assert not data_files(table) & old
-        assert table.scan(f"name = '{NAME}'").count() == 0
+        assert table.scan(f"name = '{PERSON}'").count() == 0
         assert table.scan("name = 'Person 8'", use_index="require").count() == 1
         assert table.verify().problems == ()
 

@@ -10,9 +10,11 @@ import pytest
 from dev.hbase import HBase
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
-from tests.hbase.conftest import Cells, Open, in_hbase
+from tests.golden.table import Golden, GoldenTable
+from tests.hbase.conftest import GOLDEN, Cells, Open, in_hbase
 from tests.hudi_tables import read_rows
 from tests.indexed import indexed
 from tests.read.test_answers import PREDICATES
@@ -27,19 +29,29 @@ WHERES = (*PREDICATES, *RANGES)
 
 def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequence[str]) -> None:
     """Checks that scan, count and exists give the same rows as plain Spark."""
-    flags = [f"coalesce({where}, false) AS p{i}" for i, where in enumerate(wheres)]
-    by_spark = read_rows(spark, table.uri).selectExpr("id", *flags).collect()
-    for i, where in enumerate(wheres):
-        expected = sorted(row["id"] for row in by_spark if row[f"p{i}"])
-        scan = table.scan(where, columns=["id"])
-        assert sorted(scan.to_arrow().column("id").to_pylist()) == expected, where
-        assert scan.count() == len(expected), where
-        assert scan.exists() == bool(expected), where
+    rows = read_rows(spark, table.uri)
+    for where in wheres:
+        agree(table, where, collected(rows.where(where).select("id")))
+
+
+def agree_with_golden(table: IndexedTable, golden: GoldenTable) -> None:
+    """Checks that for all of `WHERES`."""
+    for where in WHERES:
+        agree(table, where, golden.answer(where))
+
+
+def agree(table: IndexedTable, where: str, expected: pa.Table) -> None:
+    """Checks that scan, count and exists give these rows."""
+    scan = table.scan(where, columns=["id"])
+    found = scan.to_arrow().column("id").to_pylist()
+    assert sorted(found) == sorted(expected.column("id").to_pylist()), where
+    assert scan.count() == expected.num_rows, where
+    assert scan.exists() == bool(expected.num_rows), where
 
 
 @pytest.mark.parametrize("name", ["cow", "mor"])
-def test_predicates_give_sparks_rows(name: str, open_copy: Open, spark: "SparkSession") -> None:
-    agree_with_spark(in_hbase(open_copy(name)), spark, WHERES)
+def test_predicates_give_sparks_rows(name: str, open_copy: Open, golden: Golden) -> None:
+    agree_with_golden(in_hbase(open_copy(name)), golden(GOLDEN[name]))
 
 
 def test_composite_key_and_stored_values_give_sparks_rows(

@@ -14,8 +14,9 @@ from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.slice_entries import SliceEntries
-from tests.hbase.conftest import Cells, Open, in_hbase
-from tests.hbase.test_queries import WHERES, agree_with_spark
+from tests.golden.table import Golden
+from tests.hbase.conftest import GOLDEN, Cells, Open, in_hbase
+from tests.hbase.test_queries import agree_with_golden, agree_with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,8 +38,8 @@ def types_used(table: IndexedTable, where: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["cow", "mor"])
-def test_predicates_give_sparks_rows(name: str, open_copy: Open, spark: "SparkSession") -> None:
-    agree_with_spark(in_hbase(open_copy(name), using=THREE), spark, WHERES)
+def test_predicates_give_sparks_rows(name: str, open_copy: Open, golden: Golden) -> None:
+    agree_with_golden(in_hbase(open_copy(name), using=THREE), golden(GOLDEN[name]))
 
 
 def test_each_condition_is_looked_up_in_the_fastest_index_type(
