@@ -3,23 +3,13 @@
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import pytest
-
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.sql import IndexSession
 from hudi_index_service.storage.store import Storage
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    hudi_options,
-    numbered_rows,
-    read_rows,
-    run_compaction,
-    write,
-)
-from tests.indexed import indexed
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, read_rows, write
 from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
@@ -58,28 +48,6 @@ def test_commits_call_back_and_entries_are_built(
     assert sorted(each.id for each in found.collect()) == sorted(
         table.scan("amount > 30", use_index="never").to_arrow()["id"].to_pylist()
     )
-
-
-@pytest.mark.parametrize("version", ["6", "9"])
-def test_log_files_of_several_delta_commits(
-    version: str, spark: "SparkSession", storage: Storage, settings: Settings
-) -> None:
-    versioned = {"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"}
-    options = hudi_options("logged", "MERGE_ON_READ", partition_column="dt", **versioned)
-    write(numbered_rows(spark, 0, 40).coalesce(1), storage.uri, options, "bulk_insert")
-    table = indexed(storage.uri, ["msg", "amount", "ts"], spark=spark, settings=settings)
-    assert_sparks_answers(spark, table)
-    for later in (1, 2):
-        write(numbered_rows(spark, 0, 10, later), storage.uri, options)
-        assert_sparks_answers(spark, table)
-    write(numbered_rows(spark, 20, 24, 3), storage.uri, options, "delete")
-    assert_sparks_answers(spark, table)
-    run_compaction(spark, storage.uri)
-    table.build(strategy="all").raise_for_failures()
-    assert_sparks_answers(spark, table)
-    assert [status.covered for status in table.status()] == [2]
-    table.clean()
-    assert_sparks_answers(spark, table)
 
 
 def test_index_in_sql(spark: "SparkSession", storage: Storage, settings: Settings) -> None:
