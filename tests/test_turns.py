@@ -34,7 +34,7 @@ IN_SPARK = {"TPC-H", "generated queries"}
         (["hudi_index_service/errors.py", "hudi_index_service/table.py"], set()),
         (["hudi_index_service/hudi/gate.py"], {"Hudi releases"}),
         (["hudi_index_service/storage/hdfs.py"], {"HDFS", "faults"}),
-        (["hudi_index_service/predicate/cast.py"], {"proof", *IN_SPARK}),
+        (["hudi_index_service/predicate/cast.py"], {"texts", "proof", *IN_SPARK}),
         (["hudi_index_service/index/btree/tree.py"], {"proof"}),
         (["hudi_index_service/index/metadata/entry.py"], {"faults", "proof"}),
         (["hudi_index_service/index/contract.py"], {"HBase", "proof"}),
@@ -85,8 +85,10 @@ def test_every_pattern_names_files() -> None:
 def test_three_landings_run_each_shared_out_test_once() -> None:
     shares = {share_of(nodeid) for nodeid in order.recorded()["tests"] if family_of(nodeid)}
     assert shares == set(range(SHARES))
-    tests = [f"tests/tpch/test_queries.py::test_answers[cow-q{n}]" for n in range(1, 23)]
-    assert {share_of(nodeid) for nodeid in tests} == shares
+    queries = [f"tests/tpch/test_queries.py::test_answers[cow-q{n}]" for n in range(1, 23)]
+    proof = "tests/proof/test_proof.py::test_index_scan_and_spark_give_the_same_rows"
+    for tests in (queries, [f"{proof}[{each}]" for each in ("first", "second", "third")]):
+        assert {share_of(nodeid) for nodeid in tests} == shares
 
 
 def test_one_landing_in_three_measures_coverage(

@@ -150,6 +150,7 @@ FAMILIES: Mapping[str, Family] = {
         ("tests/hdfs/*",),
         ("constraints/hdfs-jars.txt", "dev/hdfs/*", "hudi_index_service/storage/*"),
     ),
+    "texts": Family(("tests/faults/test_where_texts.py",), ("hudi_index_service/predicate/*",)),
     "faults": Family(
         ("tests/faults/*",),
         (

@@ -16,7 +16,7 @@ from tests.faults.where_texts import ROWS, where_texts
 
 pytestmark = pytest.mark.slow
 
-TEXTS = int(os.environ.get("WHERE_TEXTS", "100000"))
+TEXTS = int(os.environ.get("WHERE_TEXTS", "50000"))
 SEED = int(os.environ.get("WHERE_SEED", "16"))
 LONGEST_MESSAGE = 2_000
 
