@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from tests.faults.invariants import INDEX, QUERIES, Expected
+from tests.faults.invariants import INDEX, Expected
+from tests.golden.recipes.numbered import QUERIES
 from tests.golden.table import Golden
 
 REWRITTEN = tuple(f"rewritten {version}" for version in (1, 2, 3))
@@ -62,17 +63,20 @@ def states(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return states
 
 
-CopyState = Callable[[str], Path]
+CopyState = Callable[[str | Path], Path]
 
 
 @pytest.fixture
 def copy_state(states: dict[str, State], tmp_path: Path) -> Iterator[CopyState]:
-    """Copies a state for one case. Hudi's files are hard links, which must never be modified."""
+    """Copies a state, or a copy of one as it is now. Hudi's files are hard links, which must never
+    be modified."""
     number = count(1)
 
-    def copy(name: str) -> Path:
+    def copy(of: str | Path) -> Path:
+        source = of if isinstance(of, Path) else states[of].path
+        name = source.name.rpartition("-")[0] if isinstance(of, Path) else of
         target = tmp_path / f"{name}-{next(number)}"
-        shutil.copytree(states[name].path, target, copy_function=_link_or_copy)
+        shutil.copytree(source, target, copy_function=_link_or_copy)
         return target
 
     yield copy

@@ -2,9 +2,17 @@
 
 from functools import partial
 
-from tests.faults.invariants import QUERIES
 from tests.golden.recipe import Recipe, cluster, compact, put, upsert
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write_four_base_files
+
+QUERIES = (
+    "amount = 30",
+    "msg = 'Buying car 3'",
+    "msg LIKE 'Buying car 3%' AND amount < 90",
+    "NOT (amount >= 30 OR msg = 'Buying car 3')",
+    "id IN ('12', '13')",
+    "amount IS NULL",
+)
 
 # Two partitions, clustered; then the even ids' partition rewritten by a plain upsert.
 clustered_then_upserted = Recipe(
