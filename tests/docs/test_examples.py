@@ -1,6 +1,7 @@
 """The examples of docs/columns.md, docs/index_types.md and docs/sql.md run as they stand."""
 
 import ast
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,13 +37,18 @@ ROWS = """
 """
 
 
-@pytest.fixture
-def messages_folder(spark: "SparkSession", tmp_path: Path) -> Path:
-    """A table with every column that the pages name, without an index."""
-    path = tmp_path / "messages"
+@pytest.fixture(scope="module")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("written") / "messages"
     options = hudi_options("messages", ordering_column=None, **NO_METADATA_TABLE)
     write(spark.sql(ROWS).coalesce(1), path, options, "bulk_insert")
     return path
+
+
+@pytest.fixture
+def messages_folder(written: Path, tmp_path: Path) -> Path:
+    """A table with every column that the pages name, without an index."""
+    return shutil.copytree(written, tmp_path / "messages")
 
 
 @pytest.fixture
@@ -154,7 +160,6 @@ def test_statements_and_queries_of_a_session(
     assert all(row.s > 0 for row in found)
 
 
-@pytest.mark.usefixtures("spark")
 def test_statements_in_plain_spark_sql(messages_folder: Path) -> None:
     code = only_block("docs/sql.md", "python", "spark.sql.extensions")
     start, end = code.split("enable(spark)\n")
