@@ -13,7 +13,8 @@ from hudi_index_service.storage.store import Storage
 
 CREATES = frozenset({"create", "upload", "replace"})
 CHANGES = CREATES | {"delete", "delete_empty_folders"}
-READS_ONE_FILE = frozenset({"read", "read_ranges", "status", "size", "modified", "download"})
+READS_CONTENT = frozenset({"read", "read_ranges", "download"})
+READS_ONE_FILE = READS_CONTENT | {"status", "size", "modified"}
 LISTS = frozenset(
     {
         "root_exists",
@@ -76,11 +77,17 @@ class GatedStorage(Storage):
         gate: None lets every call pass.
         remote: Behave like a store without local paths, so that base files and index data are read
             through the storage too.
+
+    Attributes:
+        calls: All calls so far.
+        direct: The paths of files that may be read past the storage, each with the number of calls
+            before.
     """
 
     def __init__(self, uri: str | Path, gate: Gate | None = None, *, remote: bool = False) -> None:
         super().__init__(uri)
         self.calls: list[Call] = []
+        self.direct: list[tuple[int, str]] = []
         self.gate = gate
         self._real = _Remote(uri) if remote else Storage(uri)
         self._counting = Lock()
@@ -88,6 +95,14 @@ class GatedStorage(Storage):
     @property
     def is_local(self) -> bool:
         return self._real.is_local
+
+    def local_path(self, path: str) -> Path:
+        self.direct.append((len(self.calls), path))
+        return super().local_path(path)
+
+    def local_name(self, path: str) -> str:
+        self.direct.append((len(self.calls), path))
+        return super().local_name(path)
 
     def delete(self, paths: Sequence[str]) -> None:
         """One call per path: a killed cleaner leaves its work half done."""
@@ -131,10 +146,6 @@ class _Remote(Storage):
     @property
     def is_local(self) -> bool:
         return False
-
-
-class Killed(BaseException):
-    """The process has been killed: nothing that it would have done afterwards happens."""
 
 
 Strike = Callable[[Storage, Call, Work], Any]
@@ -191,10 +202,6 @@ def _lose_response(storage: Storage, call: Call, work: Work) -> Any:
     raise StorageFailed(f"{call}: done, but the response was lost.")
 
 
-def _kill(storage: Storage, call: Call, work: Work) -> Any:
-    raise Killed(f"{call}: killed before it began.")
-
-
 def _fill(storage: Storage, call: Call, work: Work) -> Any:
     raise StorageFailed(f"{call}: No space left on device (os error 28).")
 
@@ -207,37 +214,23 @@ def _vanish(storage: Storage, call: Call, work: Work) -> Any:
     raise FileNotFoundError(f"{call}: no such file.")
 
 
-def _leave_half(suffix: str) -> Strike:
-    def strike(storage: Storage, call: Call, work: Work) -> Any:
-        half = storage.local_path(call.path + suffix)
-        half.parent.mkdir(parents=True, exist_ok=True)
-        half.write_bytes(call.half())
-        raise Killed(f"{call}: killed halfway.")
-
-    return strike
-
-
 REFUSED = Fault("refused", ALL, _refuse)
 DOWN = Fault("down", ALL, _refuse, ALL, _refuse)
 RESPONSE_LOST = Fault("response lost", CHANGES, _lose_response)
-# A process killed before a read leaves the same as one killed before its next change.
-KILLED = Fault("killed", CHANGES, _kill, ALL, _kill)
-# obstore writes <name>#<number> on a local disk and then renames it.
-KILLED_WRITING = Fault("killed writing", CREATES, _leave_half("#1"), ALL, _kill)
-# What some file systems keep of a file that was just written, after a power failure.
-POWER_LOST = Fault("power lost", CREATES, _leave_half(""), ALL, _kill)
 DISK_FULL = Fault("disk full", CREATES, _fill, CREATES, _fill)
 PERMISSION_DENIED = Fault("permission denied", CHANGES, _deny, CHANGES, _deny)
 FILE_MISSING = Fault("file missing", READS_ONE_FILE, _vanish)
 
-FAULTS = (
-    REFUSED,
-    DOWN,
-    RESPONSE_LOST,
-    KILLED,
-    KILLED_WRITING,
-    POWER_LOST,
-    DISK_FULL,
-    PERMISSION_DENIED,
-    FILE_MISSING,
-)
+FAULTS = (REFUSED, DOWN, RESPONSE_LOST, DISK_FULL, PERMISSION_DENIED, FILE_MISSING)
+
+HALF_WRITTEN = {"killed": None, "killed writing": "#1", "power lost": ""}
+"""How a process can end at a call that changes something → what its file's name ends with, if half
+of it was written. obstore writes <name>#<number> on a local disk and then renames it; a power
+failure may leave half of a file that was just written on some file systems."""
+
+
+def leave_half(table: Path, call: Call, suffix: str) -> None:
+    """Puts half of the file that the call creates into the table."""
+    half = table / (call.path + suffix)
+    half.parent.mkdir(parents=True, exist_ok=True)
+    half.write_bytes(call.half())

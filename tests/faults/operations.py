@@ -37,7 +37,8 @@ class Operation:
             have brought it, whether `run` had its effect or not.
         prepare: Applied to the copy before.
         remote: Access the table like one in a remote store: base files too are read through the
-            storage.
+            storage. Only reads of a file fail; for the other calls there is the same operation on
+            a local disk.
     """
 
     name: str
@@ -178,7 +179,6 @@ _INCREMENTAL = _build("incremental")
 _ALL = _build("all")
 _CLEAN = IndexedTable.clean
 _DROP = _drop("keys", purge=False)
-_PURGE_ONE = _drop("early", purge=True)
 _PURGE_ALL = _drop("early", "keys", purge=True)
 
 _EARLY = {"early": ["msg", "amount"]}
@@ -202,7 +202,6 @@ OPERATIONS = (
     Operation("rename", "indexed", _rename, _with_recovery(_EARLY, _finish_rename)),
     Operation("drop", "indexed", _DROP, _with_recovery(_KEYS, _DROP)),
     Operation("drop of columns", "indexed", _drop_columns, _with_recovery(_EARLY, _drop_columns)),
-    Operation("purge of one", "indexed", _PURGE_ONE, _with_recovery(_EARLY, _PURGE_ONE)),
     Operation(
         "purge of all", "indexed", _PURGE_ALL, _with_recovery(_EARLY | _KEYS, _PURGE_ALL), _old
     ),

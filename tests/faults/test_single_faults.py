@@ -4,9 +4,10 @@ answer, the next run converges, and the sweep leaves the same files as after a r
 
 import re
 import shutil
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,13 +17,19 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import CopyState, State
 from tests.faults.faulty_storage import (
+    CHANGES,
+    CREATES,
+    DOWN,
     FAULTS,
     FILE_MISSING,
+    HALF_WRITTEN,
+    READS_ONE_FILE,
     Call,
     Fault,
     Gate,
     GatedStorage,
-    Killed,
+    Work,
+    leave_half,
     numbered,
 )
 from tests.faults.invariants import (
@@ -49,14 +56,14 @@ def settings(tmp_path: Path) -> Settings:
 
 def run_with_gate(
     path: Path, operation: Operation, settings: Settings, gate: Gate | None
-) -> tuple[list[Call], BaseException | None]:
+) -> tuple[list[Call], Exception | None]:
     """Runs the operation through a gate; returns its calls and its exception."""
     storage = GatedStorage(path, gate, remote=operation.remote)
-    raised: BaseException | None = None
+    raised: Exception | None = None
     try:
         with IndexedTable(HudiTable(storage), settings=settings) as table:
             operation.run(table)
-    except (Killed, Exception) as error:  # noqa: BLE001 - which it may be is what is tested
+    except Exception as error:  # noqa: BLE001 - which it may be is what is tested
         raised = error
     return storage.calls, raised
 
@@ -71,15 +78,9 @@ def settled(path: Path, operation: Operation, settings: Settings, state: State) 
         return check_converged(table, state.expected)
 
 
-# Operation → the states after faults that are known to converge.
-_known: defaultdict[str, set[Shape]] = defaultdict(set)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_every_call_fails(
     operation: Operation,
-    fault: Fault,
     states: dict[str, State],
     copy_state: CopyState,
     settings: Settings,
@@ -92,26 +93,71 @@ def test_every_call_fails(
         return path
 
     path = fresh()
-    calls, raised = run_with_gate(path, operation, settings, None)
+    copies = CopiesAtChanges(path, copy_state)
+    calls, raised = run_with_gate(path, operation, settings, copies.gate)
     assert raised is None
     left_without_fault = settled(path, operation, settings, state)
+    harmless = summary_calls(calls)
+    known: set[Shape] = set()
 
-    for call in calls:
-        if call.operation not in fault.hits:
-            continue
-        path = fresh()
+    def check(path: Path, what: str, raised: Exception | None = None) -> None:
+        """After faults that left the same state, the same follows."""
         try:
-            gate = fault.gate(GatedStorage(path), numbered(call.number))
-            made, raised = run_with_gate(path, operation, settings, gate)
-            check_error(raised, fault, struck(made, fault, call), summary_calls(calls))
             left = shape(path)
-            if left not in _known[operation.name]:
+            if left not in known:
                 assert settled(path, operation, settings, state) == left_without_fault
-                _known[operation.name].add(left)
+                known.add(left)
         except BaseException as error:
-            error.add_note(f"{operation.name}, {fault.name} at {call}; it raised {raised!r}")
+            error.add_note(f"{operation.name}, {what}; it raised {raised!r}")
             raise
         shutil.rmtree(path)
+
+    if operation.remote:  # otherwise it is made to fail on a local disk
+        calls = [call for call in calls if call.operation in READS_ONE_FILE]
+        copies.made.clear()
+    for what, copy in copies.made.items():
+        check(copy, what)
+    for fault, call in faults_at(calls):
+        path = fresh()
+        gate = fault.gate(GatedStorage(path), numbered(call.number))
+        made, raised = run_with_gate(path, operation, settings, gate)
+        what = f"{fault.name} at {call}"
+        check_error(raised, fault, struck(made, fault, call), harmless, what)
+        check(path, what, raised)
+
+
+class CopiesAtChanges:
+    """What a process leaves that ends at a call which changes something. One that ends before a
+    read leaves the same as one that ends before its next change.
+
+    Attributes:
+        made: How the process ends → a copy of the table in that state.
+    """
+
+    def __init__(self, path: Path, copy_table: CopyState) -> None:
+        self._path, self._copy = path, copy_table
+        self.made: dict[str, Path] = {}
+
+    def gate(self, call: Call, work: Work) -> Any:
+        """Makes copies, and lets the call pass."""
+        for how, suffix in HALF_WRITTEN.items():
+            if call.operation in (CHANGES if suffix is None else CREATES):
+                copy = self.made[f"{how} at {call}"] = self._copy(self._path)
+                if suffix is not None:
+                    leave_half(copy, call, suffix)
+        return work()
+
+
+def faults_at(calls: Sequence[Call]) -> Iterator[tuple[Fault, Call]]:
+    """The faults of each call. Since only what has been changed has to be undone, a store is down
+    from each change and from each first call after one."""
+    for before, call in pairwise([None, *calls]):
+        near = CHANGES & {call.operation, before.operation if before else "create"}
+        yield from (
+            (fault, call)
+            for fault in FAULTS
+            if call.operation in fault.hits and (near or fault is not DOWN)
+        )
 
 
 def struck(made: Sequence[Call], fault: Fault, planned: Call) -> Call:
@@ -133,7 +179,9 @@ def summary_calls(calls: Sequence[Call]) -> range:
     return range(looked[0], finished[-1])
 
 
-def check_error(raised: BaseException | None, fault: Fault, call: Call, harmless: range) -> None:
+def check_error(
+    raised: Exception | None, fault: Fault, call: Call, harmless: range, what: str
+) -> None:
     """A user sees one of the service's own errors, with a code and a remedy; only harmless failures
     raise nothing."""
     if raised is None:
@@ -141,10 +189,10 @@ def check_error(raised: BaseException | None, fault: Fault, call: Call, harmless
             HARMLESS.search(call.path)
             or (fault is FILE_MISSING and ("/manifest-" in call.path or SUMMARIES in call.path))
             or call.number in harmless
-        )
-    elif not isinstance(raised, Killed):
-        assert isinstance(raised, IndexServiceError), repr(raised)
-        assert raised.remedy
+        ), what
+    else:
+        assert isinstance(raised, IndexServiceError), f"{what}: {raised!r}"
+        assert raised.remedy, what
 
 
 # Records that are only informative, whose failures are logged; segments, which builds and queries
