@@ -15,6 +15,7 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 from tests.index.golden import make
+from tests.indexed import GoldenIndex
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,13 @@ class Written:
 
 
 @pytest.fixture(scope="session")
-def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    table = golden("cleaned_and_archived")
-    fresh = table.put(tmp_path_factory.mktemp("fresh"), "clustered")
-    indexed = open_table(fresh)
-    indexed.create_index("early", ["msg"])
-    assert len(indexed.build(strategy="all").raise_for_failures().built) == 2
+def written(
+    golden: Golden, golden_index: GoldenIndex, tmp_path_factory: pytest.TempPathFactory
+) -> Written:
+    fresh = golden_index("cleaned_and_archived", ["msg"], name="early", step="clustered")
     cleaned = tmp_path_factory.mktemp("cleaned")
     shutil.copytree(fresh, cleaned, dirs_exist_ok=True)
-    return Written(fresh, table.put(cleaned))
+    return Written(fresh, golden("cleaned_and_archived").put(cleaned))
 
 
 Open = Callable[..., IndexedTable]

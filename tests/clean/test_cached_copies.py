@@ -2,7 +2,6 @@
 their source."""
 
 import fcntl
-import multiprocessing
 import os
 import shutil
 import uuid
@@ -27,11 +26,7 @@ from tests.index.golden import make
 @pytest.fixture
 def remote() -> Storage:
     """The golden table in an object store."""
-    storage = Storage(f"memory://{uuid.uuid4().hex}")
-    for path in make.FOLDER.rglob("*"):
-        if path.is_file():
-            storage.create(str(path.relative_to(make.FOLDER)), path.read_bytes())
-    return storage
+    return make.put(Storage(f"memory://{uuid.uuid4().hex}"))
 
 
 @pytest.fixture
@@ -42,11 +37,6 @@ def entry(remote: Storage) -> Entry:
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def settings(cache: Path) -> Settings:
-    return Settings(cache_folder=cache)
 
 
 def copies(cache: Path) -> list[str]:
@@ -261,40 +251,7 @@ def test_a_copy_made_concurrently_is_used_and_not_replaced(
 
 
 def copy_of_store(remote: Storage) -> Storage:
-    other = Storage(f"memory://{uuid.uuid4().hex}")
-    for file in remote.files():
-        other.create(file.path, remote.read(file.path))
-    return other
-
-
-def open_repeatedly(cache: str) -> None:
-    """Opens entries of six tables in turn, with a cache that holds two of them."""
-    storages = []
-    for table in range(6):
-        storages.append(Storage(f"memory://shared-{table}"))
-        for path in make.FOLDER.rglob("*"):
-            if path.is_file():
-                storages[-1].create(str(path.relative_to(make.FOLDER)), path.read_bytes())
-    entry = EntryListing(storages[0], "lucene").find(make.base_file(make.FOLDER))
-    room = 2.5 * entry.manifest.data.length / 2**20
-    settings = Settings(cache_folder=Path(cache)).model_copy(update={"cache_max_mb": room})
-    for turn in range(60):
-        with packed_index(storages[turn * (os.getpid() % 5 + 1) % 6], entry, settings) as index:
-            assert checksums(index.path)[1] == entry.manifest.data.sha256
-
-
-def test_processes_share_a_cache_that_is_too_small(entry: Entry, cache: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=open_repeatedly, args=(str(cache),)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-
-    assert [process.exitcode for process in processes] == [0, 0]
-    left = copies(cache)
-    assert all(name.endswith(".pack") for name in left)
-    assert len(left) <= 3, "two, and one more while two are opened at the same time"
+    return make.put(Storage(f"memory://{uuid.uuid4().hex}"))
 
 
 def test_cleaning_keeps_the_copy_of_an_existing_entry(

@@ -7,21 +7,19 @@ from pathlib import Path
 from time import time
 
 import pytest
-from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.cli import app
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.build_records import BuildRecords, RunningBuild
-from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.maintain.clean import clean
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.clean.conftest import Open
 from tests.indexed import indexed
+from tests.programs import Command
 
 INDEX = ".hoodie/.index/lucene"
 NO_GRACE = Settings(clean=CleanSettings(grace_seconds=0))
@@ -55,16 +53,13 @@ def base_file(table: IndexedTable, partition: str) -> BaseFile:
 
 
 def test_a_fresh_table_has_nothing_to_clean(open_copy: Open) -> None:
-    table = open_copy("fresh", grace_seconds=0)
-    before = entry_files(table)
-    cleaning = table.clean()
-    assert (cleaning.removals, cleaning.bytes) == ((), 0)
-    assert entry_files(table) == before
-    assert [status.covered for status in table.status()] == [2]
+    cleaning = open_copy("fresh", grace_seconds=0).clean()
+    assert (cleaning.removals, cleaning.bytes, cleaning.folders) == ((), 0, 0)
 
 
 def test_entries_are_removed_with_their_base_files(open_copy: Open) -> None:
     table = open_copy("cleaned")
+    before = {file.path for file in Storage(table.uri).files(INDEX)}
     assert len(folders(table)) == 2
 
     dry = table.clean(dry_run=True)
@@ -72,39 +67,46 @@ def test_entries_are_removed_with_their_base_files(open_copy: Open) -> None:
     cleaning = table.clean()
 
     assert cleaning.removals == dry.removals
+    left = {file.path for file in Storage(table.uri).files(INDEX)}
+    assert before - left == {removal.path for removal in cleaning.removals}
     assert {removal.reason for removal in cleaning.removals} == {"its base file is gone"}
     assert len(cleaning.removals) == 2
     assert cleaning.bytes == sum(removal.size for removal in cleaning.removals) > 1000
     assert cleaning.folders == 2, "of the entry and of its file id; the instant has another entry"
-    (left,) = folders(table)
-    assert left == Path(table.uri, entry_folder("lucene", base_file(table, "2026-01-01")))
+    (folder,) = folders(table)
+    assert folder == Path(table.uri, entry_folder("lucene", base_file(table, "2026-01-01")))
     assert [(s.base_files, s.covered) for s in table.status()] == [(2, 1)]
-    assert table.clean().removals == ()
+    assert (table.clean().removals, table.clean().folders) == ((), 0)
     assert table.verify().problems == ()
-
-
-def test_answers_stay_correct_through_cleaning_and_building(open_copy: Open) -> None:
-    table = open_copy("cleaned")
-    expected = table.scan("msg = 'Buying car 3'", use_index="never").count()
-    assert expected == 14
-    assert table.scan("msg = 'Buying car 3'").count() == expected
-    table.clean()
-    assert table.scan("msg = 'Buying car 3'").count() == expected
+    assert table.scan("msg = 'Buying car 3'").count() == 14
     table.build(strategy="all")
-    assert table.scan("msg = 'Buying car 3'", use_index="require").count() == expected
+    assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 14
 
 
 def test_retention_by_instant_removes_entries_of_archived_instants(open_copy: Open) -> None:
     table = open_copy("cleaned", retention="instant")
     kept = base_file(table, "2026-01-01")
     assert kept.instant not in {i.requested for i in table.hudi_table.completed_instants()}
+    others = other_files(table)
 
     assert reasons(table) == {
         "its base file is gone",
         "its instant has left the active timeline",
     }
-    assert folders(table) == []
     assert not Path(table.uri, INDEX).exists()
+    assert other_files(table) == others
+
+    build = table.build(strategy="all")
+    assert [entry.base_file.partition for entry in build.due] == ["2026-01-02"]
+    assert table.clean().removals == ()
+    assert table.build(strategy="all").due == ()
+
+
+def other_files(table: IndexedTable) -> list[Path]:
+    """All files but those of entries and segments."""
+    ours = (".index/lucene", "_service/segments")
+    paths = Path(table.uri).rglob("*")
+    return sorted(path for path in paths if not any(each in str(path) for each in ours))
 
 
 def test_key_of_a_write_config_chooses_the_retention(open_copy: Open) -> None:
@@ -129,17 +131,6 @@ def test_wake_ups_build_and_clean(open_copy: Open) -> None:
     assert table.clean(dry_run=True).removals == ()
     table.retain("instant")
     assert table.clean(dry_run=True).removals == ()
-
-
-def test_retention_by_instant_builds_no_entry_that_would_be_removed(open_copy: Open) -> None:
-    table = open_copy("cleaned", retention="instant")
-    table.clean()
-
-    build = table.build(strategy="all")
-
-    assert [entry.base_file.partition for entry in build.due] == ["2026-01-02"]
-    assert table.clean().removals == ()
-    assert table.build(strategy="all").due == ()
 
 
 def test_superseded_generations_are_removed_after_a_grace_period(open_copy: Open) -> None:
@@ -298,15 +289,6 @@ def test_purging_removes_every_generation(open_copy: Open) -> None:
 
     assert not Path(table.uri, INDEX).exists()
     assert [path.name for path in Path(table.uri, INDEX).parent.iterdir()] == ["_service"]
-
-
-def test_purging_one_index_keeps_the_entries_of_another(open_copy: Open) -> None:
-    table = open_copy("fresh")
-    indexed(table, ["id"], name="keys")
-    table.drop_index("keys", purge=True)
-
-    assert [(s.definition.name, s.covered) for s in table.status()] == [("early", 2)]
-    assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 14
 
 
 def test_entries_of_a_newer_format_are_kept_while_their_base_file_exists(open_copy: Open) -> None:
@@ -503,44 +485,12 @@ def test_a_manifest_that_names_another_entrys_file_is_removed(open_copy: Open) -
     assert table.scan("msg = 'Buying car 3'").count() == 14
 
 
-def test_other_files_of_the_table_are_kept(open_copy: Open) -> None:
-    table = open_copy("cleaned", grace_seconds=0, retention="instant")
-
-    def others() -> list[Path]:
-        root = Path(table.uri)
-        ours = (".index/lucene", "_service/segments")
-        return sorted(p for p in root.rglob("*") if not any(each in str(p) for each in ours))
-
-    before = others()
-    table.clean()
-    assert others() == before
-
-
 def test_readers_keep_working_on_removed_entries(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=0)
     assert table.scan("msg = 'Buying car 3'", use_index="require").to_arrow().num_rows == 14
     other = open_copy("fresh", grace_seconds=0)
     other.drop_index("early", purge=True)
     assert table.scan("msg = 'Buying car 3'").to_arrow().num_rows == 14
-
-
-def test_clean_reports_exactly_the_files_it_removes(open_copy: Open) -> None:
-    table = open_copy("cleaned")
-    storage = Storage(table.uri)
-    expected = {file.path for file in storage.files(INDEX)}
-    cleaning = table.clean()
-    removed = {removal.path for removal in cleaning.removals}
-    assert expected - {file.path for file in storage.files(INDEX)} == removed
-    assert EntryListing(storage, "lucene").folders() == [
-        str(folder.relative_to(table.uri)) for folder in folders(table)
-    ]
-
-
-@pytest.mark.parametrize("name", ["fresh", "cleaned"])
-def test_cleaning_twice_is_a_no_op(open_copy: Open, name: str) -> None:
-    table = open_copy(name, grace_seconds=0)
-    table.clean()
-    assert (table.clean().removals, table.clean().folders) == ((), 0)
 
 
 def test_purging_works_if_the_clock_of_the_store_is_ahead(open_copy: Open) -> None:
@@ -551,27 +501,28 @@ def test_purging_works_if_the_clock_of_the_store_is_ahead(open_copy: Open) -> No
     assert entry_files(table) == []
 
 
-def test_the_clean_command_reports_removals_as_text_and_json(open_copy: Open) -> None:
-    run = CliRunner().invoke
+def test_the_clean_command_reports_removals_as_text_and_json(
+    open_copy: Open, command: Command
+) -> None:
     table = open_copy("cleaned")
     gone = {removal.path: removal.size for removal in table.clean(dry_run=True).removals}
     before = entry_files(table)
 
-    as_json = run(app, ["clean", table.uri, "--dry-run", "--output", "json"])
-    report = json.loads(as_json.stdout)
+    as_json = command("clean", table.uri, "--dry-run", "--output", "json")
+    report = json.loads(as_json)
     assert report["dry_run"] is True
     assert {each["path"]: each["bytes"] for each in report["removals"]} == gone
     assert {each["reason"] for each in report["removals"]} == {"its base file is gone"}
     assert report["bytes"] == sum(gone.values())
-    *lines, total = run(app, ["clean", table.uri, "--dry-run"]).stdout.splitlines()
+    *lines, total = command("clean", table.uri, "--dry-run").splitlines()
     assert [line.split(maxsplit=2) for line in lines] == [
         [f"{size:,}", path, "its base file is gone"] for path, size in gone.items()
     ]
     assert total == f"2 files would be removed, {sum(gone.values()):,} bytes in the table."
     assert entry_files(table) == before
 
-    assert "2 files removed" in run(app, ["clean", table.uri]).stdout
+    assert "2 files removed" in command("clean", table.uri)
     table.drop_index("early")
-    assert "0 files removed" in run(app, ["clean", table.uri]).stdout
-    assert "no live index uses it" in run(app, ["clean", table.uri, "--grace", "0"]).stdout
+    assert "0 files removed" in command("clean", table.uri)
+    assert "no live index uses it" in command("clean", table.uri, "--grace", "0")
     assert entry_files(table) == []

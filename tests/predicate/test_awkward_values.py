@@ -49,3 +49,27 @@ def test_elements_below_null_arrays_are_ignored() -> None:
     )
     assert truth("array_contains(c, 7)", hidden) == [None, None, True, None]
     assert truth("array_contains(c, 7)", hidden.slice(1)) == [None, True, None]
+
+
+FAR_DAY = 3_700_007  # days since the epoch: beyond Python's year 9999
+
+
+@pytest.mark.parametrize(
+    ("days", "literals"),
+    [
+        (pa.array([0, FAR_DAY, None], pa.int32()).cast(pa.date32()), "DATE'{}', DATE'2024-01-01'"),
+        (
+            pa.array([0, FAR_DAY * 86_400_000_000, None], pa.int64()).cast(
+                pa.timestamp("us", "UTC")
+            ),
+            "TIMESTAMP'{} 00:00:00', TIMESTAMP'2024-01-01 00:00:00'",
+        ),
+    ],
+    ids=["date", "timestamp"],
+)
+def test_in_list_with_far_dates(days: pa.Array, literals: str) -> None:
+    assert truth(f"c IN ({literals.format('+12100-04-11')})", days) == [False, True, None]
+
+
+def test_far_date_literals_are_compared() -> None:
+    assert truth("DATE'+12100-04-11' > DATE'9999-12-31'", pa.array([0], pa.date32())) == [True]

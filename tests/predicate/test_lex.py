@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.predicate.text.lex import hex_value, position, string_value, tokenize
+from hudi_index_service.predicate.text.lex import string_value, tokenize
 from hudi_index_service.predicate.text.operands import number_literal
 
 pytestmark = pytest.mark.fast
@@ -78,25 +78,6 @@ def test_numbers_have_sparks_values_and_types(spark):
             assert kind == NUMBERS[text], text
         else:
             assert literal.type == ARROW_TYPES[NUMBERS[text]], text
-
-
-def test_hex_strings_with_an_odd_number_of_digits():
-    assert [hex_value(tokenize(text)[0]) for text in ("X''", "x'7'", "X'0aFF'")] == [
-        b"",
-        b"\x07",
-        b"\x0a\xff",
-    ]
-
-
-def test_tokens_have_their_position():
-    where = "a = 1 -- one\n AND\n/* two\n */  b<>'x'"
-    assert [token.text for token in tokenize(where)] == [
-        *("a", "=", "1", "AND", "b", "<>", "'x'", ""),
-    ]
-    places = [position(where, token.start) for token in tokenize(where)]
-    assert places[0] == "line 1, column 1"
-    assert places[3] == "line 2, column 2"
-    assert places[4] == "line 4, column 6"
 
 
 @pytest.mark.parametrize("text", ["1abc", "1_000", "0x10"])

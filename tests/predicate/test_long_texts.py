@@ -97,11 +97,11 @@ def test_in_list_of_fifty_thousand_values() -> None:
     assert [each.as_py() for each in found.values] == list(numbers)
 
 
-def test_ten_thousand_operands() -> None:
+def test_three_thousand_operands() -> None:
     rows = pa.table({"amount": [3, 20_000]})
     for where in (
-        " OR ".join(f"amount = {each}" for each in range(10_000)),
-        " AND ".join(f"amount <> {each}" for each in range(4, 10_004)),
+        " OR ".join(f"amount = {each}" for each in range(3_000)),
+        " AND ".join(f"amount <> {each}" for each in range(4, 3_004)),
     ):
         assert evaluate(parse_predicate(where, SCHEMA), rows)[0].as_py()
 

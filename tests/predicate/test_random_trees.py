@@ -135,35 +135,26 @@ wheres = st.builds(
 
 
 @examples(300)
-@given(wheres)
-def test_normal_form_is_equivalent_and_negates_leaves_only(where):
+@given(wheres, st.integers(min_value=1, max_value=4))
+def test_forms_texts_and_batches_of_a_predicate_give_the_same_results(where, rows):
     predicate = parse_predicate(where, DATA.schema)
+    expected = evaluate(predicate, DATA)
+
     normal = negation_normal_form(predicate)
-    assert evaluate(normal, DATA) == evaluate(predicate, DATA)
+    assert evaluate(normal, DATA) == expected
     assert negation_normal_form(normal) == normal
     assert all(not node.operand.children for node in nodes(normal) if isinstance(node, Not))
 
-
-@examples(300)
-@given(wheres)
-def test_text_of_a_predicate_parses_to_the_same_predicate(where):
-    predicate = parse_predicate(where, DATA.schema)
     again = parse_predicate(str(predicate), DATA.schema)
     assert str(again) == str(predicate)
-    assert evaluate(again, DATA) == evaluate(predicate, DATA)
+    assert evaluate(again, DATA) == expected
     if "NaN" not in str(predicate):  # Arrow's NaN scalars are not equal
         assert again == predicate
         assert hash(again) == hash(predicate)
 
-
-@examples(100)
-@given(wheres, st.integers(min_value=1, max_value=4))
-def test_chunks_and_batches_give_the_same_results(where, rows):
-    predicate = parse_predicate(where, DATA.schema)
-    whole = evaluate(predicate, DATA)
     batches = DATA.to_batches(max_chunksize=rows)
-    assert pa.concat_arrays([evaluate(predicate, batch) for batch in batches]) == whole
-    assert evaluate(predicate, pa.Table.from_batches(batches)) == whole
+    assert pa.concat_arrays([evaluate(predicate, batch) for batch in batches]) == expected
+    assert evaluate(predicate, pa.Table.from_batches(batches)) == expected
     assert len(evaluate(predicate, DATA.slice(0, 0))) == 0
 
 
