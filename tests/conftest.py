@@ -6,6 +6,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,11 @@ from tests.order import longest_first, record, scope_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from hudi_index_service import IndexedTable
     from hudi_index_service.config import Settings
     from tests.golden.table import Golden, GoldenTable
+    from tests.indexed import GoldenIndex, OwnTable
+    from tests.programs import Command, Running
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -218,6 +223,60 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> "Golden":
         return unpacked[name]
 
     return table
+
+
+@pytest.fixture(scope="session")
+def golden_index(golden: "Golden", tmp_path_factory: pytest.TempPathFactory) -> "GoldenIndex":
+    """Golden tables with an index, each made once a process: not to be changed."""
+    from tests.indexed import golden_with_index
+
+    made: dict[str, Path] = {}
+
+    def table(name: str, /, *arguments: Any, **options: Any) -> Path:
+        key = repr((name, arguments, sorted(options.items())))
+        if key not in made:
+            folder = tmp_path_factory.mktemp(name)
+            made[key] = golden_with_index(golden(name), folder, *arguments, **options)
+        return made[key]
+
+    return table
+
+
+@pytest.fixture
+def own_table(golden_index: "GoldenIndex", tmp_path: Path, settings: "Settings") -> "OwnTable":
+    """Opens a copy of a golden table with an index, for this test alone."""
+    from hudi_index_service import open_table
+
+    def table(name: str, /, *arguments: Any, **options: Any) -> "IndexedTable":
+        copy = shutil.copytree(golden_index(name, *arguments, **options), tmp_path / name)
+        return open_table(copy, settings=settings)
+
+    return table
+
+
+@pytest.fixture
+def running() -> "Iterator[Running]":
+    """Starts programs beside the test, which are killed when it ends."""
+    from tests.programs import started
+
+    with ExitStack() as stack:
+        yield partial(started, stack)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> "Command":
+    """Runs a command of `hudi-index`, which has to end with this status; returns what it prints:
+    the output, and then the errors."""
+    from hudi_index_service.cli import main
+
+    def run(*arguments: object, status: int = 0) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([str(each) for each in arguments])
+        captured = capsys.readouterr()
+        assert (ended.value.code or 0) == status, captured.err
+        return captured.out + captured.err
+
+    return run
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A table with an index, in one call: for tests that are not about its definition or its build."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hudi_index_service.config import Settings
+    from tests.golden.table import GoldenTable
+
+GoldenIndex = Callable[..., Path]
+"""Makes a golden table with an index: the type of the fixture `golden_index`, whose arguments are
+the golden table's name, and those of `golden_with_index` after the folder."""
+
+OwnTable = Callable[..., IndexedTable]
+"""Opens a copy of it: the type of the fixture `own_table`."""
 
 
 def indexed(
@@ -42,3 +50,36 @@ def indexed(
     table.create_index(name, columns, **options)
     table.build(strategy="all").raise_for_failures()
     return table
+
+
+def golden_with_index(
+    table: "GoldenTable",
+    folder: Path,
+    columns: Sequence[str | Column] = (),
+    *,
+    name: str = "i",
+    step: str | None = None,
+    defined: str | None = None,
+    build: bool = True,
+    **options: Any,
+) -> Path:
+    """Puts a golden table into an empty folder, with an index.
+
+    Args:
+        columns: The index's columns; without any there is no index.
+        name: The index's name.
+        step: The step after which the table is left, by default the last one.
+        defined: The step after which the index is defined, by default the same.
+        build: Whether all base files are then indexed.
+        options: Other options of `create_index`.
+
+    Returns:
+        The folder.
+    """
+    with open_table(table.put(folder, defined or step)) as opened:
+        if columns:
+            opened.create_index(name, columns, **options)
+        table.put(folder, step)
+        if columns and build:
+            opened.build(strategy="all").raise_for_failures()
+    return folder
