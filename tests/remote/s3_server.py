@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -15,6 +16,8 @@ from uuid import uuid4
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 from werkzeug.wsgi import ClosingIterator
+
+from hudi_index_service.storage.store import Storage
 
 
 @dataclass
@@ -58,6 +61,14 @@ class S3Server:
         name = f"bucket-{uuid4().hex[:8]}"
         self._put(name, b"")
         return name
+
+    def put(self, folder: Path) -> str:
+        """Copies a table to a new bucket; returns its location there."""
+        storage = Storage(f"s3://{self.make_bucket()}/tables/t", self.options)
+        for file in folder.rglob("*"):
+            if file.is_file() and not file.name.endswith(".crc"):
+                storage.upload(str(file.relative_to(folder)), file)
+        return storage.uri
 
     def forbid(self, bucket: str, *actions: str) -> None:
         """Denies the actions, such as ``s3:PutObject``, on everything in the bucket."""

@@ -15,8 +15,7 @@ from hudi_index_service.index.files import local_copy
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
-from tests.golden.table import Golden
-from tests.indexed import indexed
+from tests.indexed import GoldenIndex
 from tests.remote.s3_server import S3Server
 
 pytestmark = pytest.mark.usefixtures("keeps_no_pages")
@@ -41,15 +40,10 @@ class Paged:
 
 
 @pytest.fixture(scope="module")
-def paged(golden: Golden, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Paged:
-    path = golden("names_in_small_pages").put(tmp_path_factory.mktemp("paged"))
-    indexed(path, ["name"]).close()
-    storage = Storage(f"s3://{s3.make_bucket()}/t", s3.options)
-    for file in sorted(path.rglob("*")):
-        if file.is_file() and not file.name.endswith(".crc"):
-            storage.upload(str(file.relative_to(path)), file)
+def paged(golden_index: GoldenIndex, s3: S3Server) -> Paged:
+    path = golden_index("names_in_small_pages", ["name"])
     (base_file,) = path.glob("*.parquet")
-    return Paged(path, storage.uri, base_file)
+    return Paged(path, s3.put(path), base_file)
 
 
 @pytest.fixture(params=["local", "s3"])

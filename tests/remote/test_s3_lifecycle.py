@@ -2,27 +2,16 @@
 
 from pathlib import Path
 
-import pytest
-
 from hudi_index_service import IndexedTable
 from hudi_index_service.config import Settings
 from hudi_index_service.index.metadata.retention import expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from hudi_index_service.storage.store import Storage
-from tests.indexed import indexed
-from tests.remote.conftest import Copies
 from tests.remote.s3_server import S3Server
 
 
-@pytest.fixture
-def table(copies: Copies, s3: S3Server, settings: Settings) -> IndexedTable:
-    return indexed(
-        copies.uri, ["msg", "amount"], name="by_msg", storage_options=s3.options, settings=settings
-    )
-
-
-def index_files(copies: Copies, s3: S3Server) -> list[str]:
-    files = Storage(copies.uri, s3.options).files(".hoodie/.index/lucene")
+def index_files(table: IndexedTable, s3: S3Server) -> list[str]:
+    files = Storage(table.uri, s3.options).files(".hoodie/.index/lucene")
     return sorted(file.path for file in files)
 
 
@@ -48,63 +37,63 @@ def test_many_files_are_deleted_in_one_request(s3: S3Server) -> None:
 
 
 def test_clean_removes_the_entry_of_a_deleted_base_file_and_its_cached_copy(
-    table: IndexedTable, settings: Settings, copies: Copies, s3: S3Server
+    remote: IndexedTable, settings: Settings, s3: S3Server
 ) -> None:
-    assert table.scan("amount = 900").count() == 1
+    assert remote.scan("amount = 900").count() == 1
     assert len(cached(settings)) == 1
-    assert len(index_files(copies, s3)) == 4
-    (served,) = [s for s in table.hudi_table.snapshot().slices if not s.log_files]
+    assert len(index_files(remote, s3)) == 4
+    (served,) = [s for s in remote.hudi_table.snapshot().slices if not s.log_files]
     assert served.base_file is not None
-    Storage(copies.uri, s3.options).delete([served.base_file.path])  # as by Hudi's cleaner
+    Storage(remote.uri, s3.options).delete([served.base_file.path])  # as by Hudi's cleaner
 
-    (expired,) = expired_entries(table.hudi_table, settings)
-    dry = table.clean(dry_run=True)
+    (expired,) = expired_entries(remote.hudi_table, settings)
+    dry = remote.clean(dry_run=True)
     removed = {removal.path for removal in dry.removals if SUMMARIES_FOLDER not in removal.path}
     assert removed == {file.path for file in expired.files}
     assert len(dry.copies) == len(cached(settings)) == 1
     s3.forget()
-    assert table.clean() == dry
+    assert remote.clean() == dry
 
     # Manifests, then data files; and the segment that is replaced.
     assert len([request for request in s3.requests if request.startswith("POST")]) == 3
     assert not [request for request in s3.requests if request.startswith("DELETE")]
-    assert len(index_files(copies, s3)) == 2
+    assert len(index_files(remote, s3)) == 2
     assert cached(settings) == []
-    assert table.clean().removals == ()
+    assert remote.clean().removals == ()
 
 
 def test_purge_leaves_no_object_and_no_cached_copy(
-    table: IndexedTable, settings: Settings, copies: Copies, s3: S3Server
+    remote: IndexedTable, settings: Settings, s3: S3Server
 ) -> None:
-    assert table.scan("amount = 900").count() == 1
-    table.drop_index("by_msg", purge=True)
-    assert index_files(copies, s3) == []
+    assert remote.scan("amount = 900").count() == 1
+    remote.drop_index("by_msg", purge=True)
+    assert index_files(remote, s3) == []
     assert cached(settings) == []
 
 
-def test_damaged_object_is_rebuilt(table: IndexedTable, copies: Copies, s3: S3Server) -> None:
-    assert table.scan("amount = 900").count() == 1
-    storage = Storage(copies.uri, s3.options)
-    packs = [path for path in index_files(copies, s3) if path.endswith(".pack")]
+def test_damaged_object_is_rebuilt(remote: IndexedTable, s3: S3Server) -> None:
+    assert remote.scan("amount = 900").count() == 1
+    storage = Storage(remote.uri, s3.options)
+    packs = [path for path in index_files(remote, s3) if path.endswith(".pack")]
     for path in packs:
         content = storage.read(path)
         storage.replace(path, content[:100] + bytes([content[100] ^ 1]) + content[101:])
 
-    found = table.verify(repair=True)
+    found = remote.verify(repair=True)
 
     assert {problem.path for problem in found.problems} == set(packs)
     assert found.unrepaired == ()
-    assert len(index_files(copies, s3)) == 4
-    assert not set(packs) & set(index_files(copies, s3))
-    assert table.verify().problems == ()
+    assert len(index_files(remote, s3)) == 4
+    assert not set(packs) & set(index_files(remote, s3))
+    assert remote.verify().problems == ()
 
 
-def test_damaged_copy_is_removed_from_the_cache(table: IndexedTable, settings: Settings) -> None:
-    assert table.scan("amount = 900").count() == 1
+def test_damaged_copy_is_removed_from_the_cache(remote: IndexedTable, settings: Settings) -> None:
+    assert remote.scan("amount = 900").count() == 1
     (copy,) = cached(settings)
     content = copy.read_bytes()
     copy.unlink()
     copy.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
-    assert table.verify().problems == (), "the table's own entry is intact"
+    assert remote.verify().problems == (), "the table's own entry is intact"
     assert cached(settings) == []

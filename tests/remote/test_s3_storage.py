@@ -1,6 +1,5 @@
-"""Storage over the real S3 protocol: put-if-absent, ranges, listings, multipart uploads, errors."""
+"""Storage over the real S3 protocol: what every kind of store does, and what only S3 does."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,73 +10,34 @@ from hudi_index_service.storage.store import Storage
 from tests.forked_child import status_of_child
 from tests.remote.s3_server import S3Server
 
+# Collected here too, with this file's fixture `storage`.
+from tests.storage.test_storage import (  # noqa: F401
+    test_absent_files_and_folders_are_reported,
+    test_create_never_replaces,
+    test_delete_ignores_absent_files,
+    test_listings_are_limited_to_their_folder,
+    test_names_are_taken_literally,
+    test_one_of_many_concurrent_creators_wins,
+    test_ranges_are_returned_in_the_requested_order,
+    test_ranges_beyond_the_end_of_a_file_are_refused,
+    test_replace_replaces,
+    test_upload_and_download,
+)
+
 
 @pytest.fixture
 def storage(s3: S3Server) -> Storage:
     return Storage(f"s3a://{s3.make_bucket()}/root", s3.options)
 
 
-def test_create_never_replaces(storage: Storage) -> None:
-    storage.create("a/b.json", b"first")
-    with pytest.raises(FileExistsError, match=r"a/b\.json"):
-        storage.create("a/b.json", b"second")
-    assert storage.read("a/b.json") == b"first"
-
-
-def test_one_of_many_concurrent_creators_wins(storage: Storage) -> None:
-    def create(number: int) -> bool:
-        try:
-            storage.create("manifest", str(number).encode())
-        except FileExistsError:
-            return False
-        return True
-
-    with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(create, range(16)))
-
-    assert won.count(True) == 1
-    assert storage.read("manifest") == str(won.index(True)).encode()
-
-
-def test_read_ranges(storage: Storage) -> None:
-    storage.replace("f", bytes(range(100)))
-    ranges = [(90, 100), (0, 1), (50, 60)]
-    assert [bytes(each) for each in storage.read_ranges("f", ranges)] == [
-        bytes(range(100))[start:end] for start, end in ranges
-    ]
-    for beyond in [(99, 101), (200, 201)]:
-        with pytest.raises(StorageFailed, match="/f"):
-            storage.read_ranges("f", [beyond])
-
-
-def test_large_file_is_uploaded_in_parts_and_downloaded_whole(
-    storage: Storage, s3: S3Server, tmp_path: Path
-) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.write_bytes(os.urandom(11 * 1024 * 1024))
+def test_large_file_is_uploaded_in_parts(storage: Storage, s3: S3Server, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(bytes(11 * 1024 * 1024))
     s3.forget()
 
     storage.upload("data.pack", source)
-    storage.download("data.pack", target)
 
-    assert target.read_bytes() == source.read_bytes()
-    assert storage.size("data.pack") == source.stat().st_size
     assert len([request for request in s3.requests if request.startswith("PUT")]) == 3
-
-
-def test_listings_and_deletion(storage: Storage) -> None:
-    names = ["x", "a/x", "a/b/x", "ab/x", "dt=2026-01-01 10%3A00%3A00/x", "p=a#b?c/ü"]
-    for name in names:
-        storage.create(name, b"1")
-
-    assert sorted(file.path for file in storage.files()) == sorted(names)
-    assert sorted(file.path for file in storage.files("a")) == ["a/b/x", "a/x"]
-    assert [file.path for file in storage.files_in("a")] == ["a/x"]
-    assert sorted(storage.folders()) == ["a", "ab", "dt=2026-01-01 10%3A00%3A00", "p=a#b?c"]
-    assert storage.files("absent") == []
-
-    storage.delete([*names[1:], "absent"])
-    assert [file.path for file in storage.files()] == ["x"]
 
 
 def test_listing_that_skips_a_folder(storage: Storage, s3: S3Server, tmp_path: Path) -> None:
@@ -136,18 +96,6 @@ def test_failed_requests_are_retried(storage: Storage, s3: S3Server) -> None:
     s3.failing = 1
     assert [file.path for file in storage.files()] == ["x"]
     assert s3.failing == 0
-
-
-def test_missing_files_raise(storage: Storage, tmp_path: Path) -> None:
-    assert not storage.root_exists()
-    for action in (
-        lambda: storage.read("absent"),
-        lambda: storage.size("absent"),
-        lambda: storage.read_ranges("absent", [(0, 1)]),
-        lambda: storage.download("absent", tmp_path / "target"),
-    ):
-        with pytest.raises(FileNotFoundError):
-            action()
 
 
 def test_denied_access_raises_permission_denied(s3: S3Server, tmp_path: Path) -> None:
