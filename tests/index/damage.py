@@ -1,6 +1,6 @@
 """Damages a packed index of several blocks, in one way at a time, and repeats the same look-ups:
-``python -m tests.index.damage <index type> <empty folder> <times>``. It is a process of its own,
-since a damaged index may crash it. Prints how often the index was refused and how often all answers
+``python -m tests.index.damage <empty folder> <times>``. It is a process of its own, since a damaged
+index may crash it. Prints how often the index of each type was refused, and how often all answers
 were unchanged."""
 
 import json
@@ -84,6 +84,7 @@ def damaged(whole: bytes, choose: random.Random) -> bytes:
 def main(name: str, folder: Path, times: int) -> None:
     """Fails if an answer differs from that of the undamaged index."""
     kind = index_type(name)
+    folder.mkdir()
     indexed = building(kind, folder)(DATA, batch_rows=2_000)
     expected = answers(indexed.reader)
     whole = indexed.index.path.read_bytes()
@@ -102,8 +103,9 @@ def main(name: str, folder: Path, times: int) -> None:
         index.path.unlink()
         assert all(a in ("refused", b) for a, b in zip(found, expected, strict=True)), number
         outcomes["refused" if "refused" in found else "answered"] += 1
-    print(json.dumps(outcomes))
+    print(json.dumps({"type": name, **outcomes}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    for name in ("btree", "lucene"):
+        main(name, Path(sys.argv[1], name), int(sys.argv[2]))

@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from hudi_index_service.errors import BuildInProgress
 from hudi_index_service.index.metadata.build_records import BuildRecords, BuildState
 from hudi_index_service.index.metadata.builder_process import BuilderProcess
 from hudi_index_service.storage.store import Storage
+from tests.programs import Running
 
 PRINT_PROCESS = """
 import json, sys
@@ -33,16 +32,9 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def other() -> Iterator[subprocess.Popen[str]]:
+def other(running: Running) -> "subprocess.Popen[str]":
     """Another process, which lives until it is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", PRINT_PROCESS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
-        process.kill()
+    return running(PRINT_PROCESS)
 
 
 def process_of(process: subprocess.Popen[str]) -> BuilderProcess:
@@ -105,20 +97,16 @@ def test_an_incomplete_process_record_is_ignored() -> None:
     assert BuilderProcess.from_dict({}) is None
 
 
-def test_the_build_of_a_killed_process_is_dead_at_once(tmp_path: Path) -> None:
+def test_the_build_of_a_killed_process_is_dead_at_once(tmp_path: Path, running: Running) -> None:
     records = BuildRecords(Storage(tmp_path), stale_seconds=600)
-    with subprocess.Popen(
-        [sys.executable, "-c", START_A_BUILD, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as builder:
-        assert builder.stdout is not None
-        assert builder.stdout.readline() == "started\n"
-        assert records.living() == {"000001"}
-        with pytest.raises(BuildInProgress, match=rf"process {builder.pid}\)"):
-            records.start({})
-        builder.kill()
+    builder = running(START_A_BUILD, tmp_path)
+    assert builder.stdout is not None
+    assert builder.stdout.readline() == "started\n"
+    assert records.living() == {"000001"}
+    with pytest.raises(BuildInProgress, match=rf"process {builder.pid}\)"):
+        records.start({})
+    builder.kill()
+    builder.wait()
 
     assert [each.state for each in records.all()] == [BuildState.DEAD]
     assert records.living() == frozenset()

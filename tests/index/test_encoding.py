@@ -27,7 +27,7 @@ from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 from tests.example_counts import examples
 
-fixed = examples(200)
+fixed = examples(100)
 RANGED = tuple(set(Operator) - {Operator.NE})
 doubles = st.floats(allow_nan=True, allow_infinity=True)
 singles = st.floats(width=32, allow_nan=True, allow_infinity=True)

@@ -1,7 +1,6 @@
 """Stored values of a base file's parts are joined from files that another process may cut."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.files import stored_values
 from hudi_index_service.index.files.stored_values import VALUES, ValuesWriter, joined_values
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
-from tests.docs.markdown import ROOT
+from tests.programs import lines_of
 
 ROWS = 300_000  # of a part: several row groups
 
@@ -56,11 +55,7 @@ def cut_while_joined(folder: Path) -> None:
 
 def test_a_part_that_is_cut_while_it_is_joined_is_refused(tmp_path: Path) -> None:
     """In a process of its own, which a mapped file would end."""
-    command = [sys.executable, "-m", "tests.index.test_stored_parts", str(tmp_path)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, (done.returncode, done.stderr)
+    lines_of("tests.index.test_stored_parts", tmp_path, module=True)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,14 @@ BTREE_ROWS = pa.table(
 )
 
 
+def put(storage: Storage) -> Storage:
+    """Stores the golden table; returns the store."""
+    for path in FOLDER.rglob("*"):
+        if path.is_file():
+            storage.create(str(path.relative_to(FOLDER)), path.read_bytes())
+    return storage
+
+
 def base_file(folder: Path) -> BaseFile:
     """The golden table's only base file."""
     size = (folder / BASE_FILE).stat().st_size

@@ -97,8 +97,8 @@ def test_all_files_of_a_value_are_named_and_few_others(kind: str, files: int) ->
     named = located(run, wanted)
     assert all(true <= found for true, found in zip(truth, named, strict=True))
     assert sum(map(len, named)) == sum(map(len, truth)), "these few keys are not cut"
-    alone = [located(run, wanted.slice(n, 1))[0] for n in range(len(wanted))]
-    assert alone == named, "one value alone is located in another way"
+    for n in range(0, len(wanted), 25):  # one value alone is located in another way
+        assert located(run, wanted.slice(n, 1)) == [named[n]]
 
 
 @pytest.mark.parametrize("kind", ["texts", "integers", "doubles"])
@@ -122,8 +122,7 @@ def test_values_may_be_repeated_and_in_any_order() -> None:
     run = opened(pairs_of(values))
     wanted = pa.concat_arrays(values)
     whole = located(run, wanted)
-    alone = {each: located(run, pa.array([each]))[0] for each in wanted[:200].to_pylist()}
-    assert [alone[each] for each in wanted[:200].to_pylist()] == whole[:200]
+    assert [located(run, wanted.slice(n, 1))[0] for n in range(50)] == whole[:50]
     assert located(run, wanted[::-1]) == whole[::-1]
 
 

@@ -1,7 +1,5 @@
 """Segments are merged, raced for, forgotten and done without."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +27,7 @@ from hudi_index_service.storage.store import Storage
 from tests.at_once import at_once
 from tests.index.golden import make
 from tests.index.segments.facts import PARTITION, facts, manifest, path_of
+from tests.programs import lines_of
 
 SCHEMA = pa.schema({"u": pa.string(), "v": pa.int64()})
 
@@ -460,9 +459,4 @@ def test_reading_a_segment_leaves_no_thread_of_arrow(store: SegmentStore, tmp_pa
         "facts = [store.open(each).facts() for each in store.listed()]\n"
         "print(len(facts), sorted(set(os.listdir('/proc/self/task')) - set(before)))\n"
     )
-
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "3 []"
+    assert lines_of(program, tmp_path) == ["3 []"]
