@@ -144,7 +144,7 @@ def _nothing_is_learnt_of_other_tests() -> None:
     """The history of queries begins anew, also of tables that many tests share."""
     module = sys.modules.get("hudi_index_service.optimizer.history.history")
     if module is not None:
-        module.forget_all()
+        module.each_history(module.History.erase)
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,6 @@ EXCEPTIONS: dict[str, dict[str, set[str]]] = {
         "cli/test_operating.py": {"_queries"},
         "hbase/test_with_others.py": {"_answering", "_queries"},
         "index/segments/test_exclusion.py": {"_runs"},
-        "optimizer/history/test_history.py": {"_unwritten"},
         "read/key_locations.py": {"_queries", "_settings"},
         "read/test_btree.py": {"_answering", "_queries"},
         "read/test_lookups_of_many.py": {"_among", "_collect_within"},

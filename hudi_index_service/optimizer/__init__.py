@@ -1,4 +1,4 @@
-"""The optimizer: an ordered tuple of rules, one per module, that map a plan to a plan."""
+"""The optimizer: how shall each slice be read, and why?"""
 
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import optimize

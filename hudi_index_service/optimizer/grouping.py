@@ -54,13 +54,13 @@ def is_answered_exactly(predicate: Predicate, entries: Iterable[ServingEntry]) -
 class _Layouts:
     """What some entries answer, whatever rows they hold."""
 
-    layouts: tuple[tuple[str, int], ...]
+    layouts: tuple[int, ...]
     entries: tuple[ServingEntry, ...] = field(compare=False)
 
     @classmethod
     def of(cls, entries: Iterable[ServingEntry]) -> "_Layouts":
         own = tuple(entries)
-        return cls(tuple([(each.index_type.name, each.layout) for each in own]), own)
+        return cls(tuple([each.layout for each in own]), own)
 
     def answer(self, conjuncts: And, exact: bool) -> bool:
         """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""

@@ -1,22 +1,21 @@
 """A query's plan: how each file slice is read, and why."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from operator import is_
 from typing import Protocol
 
 import pyarrow as pa
 
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.index.metadata.segments.exclusion import LocatedValues
-from hudi_index_service.optimizer.expected import Expected, RowEstimate
+from hudi_index_service.optimizer.expected import Expected
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import In, Predicate
 
-COST_RULES = ("cheaper_by_cost", "corrected_by_history")
+BY_COST, BY_HISTORY = "cheaper_by_cost", "corrected_by_history"
 """The rules that decline a usable index because reading the rows costs too much."""
 
 
@@ -105,19 +104,13 @@ class SlicePlan:
         access = Access.LOGS if self.file_slice.log_files else Access.SKIP
         return self._without_entries(access, reason, rule, self.expected)
 
-    def with_index(self, reason: str, rule: str) -> "SlicePlan":
-        """The same slice read through its rejected entries."""
-        entries, expected = self.rejected_entries, self.expected
-        return SlicePlan(
-            self.file_slice, Access.INDEX, entries, reason, rule, self.values, expected
-        )
-
     def for_counting(self) -> "SlicePlan":
         """The same slice for a query that reads few or no rows: an index that was declined for the
         cost of reading rows is used again."""
-        if self.rule not in COST_RULES or not self.rejected_entries:
+        if self.rule not in (BY_COST, BY_HISTORY) or not self.rejected_entries:
             return self
-        return self.with_index(self.reason, self.rule)
+        entries = self.rejected_entries
+        return replace(self, access=Access.INDEX, entries=entries, rejected_entries=())
 
     def _without_entries(
         self, access: Access, reason: str, rule: str, expected: Expected | None
@@ -164,9 +157,6 @@ class QueryPlan:
         partitions: Values from the paths of partitions; None if not known.
         needed: The columns that are read; None if not known.
         surroundings: The context that costs depend on.
-        estimated: The estimated matching rows of each slice, in order, None where its entries give
-            no estimate; empty before a rule has estimated them.
-        narrowed: Whether each slice's entries narrow the predicate; empty until a rule has checked.
         table: The table's base path; "" if not known.
         shape: The predicate without its literals; "" unless the query history was read.
         routes: Tells which values of a list the snapshot's base files may hold; None if unknown.
@@ -180,8 +170,6 @@ class QueryPlan:
     partitions: PartitionValues | None = None
     needed: pa.Schema | None = None
     surroundings: CostContext = CostContext()
-    estimated: tuple[RowEstimate | None, ...] = ()
-    narrowed: tuple[bool, ...] = ()
     table: str = ""
     shape: str = ""
     routes: Routes | None = field(default=None, repr=False, compare=False)
@@ -193,21 +181,6 @@ class QueryPlan:
     def __repr__(self) -> str:
         ways = ", ".join(f"{n} {each.value}" for each in Access if (n := self.count(each)))
         return f"<QueryPlan at {self.snapshot.instant or '(none)'}: {ways or 'no slices'}>"
-
-    def decline_index(
-        self,
-        reason: str,
-        rule: str,
-        where: Callable[[SlicePlan], bool] = lambda plan: True,
-    ) -> "QueryPlan":
-        """The plan with the indexed slices that `where` selects scanned instead."""
-        slices = [
-            each.declined(reason, rule) if each.access is Access.INDEX and where(each) else each
-            for each in self.slices
-        ]
-        if all(map(is_, slices, self.slices)):
-            return self
-        return replace(self, slices=tuple(slices))
 
     def left(self) -> Sequence[int]:
         """The positions of slices that are not skipped."""
@@ -226,12 +199,11 @@ class QueryPlan:
 
     def with_skipped(self, before: "QueryPlan", left: Sequence[int]) -> "QueryPlan":
         """The plan for all slices of an earlier one, of which this one has those at the positions
-        `left`. Estimates, which rules alone use, are dropped."""
+        `left`."""
         slices = list(before.slices)
         for number, each in zip(left, self.slices, strict=True):
             slices[number] = each
-        plan = replace(self, estimated=(), narrowed=())
-        return plan.with_slices(tuple(slices), left_of(slices, left))
+        return self.with_slices(tuple(slices), left_of(slices, left))
 
     @property
     def uses_index(self) -> bool:

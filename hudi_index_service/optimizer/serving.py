@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count
 
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
@@ -11,12 +11,10 @@ from hudi_index_service.index.metadata.entry import Entry
 from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.fold import fold
 
 BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
 """Answers in the order in which they are preferred."""
-
-_layouts: dict[Hashable, int] = {}
-_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,9 @@ class ServingEntry:
 
     @cached_property
     def layout(self) -> int:
-        """A number that is equal in this process for all entries whose columns are stored in the
-        same way, for which an index type answers the same leaves."""
-        return _layouts.setdefault(tuple(column.layout for column in self.columns), next(_numbers))
+        """A number that is equal in this process for all entries of an index type whose columns are
+        stored in the same way, for which it answers the same leaves."""
+        return _layout(self.index_type.name, *(column.layout for column in self.columns))
 
     @cached_property
     def keys(self) -> Sequence[tuple[str, ...]]:
@@ -74,6 +72,24 @@ def best_answer(entries: Iterable[ServingEntry], leaf: Predicate) -> Answer:
     """The best answer of any entry to a leaf, or to conjuncts."""
     answers = {each.answer(leaf) for each in entries}
     return next((each for each in BEST_FIRST if each in answers), Answer.NONE)
+
+
+def narrows(predicate: Predicate, entries: Sequence[ServingEntry]) -> bool:
+    """Whether a slice's entries narrow a predicate in negation normal form. One answered conjunct
+    of an AND suffices; every arm of an OR must be answered."""
+
+    def answered(leaf: Predicate) -> bool:
+        return best_answer(entries, leaf) is not Answer.NONE
+
+    return fold(predicate, answered, all_of=any, any_of=all)
+
+
+_numbers = count()
+
+
+@cache
+def _layout(*stored: Hashable) -> int:
+    return next(_numbers)
 
 
 def _serving_entry(

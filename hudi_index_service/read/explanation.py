@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr
 
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.optimizer.rules.skipping import EXCLUDED
+from hudi_index_service.optimizer.rules import EXCLUDED
 from hudi_index_service.read.recording import uses_index
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.row_formats import html_lines

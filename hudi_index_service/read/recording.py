@@ -7,7 +7,7 @@ from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.record import Observation
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.optimizer.rules.skipping import EXCLUDED
+from hudi_index_service.optimizer.rules import EXCLUDED
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.read.statistics import SliceStatistics, of_parts

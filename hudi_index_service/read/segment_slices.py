@@ -24,7 +24,7 @@ from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.index.stored_column import arrow_type_name
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
-from hudi_index_service.optimizer.rules.skipping import EXCLUDED, exclusion_reason
+from hudi_index_service.optimizer.rules import EXCLUDED, exclusion_reason
 from hudi_index_service.predicate.expression import In, Predicate
 from hudi_index_service.read.coverage import RequiredColumns
 from hudi_index_service.read.index_folder import IndexFolder

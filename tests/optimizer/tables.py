@@ -1,15 +1,14 @@
 """Tables without files: a snapshot, and entries with real manifests, which is all that planning
 needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.config import Settings
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.index.btree import BTreeIndexType
@@ -26,7 +25,7 @@ from hudi_index_service.index.metadata.manifest import (
 from hudi_index_service.index.stored_column import parse_arrow_type
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.optimizer.rules import WITH_ENTRIES, WITHOUT_ENTRIES, optimize
+from hudi_index_service.optimizer.rules import optimize
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Compare, In, Operator, Predicate
 from hudi_index_service.read.planner import first_plan
@@ -179,47 +178,3 @@ def _file_slice(number: int, described: Mapping[str, Any]) -> FileSlice:
         size = round(described["mb"] * MB)
         base_file = BaseFile(path, partition, file_id, "20260101000000000", size)
     return FileSlice(partition, file_id, base_file, logs)
-
-
-def settings_of(read: Mapping[str, Any], state_folder: Path) -> Settings:
-    """Settings with these read settings, and a history of their own."""
-    return Settings(read=ReadSettings(**read), state_folder=state_folder)
-
-
-@dataclass(frozen=True)
-class Step:
-    """The effect of one rule on a plan."""
-
-    rule: str
-    before: QueryPlan
-    after: QueryPlan
-
-    @property
-    def fired(self) -> bool:
-        """Whether the rule changed how anything is read."""
-        return _shape(self.before) != _shape(self.after)
-
-
-def steps(table: PaperTable, first: QueryPlan, settings: Settings) -> list[Step]:
-    """The effect of each rule on the plan of the one before it."""
-    done: list[Step] = []
-
-    def apply(
-        plan: QueryPlan, rules: Sequence[Callable[[QueryPlan, Settings], QueryPlan]]
-    ) -> QueryPlan:
-        for rule in rules:
-            after = rule(plan, settings)
-            done.append(Step(rule.__name__, plan, after))  # type: ignore[attr-defined]
-            plan = after
-        return plan
-
-    apply(table.covered(apply(first, WITHOUT_ENTRIES)), WITH_ENTRIES)
-    return done
-
-
-def _shape(plan: QueryPlan) -> tuple[str, list[tuple[Any, ...]]]:
-    entries = [[each.index_type.name for each in of.entries] for of in plan.slices]
-    return str(plan.predicate), [
-        (each.access, each.rule, each.reason, names)
-        for each, names in zip(plan.slices, entries, strict=True)
-    ]

@@ -100,7 +100,7 @@ def test_the_history_learns_the_same_from_tasks_as_from_the_driver(
                 else:
                     scan.to_arrow()
             (shape,) = table.history()
-        sums = shape.sums.values.items()
+        sums = shape.sums.items()
         counted.append({name: amount for name, amount in sums if "ms" not in name})
         counted[-1].pop("asked", None)  # of slices whose entries were open
     assert counted[0] == pytest.approx(counted[1], rel=1e-4)  # they fade with time

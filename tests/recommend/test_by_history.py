@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.cli import main
-from hudi_index_service.config import Settings
+from hudi_index_service.config import HistorySettings, Settings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.hudi.files.parquet_file import FooterColumn, Footers, footers
 from hudi_index_service.hudi.snapshot import BaseFile
@@ -142,7 +142,8 @@ def used(columns: str, last_used: float) -> HistoryShape:
     """A shape whose last query that used an index on these columns ended then."""
     shape = HistoryShape(f"{columns} = ?")
     names = frozenset(columns.split())
-    shape.add(Observation(shape.shape, names, frozenset(), names, None, {}), last_used, 1.0)
+    query = Observation(shape.shape, names, frozenset(), names, None, {})
+    shape.add(query, last_used, HistorySettings())
     return shape
 
 
@@ -189,7 +190,8 @@ def by_index(*, bytes: float, rows: float, index_ms: float) -> HistoryShape:
     amounts = {"by_index": 1.0, "bytes": bytes, "rows": rows, "index_ms": index_ms}
     for now in range(10):
         nothing: frozenset[str] = frozenset()
-        shape.add(Observation("a = ?", nothing, nothing, nothing, None, amounts), now, 1.0)
+        query = Observation("a = ?", nothing, nothing, nothing, None, amounts)
+        shape.add(query, now, HistorySettings(half_life_queries=1e12, half_life_days=1e12))
     return shape
 
 

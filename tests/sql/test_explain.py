@@ -163,7 +163,7 @@ def test_queries_read_by_tasks_are_recorded_in_the_history(session, table):
         (shape,) = [each for each in opened.history() if each.shape == "id > ? AND msg = ?"]
     assert shape.queries == 3
     assert shape.mean("rows") == pytest.approx(3)
-    assert shape.correction() is not None
+    assert shape.correction is not None
 
 
 @pytest.mark.usefixtures("table")

@@ -7,15 +7,20 @@ a fork. The journal is a write-ahead log, so that readers never wait for writers
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from fcntl import LOCK_EX, flock
 from os import O_CREAT, O_NOFOLLOW, O_RDWR, close
 from os import open as os_open
 from pathlib import Path
+from typing import TypeAlias
 
-from hudi_index_service.optimizer.history.record import HistoryShape
-from hudi_index_service.optimizer.history.sums import Sums
+from hudi_index_service.config import HistorySettings
+from hudi_index_service.optimizer.history.record import HistoryShape, Observation, Sums
+
+FinishedQuery: TypeAlias = tuple[str, float, Observation]
+"""A table, the time when a query on it ended, in seconds since 1970, and what was seen."""
 
 SCHEMA_VERSION = 1
 """The version of the schema. Files with a higher version are not changed."""
@@ -25,6 +30,8 @@ READ_SECONDS, WRITE_SECONDS = 0.2, 5.0
 only while the last connection of another process is closing."""
 
 _DAYS_KEPT = 400
+
+_COLUMNS = ("columns", "unindexed", "used")
 
 _SCHEMA = """
 CREATE TABLE shapes (
@@ -60,13 +67,12 @@ class HistoryFile:
             for beside in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + beside).unlink(missing_ok=True)
 
-    def shapes(self, table: str, wait_seconds: float = READ_SECONDS) -> dict[str, HistoryShape]:
-        """The records of a table by shape; empty if there is no file."""
+    def shapes(self, table: str) -> dict[str, HistoryShape]:
+        """The records of a table by shape, the most recent last; empty if there is no file."""
         if not self.path.exists():
             return {}
-        with self._connection(wait_seconds) as connection:
-            rows = connection.execute("SELECT * FROM shapes WHERE table_uri = ?", (table,))
-            return {row["shape"]: _shape(row) for row in rows}
+        with self._connection(READ_SECONDS) as connection:
+            return _shapes(connection, table)
 
     def queries_since(self, table: str, day: int) -> int:
         """The number of queries recorded after a day (in days since 1970)."""
@@ -77,34 +83,37 @@ class HistoryFile:
             (count,) = connection.execute(query, (table, day)).fetchone()
             return int(count)
 
-    def merge(
-        self,
-        changes: Iterable[tuple[str, HistoryShape, float]],
-        days: Mapping[tuple[str, int], int],
-        *,
-        half_life_days: float,
-        most: int,
-    ) -> None:
-        """Adds new records as (table, new record, share of the known record that is kept). Beyond
-        `most` shapes, the least recently used ones are deleted."""
+    def add(
+        self, queries: Sequence[FinishedQuery], settings: HistorySettings
+    ) -> dict[str, dict[str, HistoryShape]]:
+        """Adds queries. Beyond `max_shapes`, the least recently used shapes are deleted. Returns
+        what `shapes` does, for each of their tables."""
+        days = Counter((table, int(now // 86_400)) for table, now, _ in queries)
         with self._connection(WRITE_SECONDS) as connection, _transaction(connection):
-            for table, new, keep in changes:
-                _merge_one(connection, table, new, keep, half_life_days)
+            known = {table: _shapes(connection, table) for table, _, _ in queries}
+            changed: dict[tuple[str, str], HistoryShape] = {}
+            for table, now, query in queries:
+                shape = known[table].get(query.shape) or HistoryShape(query.shape)
+                shape.add(query, now, settings)
+                changed[table, query.shape] = known[table][query.shape] = shape
+            connection.executemany(
+                "INSERT OR REPLACE INTO shapes VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(table, *_row(shape)) for (table, _), shape in changed.items()],
+            )
             connection.executemany(
                 "INSERT INTO days VALUES (?, ?, ?) ON CONFLICT (table_uri, day) "
                 "DO UPDATE SET queries = queries + excluded.queries",
-                [(table, day, queries) for (table, day), queries in days.items()],
+                [(*key, number) for key, number in days.items()],
             )
-            if days:
-                oldest = max(day for _, day in days) - _DAYS_KEPT
-                connection.execute("DELETE FROM days WHERE day < ?", (oldest,))
+            oldest = max(day for _, day in days) - _DAYS_KEPT
+            connection.execute("DELETE FROM days WHERE day < ?", (oldest,))
             (count,) = connection.execute("SELECT count(*) FROM shapes").fetchone()
-            if count > most:
-                connection.execute(
-                    "DELETE FROM shapes WHERE rowid IN "
-                    "(SELECT rowid FROM shapes ORDER BY last LIMIT ?)",
-                    (count - most,),
-                )
+            connection.execute(
+                "DELETE FROM shapes WHERE rowid IN "
+                "(SELECT rowid FROM shapes ORDER BY last LIMIT ?)",
+                (max(0, count - settings.max_shapes),),
+            )
+            return {table: _shapes(connection, table) for table in known}
 
     def forget(self, table: str | None) -> int:
         """Deletes the records of one table or of all, also from the file's bytes; returns the
@@ -218,52 +227,32 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _merge_one(
-    connection: sqlite3.Connection,
-    table: str,
-    new: HistoryShape,
-    keep: float,
-    half_life_days: float,
-) -> None:
-    row = connection.execute(
-        "SELECT * FROM shapes WHERE table_uri = ? AND shape = ?", (table, new.shape)
-    ).fetchone()
-    merged = HistoryShape(new.shape) if row is None else _shape(row)
-    if row is not None:
-        keep *= faded(new.last - merged.last, half_life_days)
-    merged.add_later(new, keep)
-    columns = {
-        "columns": sorted(merged.columns),
-        "unindexed": sorted(merged.unindexed),
-        "used": sorted(merged.used),
-    }
-    sums = {name: round(value, 6) for name, value in merged.sums.values.items()}
-    counts = (merged.queries, merged.last, merged.last_used)
-    connection.execute(
-        "INSERT OR REPLACE INTO shapes VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (table, merged.shape, *counts, json.dumps(columns), json.dumps(sums)),
-    )
+def _row(shape: HistoryShape) -> tuple[str | float, ...]:
+    columns = {name: sorted(getattr(shape, name)) for name in _COLUMNS}
+    sums = {name: round(value, 6) for name, value in shape.sums.items()}
+    counts = (shape.queries, shape.last, shape.last_used)
+    return (shape.shape, *counts, json.dumps(columns), json.dumps(sums))
 
 
-def faded(seconds: float, half_life_days: float) -> float:
-    """The share that remains after this time."""
-    return float(0.5 ** (max(0.0, seconds) / 86_400 / half_life_days))
+def _shapes(connection: sqlite3.Connection, table: str) -> dict[str, HistoryShape]:
+    query = "SELECT * FROM shapes WHERE table_uri = ? ORDER BY last"
+    return {row["shape"]: _shape(row) for row in connection.execute(query, (table,))}
 
 
 def _shape(row: sqlite3.Row) -> HistoryShape:
     """The record in a row. An invalid one counts as empty; the next query replaces it."""
     try:
-        columns = json.loads(row["columns"])
-        sums = Sums({str(name): float(value) for name, value in json.loads(row["sums"]).items()})
+        names, sums = json.loads(row["columns"]), json.loads(row["sums"])
+        columns, unindexed, used = (frozenset(names[name]) for name in _COLUMNS)
         return HistoryShape(
             row["shape"],
             int(row["queries"]),
             float(row["last"]),
             float(row["last_used"]),
-            frozenset(columns["columns"]),
-            frozenset(columns["unindexed"]),
-            frozenset(columns["used"]),
-            sums,
+            columns,
+            unindexed,
+            used,
+            Sums({name: float(value) for name, value in sums.items()}),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return HistoryShape(row["shape"])

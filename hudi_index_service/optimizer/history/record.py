@@ -1,26 +1,23 @@
-"""Records of one query, and of all queries of a shape."""
+"""Records of one query, and of all queries of a shape. Records fade: what is one half-life old
+counts half."""
 
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from hudi_index_service.optimizer.history.sums import Sums
+from hudi_index_service.config import HistorySettings
 
 LEAST_SEEN = 2.5
 """The minimum number of queries; results of fewer may be chance or a cold cache."""
 
+_MOST_ERROR = math.log(1000)  # that one query's guess counts
 
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """The correction of the optimizer's estimate for queries of a shape.
+_DOUBT = math.log(4) ** 2
+"""The variance of the errors between shapes, in logarithms. The less a shape's errors vary between
+its queries, compared to this, the more they count."""
 
-    Attributes:
-        rows: The factor for matching rows.
-        queries: The number of queries behind it, older ones in part.
-    """
-
-    rows: float
-    queries: float
+_NOISE = 0.05  # variance that a few queries cannot show
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,13 @@ class Observation:
     amounts: dict[str, float]
 
 
+class Sums(dict[str, float]):
+    """Named sums; unknown names are 0."""
+
+    def __missing__(self, name: str) -> float:
+        return 0.0
+
+
 @dataclass(slots=True)
 class HistoryShape:
     """The record of the queries of one shape on one table.
@@ -53,9 +57,10 @@ class HistoryShape:
         last: The end time of the last query, in seconds since 1970.
         last_used: The time when a query last used an index; 0 for never.
         columns, unindexed, used: Of the last query; see `Observation`.
-        sums: Decaying sums: ``queries``, ``by_index`` and ``scanned`` (queries that read a slice
-            this way), ``rows``, ``bytes`` and ``index_ms`` (slices by index), ``scan_ms``,
-            ``scan_bytes``, ``scan_rows``; and the errors of expected rows.
+        sums: Fading sums: ``queries``, ``by_index`` and ``scanned`` (queries that read a slice this
+            way), ``rows``, ``bytes`` and ``index_ms`` (slices by index), ``scan_ms``,
+            ``scan_bytes``, ``scan_rows``; and of the errors of expected rows, in logarithms, their
+            number, sum and sum of squares: ``rows.n``, ``rows.ln``, ``rows.ln2``.
     """
 
     shape: str
@@ -67,39 +72,48 @@ class HistoryShape:
     used: frozenset[str] = frozenset()
     sums: Sums = field(default_factory=Sums)
 
-    def add(self, observation: Observation, now: float, keep: float) -> None:
-        """Adds a query, and keeps the share `keep` of the sums so far."""
-        self.sums.fade(keep)
-        self.sums.add("queries", 1.0)
-        self.sums.add_all(observation.amounts)
-        if observation.rows is not None:
-            expected, actual = observation.rows
-            self.sums.add_ratio("rows", expected=expected, actual=actual)
+    def add(self, query: Observation, now: float, settings: HistorySettings) -> None:
+        """Adds a query that ended at a time, in seconds since 1970."""
+        days = max(0.0, now - self.last) / 86_400
+        keep = 0.5 ** (1 / settings.half_life_queries + days / settings.half_life_days)
+        amounts = {"queries": 1.0, **query.amounts}
+        if query.rows is not None:
+            expected, actual = query.rows
+            error = math.log((actual + 1) / (expected + 1))
+            error = max(-_MOST_ERROR, min(_MOST_ERROR, error))
+            amounts |= {"rows.n": 1.0, "rows.ln": error, "rows.ln2": error * error}
+        for name in self.sums:
+            self.sums[name] *= keep
+        for name, amount in amounts.items():
+            self.sums[name] += amount
         self.queries += 1
-        self.last = now
-        self.last_used = now if observation.used else self.last_used
-        self.columns, self.unindexed, self.used = (
-            observation.columns,
-            observation.unindexed,
-            observation.used,
-        )
-
-    def add_later(self, later: "HistoryShape", keep: float) -> None:
-        """Adds later queries, and keeps the share `keep` of the sums so far."""
-        self.sums.fade(keep)
-        self.sums.add_all(later.sums.values)
-        self.queries += later.queries
-        self.last_used = max(self.last_used, later.last_used)
-        if later.last >= self.last:
-            self.last = later.last
-            self.columns, self.unindexed, self.used = later.columns, later.unindexed, later.used
+        self.columns, self.unindexed, self.used = query.columns, query.unindexed, query.used
+        self.last = max(self.last, now)
+        if query.used:
+            self.last_used = max(self.last_used, now)
 
     def mean(self, name: str, per: str = "queries") -> float:
         """A sum per query, or per query of some kind; 0 without such queries."""
         return self.sums[name] / self.sums[per] if self.sums[per] else 0.0
 
+    @property
+    def correction(self) -> float | None:
+        """The factor for expected rows; None while too little is known.
+
+        The mean error of the guesses' logarithms is drawn to 0 (no correction) the more, the fewer
+        guesses there are and the more they vary. It is the mean of a normal distribution with a
+        normal prior around 0 (Gelman et al., Bayesian Data Analysis, 2.5).
+        """
+        count = self.sums["rows.n"]
+        if count < LEAST_SEEN:
+            return None
+        mean = self.sums["rows.ln"] / count
+        variance = max(0.0, self.sums["rows.ln2"] / count - mean * mean) + _NOISE
+        return math.exp(mean * count / (count + variance / _DOUBT))
+
     def to_dict(self) -> dict[str, Any]:
         """As `hudi-index history --output json` prints it: see docs/explain.md."""
+        factor = self.correction
         return {
             "shape": self.shape,
             "queries": self.queries,
@@ -112,15 +126,5 @@ class HistoryShape:
             "rows": round(self.mean("rows"), 3),
             "index_ms": round(self.mean("index_ms", "by_index"), 3),
             "scan_ms": round(self.mean("scan_ms", "scanned"), 3),
-            "corrections": self._corrections(),
+            "corrections": {} if factor is None else {"rows": float(f"{factor:.4g}")},
         }
-
-    def _corrections(self) -> dict[str, float]:
-        correction = self.correction()
-        return {} if correction is None else {"rows": float(f"{correction.rows:.4g}")}
-
-    def correction(self) -> Correction | None:
-        """The correction of estimates; None while too little is known."""
-        if self.sums.seen("rows") < LEAST_SEEN:
-            return None
-        return Correction(self.sums.factor("rows"), self.sums["queries"])

@@ -17,8 +17,8 @@ from hudi_index_service.columns import column_path, column_values, find_column
 from hudi_index_service.errors import Remedy, TableFeatureUnsupported
 from hudi_index_service.hudi.files.log_file import RECORD_KEY
 from hudi_index_service.optimizer.decide import most_keys_by_index
-from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.optimizer.serving import narrows
 from hudi_index_service.predicate.expression import BoundColumn, In, Predicate, conjunction
 
 _NULL = "__null__"
@@ -83,7 +83,7 @@ class RecordKeys:
         none, or for so many keys that reading all of the file's keys is cheaper."""
         if not plan.entries or len(keys) > most_keys_by_index(plan.total):
             return None
-        return next((each for each in self.conditions(keys) if narrows(each, plan)), None)
+        return next((each for each in self.conditions(keys) if narrows(each, plan.entries)), None)
 
     def _field_values(self, keys: Sequence[str]) -> dict[str, set[str] | None] | None:
         """Field → its possible values in these keys, as printed; None for any value. Returns None
