@@ -98,12 +98,9 @@ def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:
         model.scan_fraction * expected.scan_bytes
     ):
         return True
-    opening = (1 - OPENING_SHARE) * model.opening_ms(plan.entries or plan.rejected_entries)
-    least = expected.rows.least
-    if least > 0:
-        certain = model.expected(plan, RowEstimate(least, least, least))
-        if certain.index_ms - opening > certain.scan_ms:
-            return False
+    if expected.rows.least > model.scan_fraction * plan.total:
+        return False
+    opening = (1 - OPENING_SHARE) * model.opening_ms(plan.entries)
     return expected.index_ms - opening <= (1 + DEAR_LOOKUP) * expected.scan_ms
 
 

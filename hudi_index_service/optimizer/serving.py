@@ -1,6 +1,6 @@
 """The entries that may serve a query, with the columns that they may serve."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import count
@@ -9,7 +9,7 @@ from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.entry import Entry
 from hudi_index_service.index.metadata.requirements import indexed
-from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
+from hudi_index_service.optimizer.column_values import Values
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import fold
 
@@ -54,9 +54,16 @@ class ServingEntry:
         return self.entry.manifest.base_file.rows
 
     @cached_property
-    def values(self) -> Mapping[str, Values]:
-        """The manifest's statistics of the columns' values, by name."""
-        return ColumnValues(self.entry.manifest, self.names)
+    def _values(self) -> dict[str, Values | None]:
+        return {}
+
+    def values(self, column: str) -> Values | None:
+        """What the manifest knows of a column's values, made on first use, since a table may have
+        many base files, and queries few columns; None for other columns."""
+        if column not in self._values:
+            stored = self.entry.manifest.column(column) if column in self.names else None
+            self._values[column] = None if stored is None else Values.of(stored, self.rows)
+        return self._values[column]
 
     def answer(self, leaf: Predicate) -> Answer:
         """How well the entry answers a leaf."""
@@ -66,6 +73,12 @@ class ServingEntry:
         # The index type is sent to Spark tasks by name, and found there by its entry point. Layouts
         # have other numbers in other processes.
         return _serving_entry, (self.entry, self.index_type.name, self.names, self.stored)
+
+
+def values_of(entries: Sequence[ServingEntry], column: str) -> Values | None:
+    """A column's values, by the first entry with it; None if none has it."""
+    found = (entry.values(column) for entry in entries)
+    return next((each for each in found if each is not None), None)
 
 
 def best_answer(entries: Iterable[ServingEntry], leaf: Predicate) -> Answer:

@@ -1,15 +1,15 @@
 """Estimates the rows of a predicate's leaf from the manifests' statistics of its column."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from hudi_index_service.optimizer.column_values import EQUAL, Values
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.algebra import between
-from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import (
     ArrayContains,
@@ -25,8 +25,8 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.values import bound_of
 
-Known: TypeAlias = Mapping[str, Values]
-"""Statistics of columns, by name."""
+Known: TypeAlias = Callable[[str], Values | None]
+"""Statistics of a column; None if it has none."""
 
 Estimate: TypeAlias = Callable[[Known, int], RowEstimate]
 """Estimates a predicate's rows, given statistics and the number of all rows."""
@@ -36,12 +36,12 @@ _BROKEN = "\ufffd"  # Java's replacement for invalid UTF-8, which is not in the 
 
 @lru_cache(maxsize=4096)
 def _any_values(total: int) -> Values:
-    return Values(0, total, None, None, total * selectivities.EQUAL, None)
+    return Values(0, total, None, None, total * EQUAL, None)
 
 
 def values_in(statistics: Known, column: str, total: int) -> Values:
     """The statistics of a column; defaults if it has none."""
-    return statistics.get(column) or _any_values(total)
+    return statistics(column) or _any_values(total)
 
 
 def leaf_rows(leaf: Predicate) -> Estimate:
@@ -78,7 +78,7 @@ def leaf_rows(leaf: Predicate) -> Estimate:
 
 def _null_rows(column: str) -> Estimate:
     def rows(statistics: Known, total: int) -> RowEstimate:
-        values = statistics.get(column)
+        values = statistics(column)
         if values is None:
             return RowEstimate(0, total * selectivities.NULL, total)
         return RowEstimate(values.nulls, values.nulls, values.nulls)
@@ -104,7 +104,7 @@ def _others(column: str, estimate: Estimate) -> Estimate:
             values_in(statistics, column, total).count,
             estimate(statistics, total),
         )
-        least = count - matching.most if column in statistics else 0
+        least = count - matching.most if statistics(column) else 0
         return RowEstimate(least, count - matching.expected, count - matching.least)
 
     return rows

@@ -6,17 +6,16 @@ number of distinct values and, for ranges and prefixes, from the position of the
 least and greatest value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import lru_cache, partial
 
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
 from hudi_index_service.optimizer.estimates.leaves import Estimate, leaf_rows
 from hudi_index_service.optimizer.estimates.ranges import Part, range_rows, ranges
-from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.optimizer.serving import values_of
 from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import fold
@@ -55,7 +54,8 @@ class ManifestEstimates:
         estimate = self._estimate
         if plan.values and not self._columns.isdisjoint(plan.values):
             estimate = self._in_partition(plan)
-        return estimate(self._statistics(entries), entries[0].rows)
+        values = entries[0].values if len(entries) == 1 else partial(values_of, entries)
+        return estimate(values, entries[0].rows)
 
     def _in_partition(self, plan: SlicePlan) -> Estimate:
         """Estimates the predicate that remains for the slice."""
@@ -64,17 +64,6 @@ class ManifestEstimates:
             remaining = with_values(self._predicate, plan.values)
             self._by_partition[partition] = _compiled(remaining)
         return self._by_partition[partition]
-
-    def _statistics(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
-        """The statistics in the entries' manifests; for each column, of the first entry with it."""
-        if len(entries) == 1:
-            return entries[0].values
-        return {
-            name: each.values[name]
-            for each in reversed(entries)
-            for name in self._columns
-            if name in each.values
-        }
 
 
 @lru_cache(maxsize=256)

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from hudi_index_service.optimizer.column_values import Values
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.leaves import Estimate, Known, values_in
-from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import Compare, Operator
 from hudi_index_service.predicate.fold import Condition

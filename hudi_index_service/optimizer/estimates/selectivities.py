@@ -3,9 +3,6 @@
 
 from hudi_index_service.predicate.expression import LikePart, MatchMode
 
-EQUAL = 0.005
-"""For one value, if neither the number of distinct values nor their bounds are known."""
-
 RANGE = 1 / 3
 """For a range open at one end, if the bounds are not known."""
 

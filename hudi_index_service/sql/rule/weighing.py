@@ -12,6 +12,7 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
+from hudi_index_service.optimizer.column_values import Values
 from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.constants import (
     DRIVER_SLICES,
@@ -32,7 +33,6 @@ from hudi_index_service.optimizer.decide import (
     enough_is_indexed,
     matches_most,
 )
-from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import (
     BY_ENTRY,
@@ -42,6 +42,7 @@ from hudi_index_service.optimizer.plan import (
     SlicePlan,
     base_file_bytes,
 )
+from hudi_index_service.optimizer.serving import values_of
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.counting import may_have_few_values
@@ -297,7 +298,7 @@ def candidates_of_keys(
     others = [each for each in slices if each.access in OTHERS]
     if not indexed:
         return "no entry serves its files"
-    values = [_values(each, column) for each in indexed]
+    values = [values_of(each.entries, column) for each in indexed]
     share = _likely_share([each for each in values if each is not None], keys)
     work = costs.scanning(others) + costs.merging(each for each in slices if each.is_merged_in_part)
     rows = 0
@@ -317,12 +318,6 @@ def candidates_of_keys(
     return Candidates(
         rows, exact=False, few=chosen is Reader.DRIVER, by_tasks=by_tasks, scanned=len(others)
     )
-
-
-def _values(plan: SlicePlan, column: str) -> Values | None:
-    """The values of a column in a slice, by the first entry with it; None if none has it."""
-    found = (entry.values.get(column) for entry in plan.entries)
-    return next((each for each in found if each is not None), None)
 
 
 def _likely_share(values: Collection[Values], keys: int) -> float:

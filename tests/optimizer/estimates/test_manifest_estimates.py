@@ -197,7 +197,7 @@ def test_one_estimator_serves_many_slices() -> None:
 def test_cached_manifest_values_do_not_keep_the_manifest_alive() -> None:
     plan = slice_of(pa.table({"n": [1, 2, 3]}))
     (serving,) = plan.entries
-    assert serving.values["n"] is serving.values["n"]
+    assert serving.values("n") is serving.values("n")
     gone = weakref.ref(serving.entry.manifest)
 
     del plan, serving

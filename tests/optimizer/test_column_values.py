@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.optimizer.estimates.byte_scale import ByteScale
+from hudi_index_service.optimizer.column_values import share_between
 
 TEXTS = st.one_of(st.binary(max_size=12), st.text("ab0 z", max_size=12).map(str.encode))
 
 
 def share(least: str, greatest: str, value: str, *, above: bool = False) -> float:
-    return ByteScale.between(least.encode(), greatest.encode()).share(value.encode(), above=above)
+    return share_between(least.encode(), greatest.encode())(value.encode(), above)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_a_prefix_spans_all_texts_that_start_with_it() -> None:
 @given(st.lists(TEXTS, min_size=2, max_size=5))
 def test_the_order_is_kept(values: list[bytes]) -> None:
     ordered = sorted(values)
-    scale = ByteScale.between(ordered[0], ordered[-1])
-    shares = [scale.share(each, above=False) for each in ordered]
+    share = share_between(ordered[0], ordered[-1])
+    shares = [share(each, False) for each in ordered]
 
     assert shares == sorted(shares)
     assert all(0 <= each <= 1 for each in shares)
     for each in ordered:
-        assert scale.share(each, above=False) <= scale.share(each, above=True)
+        assert share(each, False) <= share(each, True)
