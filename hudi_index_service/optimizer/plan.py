@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -37,9 +37,9 @@ OTHERS = (Access.SCAN, Access.MERGE)
 """How all others are."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlicePlan:
-    """How one file slice is read.
+class SlicePlan(NamedTuple):
+    """How one file slice is read. A tuple, since a query makes some for each file slice: a frozen
+    data class takes three times as long.
 
     Attributes:
         entries: The entries that may be used; empty unless the access is INDEX.
@@ -56,7 +56,7 @@ class SlicePlan:
     entries: tuple[ServingEntry, ...] = ()
     reason: str = ""
     rule: str = "coverage"
-    values: Mapping[str, pa.Scalar] = field(default_factory=dict, hash=False)
+    values: Mapping[str, pa.Scalar] = {}
     expected: Expected | None = None
     rejected_entries: tuple[ServingEntry, ...] = ()
 
@@ -70,39 +70,33 @@ class SlicePlan:
         """Whether only its log rows are merged."""
         return bool(self.file_slice.log_files) and self.access not in (Access.MERGE, Access.SKIP)
 
-    # Built field by field: `replace` takes three times as long per slice.
-
     def served(self, entries: tuple[ServingEntry, ...], reason: str) -> "SlicePlan":
         """The same slice with the entries that may be used."""
-        return SlicePlan(self.file_slice, Access.INDEX, entries, reason, self.rule, self.values)
+        return self._replace(access=Access.INDEX, entries=entries, reason=reason)
 
-    def costing(self, expected: Expected) -> "SlicePlan":
-        """The same slice with the expected cost of reading it."""
-        return SlicePlan(
-            self.file_slice,
-            self.access,
-            self.entries,
-            self.reason,
-            self.rule,
-            self.values,
-            expected,
-            self.rejected_entries,
+    def declined(
+        self, reason: str, rule: str, expected: Expected | None = None, access: Access = Access.SCAN
+    ) -> "SlicePlan":
+        """The same slice not read through the index, with the expected cost if cost is the
+        reason."""
+        return self._replace(
+            access=access,
+            entries=(),
+            reason=reason,
+            rule=rule,
+            expected=expected or self.expected,
+            rejected_entries=self.entries or self.rejected_entries,
         )
-
-    def declined(self, reason: str, rule: str, expected: Expected | None = None) -> "SlicePlan":
-        """The same slice scanned instead of read through the index, with the expected cost if cost
-        is the reason."""
-        return self._without_entries(Access.SCAN, reason, rule, expected or self.expected)
 
     def skipped(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice, not read."""
-        return self._without_entries(Access.SKIP, reason, rule, self.expected)
+        return self.declined(reason, rule, access=Access.SKIP)
 
     def without_base_rows(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice without the rows of its base file that no log file touches: none of them
         can match."""
         access = Access.LOGS if self.file_slice.log_files else Access.SKIP
-        return self._without_entries(access, reason, rule, self.expected)
+        return self.declined(reason, rule, access=access)
 
     def for_counting(self) -> "SlicePlan":
         """The same slice for a query that reads few or no rows: an index that was declined for the
@@ -110,15 +104,7 @@ class SlicePlan:
         if self.rule not in (BY_COST, BY_HISTORY) or not self.rejected_entries:
             return self
         entries = self.rejected_entries
-        return replace(self, access=Access.INDEX, entries=entries, rejected_entries=())
-
-    def _without_entries(
-        self, access: Access, reason: str, rule: str, expected: Expected | None
-    ) -> "SlicePlan":
-        rejected_entries = self.entries or self.rejected_entries
-        return SlicePlan(
-            self.file_slice, access, (), reason, rule, self.values, expected, rejected_entries
-        )
+        return self._replace(access=Access.INDEX, entries=entries, rejected_entries=())
 
 
 @dataclass(frozen=True, slots=True)

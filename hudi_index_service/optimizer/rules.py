@@ -269,13 +269,14 @@ def _by_cost(
             return each
         if len(each.entries) > 1:
             # Sorting is stable: equals keep their order.
-            each = replace(each, entries=tuple(sorted(each.entries, key=model.first_result_ms)))
+            entries = tuple(sorted(each.entries, key=model.first_result_ms))
+            each = each._replace(entries=entries)
         by_cost = expected = model.expected(each, rows)
         if factor is not None:
             corrected = between(rows.least, rows.expected * factor, rows.most)
             expected = model.expected(each, corrected)._replace(guessed=rows.expected)
         if plan.use_index == "require" or index_pays(model, each, expected):
-            return each.costing(expected)
+            return each._replace(expected=expected)
         # Without the slice's numbers, since EXPLAIN counts slices by their reason.
         reason, rule = "a scan is cheaper than reading these rows through the index", BY_COST
         if past is not None and index_pays(model, each, by_cost):

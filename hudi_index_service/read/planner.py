@@ -260,7 +260,7 @@ class QueryPlanner:
             plan,
             snapshot=snapshot,
             slices=tuple(
-                planned if planned.file_slice is each else replace(planned, file_slice=each)
+                planned if planned.file_slice is each else planned._replace(file_slice=each)
                 for planned, each in zip(covered_slices, snapshot.slices, strict=True)
             ),
         )

@@ -125,7 +125,7 @@ class PaperTable:
             return plan.declined("no lucene entry was built for it", "coverage")
         names = described.get("types", ["lucene"])
         entries = tuple(self._entry(plan.file_slice, described, name) for name in names)
-        return replace(plan, entries=entries, reason=" and ".join(names) + " entry")
+        return plan._replace(entries=entries, reason=" and ".join(names) + " entry")
 
     def _entry(
         self, file_slice: FileSlice, described: Mapping[str, Any], name: str

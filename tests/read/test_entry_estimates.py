@@ -42,7 +42,7 @@ def slices_of(table: IndexedTable) -> tuple[SlicePlan, ...]:
     plan = planner.base_file_entries(planner.base_files())
     values = planner._start_of(plan.snapshot).partitions.by_partition
     return tuple(
-        replace(each, values=values.get(each.file_slice.partition, {})) for each in plan.slices
+        each._replace(values=values.get(each.file_slice.partition, {})) for each in plan.slices
     )
 
 
@@ -121,7 +121,7 @@ def test_an_unreadable_entry_is_estimated_from_its_manifest(
 
     with (
         caplog.at_level(logging.WARNING),
-        entries_of(table, replace(plan, entries=(gone,))) as entries,
+        entries_of(table, plan._replace(entries=(gone,))) as entries,
     ):
         found = row_estimate(predicate, entries)
 

@@ -308,7 +308,7 @@ class KeyLocator:
             query=replace(self.reader.query, normal_form=narrowing),
             footer_check=may_hold_any if filters_pay else None,
         )
-        plan = replace(plan, access=statistics.access)
+        plan = plan._replace(access=statistics.access)
         for rows, batch, _ in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
             yield positions(rows), self.keys.of(batch)

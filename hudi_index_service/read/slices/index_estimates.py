@@ -31,11 +31,11 @@ def with_index_estimates(plan: QueryPlan, reader: SliceReader) -> QueryPlan:
         readable = each.access in (Access.INDEX, Access.SCAN)
         if expected is not None and entries and readable and estimate_count < _MOST_SLICES:
             estimate_count += 1
-            with_entries = replace(each, entries=entries)
+            with_entries = each._replace(entries=entries)
             rows = narrowed_rows(with_entries, plan.predicate, expected.rows, reader)
             if rows is not None:
                 cost = model.expected(each, rows)
-                each = replace(each, expected=cost._replace(guessed=expected.guessed))
+                each = each._replace(expected=cost._replace(guessed=expected.guessed))
         slices.append(each)
     return replace(plan, slices=tuple(slices))
 

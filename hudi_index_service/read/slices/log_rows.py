@@ -8,7 +8,7 @@ them. Design: "log rows".
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias, TypeVar
 
@@ -312,11 +312,11 @@ def _rows_of_keys(merged: LogSlice, keys: pa.StringArray) -> tuple[RowIds, pa.St
     plan, schema = merged.plan, merged.query.table
     record_keys = RecordKeys(pa.schema([schema.field(RECORD_KEY)]), {}, stored=True)
     entries = plan.entries or plan.rejected_entries
-    with_entries = replace(plan, access=Access.INDEX, entries=entries)
+    with_entries = plan._replace(access=Access.INDEX, entries=entries)
     condition = record_keys.narrowing(with_entries, keys)
     query = Query(condition, condition, record_keys.columns, record_keys.columns, schema)
     access = Access.SCAN if condition is None else Access.INDEX
-    planned = replace(with_entries, access=access, values={}, expected=None)
+    planned = with_entries._replace(access=access, values={}, expected=None)
     statistics = SliceStatistics(plan.file_slice.name, access)
     join = KeyJoin(keys, 1)
     for rows, batch, _ in merged.candidates(query, planned, statistics):

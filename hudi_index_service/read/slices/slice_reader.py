@@ -198,7 +198,7 @@ class SliceReader:
         if log_rows is None:
             self._refuse_scan(plan, statistics.note)
             statistics.access = Access.MERGE
-            return FoundRows(replace(plan, access=Access.MERGE), statistics, found.query)
+            return FoundRows(plan._replace(access=Access.MERGE), statistics, found.query)
         rows = BitMap() if plan.access is Access.LOGS else found.rows
         merged = replace(found, replaced=log_rows.replaced, log_rows=log_rows.batches)
         return merged if rows is None else merged.without_replaced(rows)

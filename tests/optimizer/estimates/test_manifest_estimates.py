@@ -4,7 +4,6 @@ import gc
 import random
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -245,7 +244,7 @@ def test_slices_without_entries_are_unknown_and_skipped_ones_empty() -> None:
     data = pa.table({"n": [1, 2]})
     plan, predicate = slice_of(data), normal("n = 1", data.schema)
 
-    assert estimated_rows(replace(plan, entries=()), predicate) is None
+    assert estimated_rows(plan._replace(entries=()), predicate) is None
     assert estimated_rows(plan.skipped("no row", "rule"), predicate) == RowEstimate(0, 0, 0)
     # Declined slices are still estimated.
     assert estimated_rows(plan.declined("it is small", "rule"), predicate) == RowEstimate(0, 1, 2)
