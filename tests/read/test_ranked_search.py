@@ -3,11 +3,14 @@
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hudi_index_parquet import ParquetReadError
 from typer.testing import CliRunner
 
 from hudi_index_service import Column, IndexedTable, open_table
@@ -19,6 +22,7 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
 )
 from hudi_index_service.index.lucene import jvm
+from hudi_index_service.read.base_file.row_reader import RowReader, RowsRead
 from tests.golden.recipes.texts import ROWS, TEXTS, text_of
 from tests.golden.table import Golden
 from tests.indexed import indexed
@@ -126,6 +130,22 @@ def test_where_filters_rows_but_changes_no_score(
     found = table.search("msg", "new car", k=ROWS, where=where, columns=["id"])
     every = expected.of("new car")
     assert scored(found) == {key: every[key] for key in every if key in matching}
+
+
+def test_rows_that_cannot_be_read_one_by_one_are_scanned(
+    table: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = table.search("msg", "new car", k=7)
+
+    batches = RowReader.batches
+
+    def fails(self: RowReader, rows: Any, **options: Any) -> Iterator[RowsRead]:
+        if not isinstance(rows, range):
+            raise ParquetReadError("as if")
+        return batches(self, rows, **options)
+
+    monkeypatch.setattr(RowReader, "batches", fails)
+    assert table.search("msg", "new car", k=7) == found
 
 
 def test_earlier_snapshots_have_their_own_scores(table: IndexedTable) -> None:

@@ -6,14 +6,13 @@ so that an index never changes a score.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, numbers_array
@@ -25,6 +24,8 @@ from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.query import Query
+from hudi_index_service.read.slices.base_rows import base_file_of
+from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
@@ -38,18 +39,19 @@ Hit = tuple[float, int, int]
 """Score, number of the slice, and row in the slice."""
 
 
-class _ScoredSlice(Protocol):
-    """A slice whose rows can be scored."""
+@dataclass(frozen=True, slots=True)
+class _ScoredSlice:
+    """A slice whose rows can be scored.
 
-    @property
-    def rows(self) -> RankedRows:
-        """All rows of the slice."""
+    Attributes:
+        rows: All rows of the slice.
+        among: Finds the rows that may be returned; None for all.
+        read: Reads the output columns of ascending rows.
+    """
 
-    def among(self) -> BitMap | None:
-        """The rows that may be returned; None for all."""
-
-    def read(self, rows: Sequence[int]) -> pa.Table:
-        """The output columns of these ascending rows."""
+    rows: RankedRows
+    among: Callable[[], BitMap | None]
+    read: Callable[[Sequence[int]], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,31 @@ class RankedSearch:
                 entries = stack.enter_context(SliceEntries.leased(plan, self.reader.pool))
                 rows = entries.ranked(self.match)
                 if rows is not None:
-                    return _Covered(self, plan, entries, rows)
+                    among, read = partial(self._among, plan), partial(self._read, plan, entries)
+                    return _ScoredSlice(rows, among, read)
             except EntryUnusable as error:
                 warn_of(error, f"{plan.file_slice.name} is analyzed again")
         return self._analyzed_slice(plan, stack)
 
-    def _analyzed_slice(self, plan: SlicePlan, stack: ExitStack) -> "_Analyzed":
+    def _among(self, plan: SlicePlan) -> BitMap | None:
+        """The rows of a slice with an entry that may be returned."""
+        if not self.narrowed:
+            return None
+        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        (found,) = self.reader.matching_rows([(plan, statistics)])
+        assert found is not None, "a slice without log files is not merged"
+        return found.rows
+
+    def _read(self, plan: SlicePlan, entries: SliceEntries, rows: Sequence[int]) -> pa.Table:
+        """These rows of a slice with an entry."""
+        query = _everything(self.query, self.query.output).where_known(plan.values)
+        storage, base_file = self.reader.table.storage, base_file_of(plan)
+        by_page = RowReader(storage, base_file, entries.footer(), query.needed)
+        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        found = FoundRows(plan, statistics, query, rows=BitMap(rows), by_page=by_page)
+        return pa.Table.from_batches(self.reader.rows(found))
+
+    def _analyzed_slice(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
         """Analyzes a slice's texts, and keeps the rows that may be returned. All of them: a row's
         score depends on those that do not match, too."""
         if plan.access in (Access.INDEX, Access.LOGS):
@@ -148,7 +169,13 @@ class RankedSearch:
             batches.append(batch.filter(truth).select(self.query.output.names))
             matches.append(BitMap((positions + start).astype(np.uint32)))
             start += batch.num_rows
-        return _Analyzed(texts.ranked(), BitMap.union(*matches), batches, self.output)
+        matching = BitMap.union(*matches)
+
+        def read(rows: Sequence[int]) -> pa.Table:
+            places = [matching.rank(row) - 1 for row in rows]
+            return pa.Table.from_batches(batches).take(numbers_array(np.array(places, np.int64)))
+
+        return _ScoredSlice(texts.ranked(), lambda: matching, read)
 
     @property
     def output(self) -> pa.Schema:
@@ -165,77 +192,6 @@ class RankedSearch:
         table = pa.concat_tables([table.cast(self.output) for table in tables])
         scores = numbers_array(np.array([score for score, _, _ in hits], np.float32))
         return table.take(numbers_array(np.argsort(order))).append_column(SCORE, scores)
-
-
-@dataclass(frozen=True, slots=True)
-class _Covered:
-    """A slice with an entry that can score."""
-
-    search: RankedSearch
-    plan: SlicePlan
-    entries: SliceEntries
-    rows: RankedRows
-
-    def among(self) -> BitMap | None:
-        if not self.search.narrowed:
-            return None
-        statistics = SliceStatistics(self.plan.file_slice.name, self.plan.access)
-        (found,) = self.search.reader.matching_rows([(self.plan, statistics)])
-        assert found is not None, "a slice without log files is not merged"
-        return found.rows
-
-    def read(self, rows: Sequence[int]) -> pa.Table:
-        query = self.search.query.where_known(self.plan.values)
-        base_file = self.plan.file_slice.base_file
-        assert base_file is not None, "only slices with log files lack a base file"
-        storage = self.search.reader.table.storage
-        by_row = RowReader(storage, base_file, self.entries.footer(), query.output)
-        positions = np.array(rows, np.int64)
-        try:
-            batches = [
-                query.result(batch) for read in by_row.batches(positions) for batch in read.batches
-            ]
-        except ParquetReadError as error:
-            log.warning("%s is scanned: %s", base_file.path, error)
-            return self._by_scan(positions)
-        return pa.Table.from_batches(batches)
-
-    def _by_scan(self, positions: np.ndarray) -> pa.Table:
-        search = self.search
-        plan = self.plan.declined("its rows cannot be read one by one", "ranked_search")
-        reader = replace(search.reader, query=_everything(search.query, search.query.output))
-        statistics = SliceStatistics(plan.file_slice.name, plan.access)
-        tables, start = [pa.Table.from_batches([], search.output)], 0
-        for batch in reader.batches(plan, statistics):
-            offsets = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
-            tables.append(
-                pa.Table.from_batches([batch.take(numbers_array(offsets))]).cast(search.output)
-            )
-            start += batch.num_rows
-        return pa.concat_tables(tables)
-
-
-@dataclass(frozen=True, slots=True)
-class _Analyzed:
-    """A slice whose texts were analyzed for this search.
-
-    Attributes:
-        matches: The rows that may be returned.
-        batches: The output columns of these rows.
-    """
-
-    rows: RankedRows
-    matches: BitMap
-    batches: list[pa.RecordBatch]
-    output: pa.Schema
-
-    def among(self) -> BitMap | None:
-        return self.matches
-
-    def read(self, rows: Sequence[int]) -> pa.Table:
-        places = [self.matches.rank(row) - 1 for row in rows]
-        table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.batches])
-        return table.take(numbers_array(np.array(places, np.int64)))
 
 
 def _declined(plan: SlicePlan) -> SlicePlan:
