@@ -43,19 +43,23 @@ def write_base_file(
 
 
 def build_task(
-    storage: Storage, base_file: BaseFile, schema: pa.Schema, **settings: object
+    storage: Storage,
+    base_file: BaseFile,
+    schema: pa.Schema,
+    using: str = "lucene",
+    **settings: object,
 ) -> BuildTask:
     """A task that indexes the columns of `schema`, in parts even if the file is small."""
-    kind = index_type("lucene")
+    kind, options = index_type(using), OPTIONS if using == "lucene" else {}
     specs = tuple(
-        ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, OPTIONS.get(f.name, {})))
+        ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, options.get(f.name, {})))
         for f in schema
     )
-    due = DueEntry(base_file, "lucene", specs, {"some": "0"})
+    due = DueEntry(base_file, using, specs, {"some": "0"})
     made = {"memory_mb": 16, "batch_rows": 1000, "part_bytes": 1, **settings}
     return BuildTask(storage, due, "000007", **made)  # type: ignore[arg-type]
 
 
-def stored_below(storage: Storage) -> list[str]:
-    """The names of all files of all entries."""
-    return sorted(Path(file.path).name for file in storage.files(".hoodie/.index/lucene"))
+def stored_below(storage: Storage, using: str = "lucene") -> list[str]:
+    """The names of all files of all entries of an index type."""
+    return sorted(Path(file.path).name for file in storage.files(f".hoodie/.index/{using}"))

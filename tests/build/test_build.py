@@ -1,6 +1,7 @@
 """Builds on real tables: what is due, what is built, and that a repeated build does nothing."""
 
 import os
+import shutil
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvali
 from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.index.metadata.definitions import Column, DefinitionStore
 from hudi_index_service.storage.store import Storage
-from tests.build.conftest import CopyTable
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -231,10 +231,10 @@ class Stop(Exception):
 
 
 def test_an_aborted_build_is_recorded_and_leaves_complete_entries(
-    copy_table: CopyTable, tmp_path: Path
+    cow: IndexedTable, tmp_path: Path
 ) -> None:
     settings = Settings(cache_folder=tmp_path, build=BuildSettings(parallelism=1))
-    table = open_table(copy_table("cow"), settings=settings)
+    table = open_table(cow.uri, settings=settings)
 
     def stop(done: int, of: int) -> None:
         raise Stop
@@ -252,13 +252,11 @@ def test_an_aborted_build_is_recorded_and_leaves_complete_entries(
 
 
 def test_spark_builds_the_same_entries(
-    copy_table: CopyTable, cow: IndexedTable, spark: "SparkSession", tmp_path: Path
+    cow: IndexedTable, spark: "SparkSession", tmp_path: Path
 ) -> None:
+    spark_table = open_table(shutil.copytree(cow.uri, tmp_path / "spark"), spark=spark)
     cow.build(strategy="all")
-    other = tmp_path / "spark"
-    Path(cow.uri).rename(other)
-    built_by_threads = manifests(other)
-    spark_table = open_table(copy_table("cow"), spark=spark)
+    built_by_threads = manifests(cow.uri)
 
     build = spark_table.build(strategy="all")
 
@@ -320,15 +318,12 @@ def test_a_build_without_heartbeats_is_dead(cow: IndexedTable) -> None:
     assert [record.state for record in cow.builds()] == ["finished", "dead"]
 
 
-def test_hudi_can_write_after_a_build(
-    copy_table: CopyTable, spark: "SparkSession", settings: Settings
-) -> None:
-    table = open_table(copy_table("cow"), settings=settings)
-    table.build(strategy="all")
+def test_hudi_can_write_after_a_build(cow: IndexedTable, spark: "SparkSession") -> None:
+    cow.build(strategy="all")
     write(
-        numbered_rows(spark, 1, 2, version=9), table.uri, hudi_options("cow", partition_column="dt")
+        numbered_rows(spark, 1, 2, version=9), cow.uri, hudi_options("cow", partition_column="dt")
     )
 
-    assert [(s.base_files, s.covered) for s in table.status()] == [(2, 1)]
-    assert table.scan("amount = 12").count() == 1
-    assert table.scan().count() == read_rows(spark, table.uri).count() == 100
+    assert [(s.base_files, s.covered) for s in cow.status()] == [(2, 1)]
+    assert cow.scan("amount = 12").count() == 1
+    assert cow.scan().count() == read_rows(spark, cow.uri).count() == 100

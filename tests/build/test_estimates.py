@@ -12,25 +12,19 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.build import sample
 from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.build.sample import Rate
-from hudi_index_service.config import Settings
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from tests.golden.table import Golden
+from tests.indexed import OwnTable
 
 ROWS = 10_000
 
 
-@pytest.fixture(scope="module")
-def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """10,000 rows in one base file: unique names, a thousand cities, long texts."""
-    return golden("names_of_cities").put(tmp_path_factory.mktemp("estimates"))
-
-
 @pytest.fixture
-def table(written: Path, tmp_path: Path) -> IndexedTable:
-    path = shutil.copytree(written, tmp_path / "table")
-    return open_table(path, settings=Settings(cache_folder=tmp_path / "cache"))
+def table(own_table: OwnTable) -> IndexedTable:
+    """10,000 rows in one base file: unique names, a thousand cities, long texts; no index."""
+    return own_table("names_of_cities")
 
 
 def estimated(table: IndexedTable) -> Estimate:

@@ -1,16 +1,16 @@
 """Builders that race, die, lack permissions or find the table changed: entries stay consistent."""
 
+import json
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
-from hudi_index_service import IndexedTable
+from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry import indexing
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.reconcile import DueEntry
@@ -18,6 +18,7 @@ from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.storage.store import Storage
 from tests.at_once import at_once
+from tests.build.conftest import EARLY
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -25,6 +26,8 @@ from tests.build.entries import (
     data_files,
     manifests,
 )
+from tests.indexed import GoldenIndex
+from tests.programs import ended, lines_of
 
 
 def task(table: IndexedTable, names: list[str], build_id: str = "000001") -> BuildTask:
@@ -152,12 +155,7 @@ open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2]))).build
 def test_a_build_killed_before_its_manifest_leaves_no_entry(
     cow: IndexedTable, tmp_path: Path
 ) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", BUILD_AND_DIE, cow.uri, str(tmp_path / "cache")],
-        check=False,
-        timeout=120,
-        capture_output=True,
-    )
+    killed = ended(BUILD_AND_DIE, cow.uri, tmp_path / "cache")
     assert killed.returncode == -9, killed.stderr
     assert len(data_files(cow.uri)) > 0
     assert all_manifests(cow.uri) == []
@@ -189,148 +187,109 @@ print(len(table.build(strategy="all").built), [each.state.value for each in tabl
 def test_a_process_does_not_wait_for_its_own_failed_build(
     cow: IndexedTable, tmp_path: Path
 ) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", BUILD_ON_A_FULL_DISK_AND_AGAIN, cow.uri, str(tmp_path / "cache")],
-        check=False,
-        timeout=120,
-        capture_output=True,
-        text=True,
-    )
-    assert ended.stdout.splitlines() == ["2 ['dead']", "2 ['finished', 'dead']"], ended.stderr
+    lines = lines_of(BUILD_ON_A_FULL_DISK_AND_AGAIN, cow.uri, tmp_path / "cache")
+    assert lines == ["2 ['dead']", "2 ['finished', 'dead']"]
 
 
 # This process may be root's, to whom file modes do not apply. Lazy imports and starts happen before
 # it gives up its rights: other users may not be able to read the interpreter's files.
 AS_NOBODY = """
-import os, sys
+import json, os, sys
 from pathlib import Path
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import PermissionDenied
 
-def table():
-    return open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2])))
+folder, settings = Path(sys.argv[1]), Settings(cache_folder=Path(sys.argv[1], "cache"))
 
-def give_up_rights():
-    if os.getuid() == 0:
-        os.setgroups([]); os.setgid(65534); os.setuid(65534)
-"""
+def table(name):
+    return open_table(folder / name, settings=settings)
 
-BUILD_AS_NOBODY = """
-assert table().scan("amount = 3", use_index="require").to_arrow().num_rows == 1
-assert table().build(strategy="all").due == ()
-table().build(strategy="all", dry_run=True)
-give_up_rights()
-for action in (
-    lambda: table().create_index("more", ["id"]),
-    lambda: table().drop_index("early"),
-    lambda: table().build(strategy="all"),
-):
+assert table("built").scan("amount = 3", use_index="require").to_arrow().num_rows == 1
+table("built").build(strategy="all", dry_run=True)
+table("built").verify()
+for name in os.listdir(folder):
+    if name != "cache":
+        assert table(name).scan("amount = 3").explain().uses_index
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+
+def ends(action):
     try:
         action()
-        print("done")
+        return "done"
     except PermissionDenied as error:
-        print(error.code)
-print(table().scan("amount = 3", use_index="require").to_arrow().num_rows)
-print(table().verify().problems, [status.covered for status in table().status()])
+        return error.code
+
+def read(name):
+    scan = table(name).scan("amount = 3")
+    return [scan.to_arrow().num_rows, scan.explain().uses_index]
+
+def write(name):
+    return [
+        ends(lambda: table(name).create_index("others", ["id"])),
+        ends(lambda: table(name).drop_index("early")),
+        ends(lambda: table(name).build(strategy="all")),
+    ]
+
+print(json.dumps({
+    "write": {name: write(name) for name in ("built", "due")},
+    "read": {name: read(name) for name in sorted(os.listdir(folder)) if name != "cache"},
+    "covered": [each.covered for each in table("built").status()],
+    "problems": {
+        name: [problem.reason for problem in table(name).verify().problems]
+        for name in ("built", "data")
+    },
+}))
 """
 
 
-@pytest.fixture
-def readable_by_all(cow: IndexedTable) -> Iterator[IndexedTable]:
-    """The table with all entries, readable by every user and writable only by its owner."""
-    cow.build(strategy="all")
-    for path in Path(cow.uri).rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    changed = {}
-    for parent in (Path(cow.uri), *Path(cow.uri).parents):
-        if not parent.stat().st_mode & 0o005:
-            changed[parent] = parent.stat().st_mode
-            parent.chmod(0o755)
-    yield cow
-    for parent, mode in changed.items():
-        parent.chmod(mode)
+HIDDEN = (".", "_service", "lucene")
 
 
-def output_of(script: str, table: IndexedTable, folder: Path) -> list[str]:
-    """Runs a script that gives up its rights on the table; returns the lines that it prints."""
-    run = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY + script, table.uri, str(folder / "cache")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout.splitlines()
+@pytest.fixture(scope="module")
+def for_nobody(golden_index: GoldenIndex) -> dict[str, Any]:
+    """What a user without rights can do with copies of an indexed table, which every user may read
+    and only the owner may write. ``due``: another index is not built. ``data``: a data file may not
+    be read. ``hidden …``: nor may a folder of the index."""
+    table = golden_index("clustered_then_upserted", **EARLY | {"build": True})
+    # Not below pytest's own folders, which other runs of pytest close to other users.
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for each in ("built", "due", "data", *(f"hidden {hidden}" for hidden in HIDDEN)):
+            shutil.copytree(table, folder / each)
+        open_table(folder / "due").create_index("more", ["id"])
+        for path in folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        data_files(folder / "data")[0].chmod(0o600)
+        for hidden in HIDDEN:
+            (folder / f"hidden {hidden}" / ".hoodie" / ".index" / hidden).chmod(0o700)
+        (line,) = lines_of(AS_NOBODY, folder)
+        assert len(all_manifests(folder / "due")) == 2
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
 def test_without_write_access_building_is_refused_and_reading_works(
-    readable_by_all: IndexedTable, tmp_path: Path
+    for_nobody: dict[str, Any],
 ) -> None:
-
-    lines = output_of(BUILD_AS_NOBODY, readable_by_all, tmp_path)
-
-    assert lines == [
-        "PERMISSION_DENIED",
-        "PERMISSION_DENIED",
-        "done",  # nothing is due, so nothing has to be written
-        "1",
-        "() [2]",
-    ]
+    # In the first table nothing is due, so nothing has to be written.
+    refused = "PERMISSION_DENIED"
+    assert for_nobody["write"] == {"built": [refused, refused, "done"], "due": [refused] * 3}
+    assert [for_nobody["read"][name] for name in ("built", "due")] == [[1, True]] * 2
+    assert for_nobody["problems"]["built"] == []
+    assert for_nobody["covered"] == [2]
 
 
-def test_without_write_access_a_due_build_is_refused(
-    readable_by_all: IndexedTable, tmp_path: Path
-) -> None:
-    readable_by_all.create_index("more", ["id"])
-    script = BUILD_AS_NOBODY.replace('table().build(strategy="all").due == ()', "True").replace(
-        '"more"', '"others"'
-    )
-
-    lines = output_of(script, readable_by_all, tmp_path)
-
-    assert lines[1:4] == ["PERMISSION_DENIED", "PERMISSION_DENIED", "1"]
-    assert len(all_manifests(readable_by_all.uri)) == 2
-
-
-READ_AS_NOBODY = """
-assert table().scan("amount = 3").explain().uses_index
-give_up_rights()
-scan = table().scan("amount = 3")
-print(scan.to_arrow().num_rows, scan.explain().uses_index)
-"""
-
-
-@pytest.mark.parametrize("hidden", [".", "_service", "lucene"])
+@pytest.mark.parametrize("hidden", HIDDEN)
 def test_a_reader_without_access_to_the_index_scans(
-    hidden: str, readable_by_all: IndexedTable, tmp_path: Path
+    hidden: str, for_nobody: dict[str, Any]
 ) -> None:
-    (Path(readable_by_all.uri) / ".hoodie" / ".index" / hidden).chmod(0o700)
-
-    lines = output_of(READ_AS_NOBODY, readable_by_all, tmp_path)
-
     segments_are_readable = hidden == "lucene"  # they exclude the other base file
-    assert lines == [f"1 {segments_are_readable}"]
+    assert for_nobody["read"][f"hidden {hidden}"] == [1, segments_are_readable]
 
 
-VERIFY_AS_NOBODY = """
-table().verify()  # imports everything, which a user without rights might not be able to
-give_up_rights()
-print([problem.reason for problem in table().verify().problems])
-"""
-
-
-def test_verify_names_a_data_file_without_read_permission(
-    readable_by_all: IndexedTable, tmp_path: Path
-) -> None:
-    data = next(
-        path
-        for path in Path(readable_by_all.uri, ".hoodie", ".index", "lucene").rglob("*")
-        if path.is_file() and path.suffix != ".json"
-    )
-    data.chmod(0o600)
-
-    (line,) = output_of(VERIFY_AS_NOBODY, readable_by_all, tmp_path)
-
-    assert "cannot be read: Permission denied" in line
+def test_verify_names_a_data_file_without_read_permission(for_nobody: dict[str, Any]) -> None:
+    (reason,) = for_nobody["problems"]["data"]
+    assert "cannot be read: Permission denied" in reason

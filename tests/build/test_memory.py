@@ -1,7 +1,6 @@
 """Memory of workers: too little is refused by name before anything runs; just enough suffices."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from hudi_index_service.build.entry.worker import (
 )
 from hudi_index_service.errors import WorkerMemoryTooSmall
 from hudi_index_service.process import control_group_limits
+from tests.programs import ended, lines_of
 
 HEAP_MB = 256
 
@@ -74,18 +74,8 @@ print(json.dumps({**found, "limit_mb": limit.first()}))
 
 
 def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        env={
-            **os.environ,
-            "PYSPARK_PYTHON": sys.executable,
-            "HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB),
-        },
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    heap = {"HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB)}
+    return ended(script, *arguments, PYSPARK_PYTHON=sys.executable, **heap)
 
 
 def on_spark(path: str, memory: str, cores: int) -> dict[str, object]:
@@ -189,7 +179,4 @@ def test_imports_take_nothing_from_arrows_allocator() -> None:
         "import hudi_index_service.read.keys.spark, hudi_index_service.index.lucene.reader\n"
         "print(pa.default_memory_pool().max_memory())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "0\n"
+    assert lines_of(program) == ["0"]

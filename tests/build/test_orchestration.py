@@ -1,7 +1,6 @@
 """Builds that are budgeted, cancelled, resumed, observed, or that fail: on one table of seven base
 files, two of which have a later instant."""
 
-import shutil
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -32,20 +31,12 @@ from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.waiting import RateLimit
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests
 from tests.build.spark_jobs import all_jobs_end
-from tests.golden.table import Golden
+from tests.indexed import OwnTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES, ROWS = 7, 110
-
-
-@pytest.fixture(scope="module")
-def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Seven partitions, ``0`` to ``6``: id modulo 7; 5 and 6 were written later."""
-    path = golden("seven_partitions").put(tmp_path_factory.mktemp("days"))
-    open_table(path).create_index("by_amount", ["amount", "msg"])
-    return path
 
 
 @pytest.fixture
@@ -55,8 +46,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def table(written: Path, tmp_path: Path, settings: Settings) -> IndexedTable:
-    return open_table(shutil.copytree(written, tmp_path / "days"), settings=settings)
+def table(own_table: OwnTable) -> IndexedTable:
+    """Seven partitions, ``0`` to ``6``: id modulo 7; 5 and 6 were written later."""
+    return own_table("seven_partitions", ["amount", "msg"], name="by_amount", build=False)
 
 
 Run = Callable[..., Build]

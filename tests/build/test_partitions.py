@@ -1,17 +1,15 @@
 """INCREMENTAL and ALL on tables with several partition columns, one and none, with and without hive
 style, with spaces and slashes in the values."""
 
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.config import Settings
 from tests.golden.recipes.services import OF_REGIONS
 from tests.golden.table import Golden, GoldenTable
+from tests.indexed import OwnTable
 
 
 @dataclass(frozen=True)
@@ -39,27 +37,17 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of each kind: written before the index ``early`` was defined; then clustered or,
-    after an upsert of ids below 6, compacted."""
-    folder = tmp_path_factory.mktemp("partitions")
-    for kind in KINDS:
-        path = golden(kind).put(folder / kind, "written")
-        open_table(path).create_index("early", ["amount", "region"])
-        golden(kind).put(path)
-    return folder
-
-
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
     return KINDS[request.param]
 
 
 @pytest.fixture
-def table(kind: Kind, written: Path, tmp_path: Path) -> IndexedTable:
-    path = shutil.copytree(written / kind.name, tmp_path / kind.name)
-    return open_table(path, settings=Settings(cache_folder=tmp_path / "cache"))
+def table(kind: Kind, own_table: OwnTable) -> IndexedTable:
+    """Written before the index ``early`` was defined; then clustered or, after an upsert of ids
+    below 6, compacted."""
+    early = {"name": "early", "defined": "written", "build": False}
+    return own_table(kind.name, ["amount", "region"], **early)
 
 
 def partitions(build: Build) -> list[str]:

@@ -100,5 +100,6 @@ def test_one_entry_of_a_kind_is_opened(
     table = open_table(golden("hundred_base_files").put(tmp_path))
     table.create_index("by_id", ["id"], using="btree")
     monkeypatch.setattr(BTreeIndexType, "open", counted)
-    assert len(table.build(strategy="all").raise_for_failures().built) == 100
+    some = list(table.partitions())[:30]
+    assert len(table.build(strategy="all", partitions=some).raise_for_failures().built) == 30
     assert 1 <= len(opened) <= len(os.sched_getaffinity(0)), "each thread's first one at most"

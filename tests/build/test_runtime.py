@@ -1,9 +1,6 @@
 """An index type's runtime is missing: builds are refused at once, queries scan."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +8,7 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import NativeModuleMissing
+from tests.programs import ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,9 +19,9 @@ from hudi_index_service import open_table
 from hudi_index_service.errors import IndexServiceError
 
 with open_table(sys.argv[1]) as table:
+    print(len(table.build(strategy="all", dry_run=True).due))
     try:
-        table.build(strategy="all", dry_run=sys.argv[2] == "dry")
-        print("{}")
+        table.build(strategy="all")
     except IndexServiceError as error:
         print(json.dumps({"code": error.code, "message": error.message, "remedy": error.remedy}))
 """
@@ -35,6 +33,7 @@ from hudi_index_service.errors import IndexRequired
 
 logging.basicConfig(level=logging.WARNING, format="%(message)s")
 with open_table(sys.argv[1]) as table:
+    assert table.build(strategy="all").due == ()
     counts = [table.scan("amount = 31").count() for _ in range(3)]
     rows = table.scan("amount > 20").to_arrow().num_rows
     try:
@@ -46,23 +45,14 @@ with open_table(sys.argv[1]) as table:
 REMEDY = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
 
 
-def run(program: str, *arguments: str, java_home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "JAVA_HOME": str(java_home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-
-
 def test_a_build_without_its_java_is_refused_before_it_begins(
     cow: IndexedTable, java_26: Path
 ) -> None:
-    refused = run(BUILD, cow.uri, "now", java_home=java_26)
+    refused = ended(BUILD, cow.uri, JAVA_HOME=str(java_26))
 
-    assert json.loads(refused.stdout) == {
+    due, error = refused.stdout.splitlines()
+    assert due == "2", "a dry run needs no Java"
+    assert json.loads(error) == {
         "code": "NATIVE_MODULE_MISSING",
         "message": f"lucene needs Java 17 to 25, but {java_26} is Java 26.",
         "remedy": REMEDY,
@@ -72,19 +62,14 @@ def test_a_build_without_its_java_is_refused_before_it_begins(
     assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
 
 
-def test_dry_runs_and_empty_builds_need_no_java(cow: IndexedTable, java_26: Path) -> None:
-    assert json.loads(run(BUILD, cow.uri, "dry", java_home=java_26).stdout) == {}
-
-    cow.build(strategy="all").raise_for_failures()
-    assert json.loads(run(BUILD, cow.uri, "now", java_home=java_26).stdout) == {}
-
-
-def test_queries_scan_and_warn_once(cow: IndexedTable, java_26: Path) -> None:
+def test_without_java_empty_builds_succeed_and_queries_scan(
+    cow: IndexedTable, java_26: Path
+) -> None:
     cow.build(strategy="all").raise_for_failures()
     expected = cow.scan("amount = 31").count()
     rows = cow.scan("amount > 20", use_index="never").to_arrow().num_rows
 
-    queried = run(QUERY, cow.uri, java_home=java_26)
+    queried = ended(QUERY, cow.uri, JAVA_HOME=str(java_26))
 
     assert json.loads(queried.stdout) == {"counts": [expected] * 3, "rows": rows, "remedy": REMEDY}
     (warning,) = queried.stderr.splitlines()

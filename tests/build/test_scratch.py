@@ -1,7 +1,5 @@
 """A task's local folder: kept while its process lives, and removed afterwards."""
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import pytest
 
 from hudi_index_service.build.entry.worker import scratch_folder
 from hudi_index_service.storage.temporary_folder import remove_abandoned
+from tests.programs import Running
 
 HOLD_A_FOLDER = """
 import sys, tempfile
@@ -42,15 +41,9 @@ def test_a_folder_is_removed_after_an_error(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_the_folder_of_a_dead_process_is_removed(temporary: Path) -> None:
-    other = subprocess.Popen(
-        [sys.executable, "-c", HOLD_A_FOLDER, str(temporary)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def test_the_folder_of_a_dead_process_is_removed(temporary: Path, running: Running) -> None:
+    other = running(HOLD_A_FOLDER, temporary)
     assert other.stdout is not None
-    assert other.stdin is not None
     folder = Path(other.stdout.readline().strip())
     with scratch_folder():
         assert folder.exists(), "its owner is alive"
@@ -60,8 +53,6 @@ def test_the_folder_of_a_dead_process_is_removed(temporary: Path) -> None:
     assert list(folder.iterdir()) != []
     with scratch_folder() as own:
         assert set(temporary.iterdir()) == {own}
-    other.stdin.close()
-    other.stdout.close()
 
 
 def test_files_of_others_are_kept(temporary: Path) -> None:

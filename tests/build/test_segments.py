@@ -91,11 +91,12 @@ def test_later_builds_add_to_it(golden: Golden, tmp_path: Path) -> None:
     path = golden("hundred_base_files").put(tmp_path / "table")
     with open_table(path) as table:
         table.create_index("i", ["id"])
-        partitions = list(table.partitions())
+        some, built = list(table.partitions())[:40], []
         for number in range(5):
-            table.build(strategy="all", partitions=partitions[number::5]).raise_for_failures()
-        assert stated(path) == base_files(table)
-    assert len(segments(path)) <= 2
+            build = table.build(strategy="all", partitions=some[number::5]).raise_for_failures()
+            built += [each.path for each in build.built]
+        assert stated(path) == sorted(built)
+    assert (len(built), len(segments(path))) in {(40, 1), (40, 2)}
 
 
 def test_a_build_states_what_is_known_of_older_entries(path: Path) -> None:
@@ -147,16 +148,20 @@ TREATMENTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("treatment", TREATMENTS)
-def test_answers_do_not_depend_on_segments(built: Built, path: Path, treatment: str) -> None:
-    for file in (path / SEGMENTS_FOLDER).rglob("*.segment"):
-        TREATMENTS[treatment](file)
-    with open_table(built.path) as right, open_table(path) as table:
-        for where in WHERES:
-            expected = right.scan(where, use_index="never").to_arrow()
-            assert_same_rows(right.scan(where, use_index="require").to_arrow(), expected)
-            assert_same_rows(table.scan(where, use_index="require").to_arrow(), expected)
-            assert table.scan(where).count() == expected.num_rows
+def test_answers_do_not_depend_on_segments(path: Path) -> None:
+    with open_table(path) as table:
+        expected = {where: table.scan(where, use_index="never").to_arrow() for where in WHERES}
+        for where, rows in expected.items():
+            assert_same_rows(table.scan(where, use_index="require").to_arrow(), rows)
+    (file,) = (path / SEGMENTS_FOLDER).rglob("*.segment")
+    sound = file.read_bytes()
+    for treat in TREATMENTS.values():
+        file.write_bytes(sound)
+        treat(file)
+        with open_table(path) as table:
+            for where, rows in expected.items():
+                assert_same_rows(table.scan(where, use_index="require").to_arrow(), rows)
+                assert table.scan(where).count() == rows.num_rows
 
 
 def test_a_query_reads_manifests_of_few_entries(path: Path) -> None:

@@ -1,12 +1,9 @@
 """Builds and queries work without pandas: two threads that import it at once can fail."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
 from tests.golden.table import Golden
+from tests.programs import lines_of
 
 NAMES = ["name", "price", "ratio", "amount", "small", "flag", "born", "seen", "cost", "huge", "raw"]
 
@@ -14,10 +11,10 @@ WORK = """
 import sys
 from hudi_index_service import Column, open_table
 
-path, *names = sys.argv[1:]
+paths, names = sys.argv[1:3], sys.argv[3:]
 key = [Column(name=each, options={"key": "composite"}) for each in ("name", "small", "huge")]
 text = Column(name="msg", options={"analyzer": "english", "ranked": "true"})
-with open_table(path) as table:
+for table in map(open_table, paths):
     table.create_index("values", [*names, "tags", "codes"], include=["id"], using="btree")
     table.create_index("pairs", key, using="btree")
     table.create_index("words", [text, *names, "tags", "codes"])
@@ -30,12 +27,8 @@ with open_table(path) as table:
 """
 
 
-@pytest.mark.parametrize("name", ["awkward_clustered", "awkward_with_logs"])
-def test_building_verifying_and_querying_import_no_pandas(
-    golden: Golden, tmp_path: Path, name: str
-) -> None:
-    path = golden(name).put(tmp_path / "table")
-    command = [sys.executable, "-c", WORK, str(path), *NAMES]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    assert lines == ["finished False", "() False", "queried False", "True False"], done.stderr
+def test_building_verifying_and_querying_import_no_pandas(golden: Golden, tmp_path: Path) -> None:
+    tables = ("awkward_clustered", "awkward_with_logs")
+    paths = [str(golden(name).put(tmp_path / name)) for name in tables]
+    lines = lines_of(WORK, *paths, *NAMES)
+    assert lines == ["finished False", "() False", "queried False", "True False"] * 2
