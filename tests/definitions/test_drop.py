@@ -10,7 +10,6 @@ from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
-from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, current_manifests, generations, index_files
 from tests.indexed import indexed
 
@@ -172,9 +171,9 @@ def test_purge_names_an_entry_that_cannot_be_rebuilt(three: IndexedTable) -> Non
     assert columns(three) == [["amount", "id", "ts"]] * 2
 
 
-def test_purge_removes_entries_of_base_files_outside_the_snapshot(open_copy: OpenCopy) -> None:
+def test_purge_removes_entries_of_base_files_outside_the_snapshot(clustered: IndexedTable) -> None:
     """Base files that clustering replaced and Hudi has not yet cleaned; no query reads them."""
-    table = open_copy("clustered")
+    table = clustered
     indexed(table, ["msg"], name="j")
     entries = Path(table.uri, ".hoodie/.index/lucene")
     (newest,) = entries.glob(f"{max(path.name for path in entries.iterdir())}/*/*")

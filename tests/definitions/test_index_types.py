@@ -10,14 +10,12 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskStatus
 from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.errors import (
-    ColumnNotIndexable,
     IndexDefinitionInvalid,
     IndexTypeUnknown,
 )
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
-from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, index_files
 from tests.indexed import indexed
 
@@ -28,65 +26,53 @@ def index_types_used(table: IndexedTable, where: str) -> set[str]:
     return {name for each in slices for name in each["index_types"]}
 
 
-def test_an_index_of_two_types_has_entries_of_both(table: IndexedTable, sorted_values: str) -> None:
-    definition = table.create_index("numbers", ["amount", "ts"], using=["lucene", sorted_values])
+def test_an_index_of_two_types_has_entries_of_both(table: IndexedTable, copied: str) -> None:
+    definition = table.create_index("numbers", ["amount", "ts"], using=["lucene", copied])
 
     build = table.build(strategy="all").raise_for_failures()
 
-    assert definition.index_types == ("lucene", "sorted")
-    assert sorted(each.index_type for each in build.due) == ["lucene"] * 2 + ["sorted"] * 2
-    assert columns(table, "lucene") == columns(table, "sorted") == [["amount", "ts"]] * 2
+    assert definition.index_types == ("lucene", "copied")
+    assert sorted(each.index_type for each in build.due) == ["copied"] * 2 + ["lucene"] * 2
+    assert columns(table, "lucene") == columns(table, "copied") == [["amount", "ts"]] * 2
     assert {(s.definition.name, s.index_type, s.covered) for s in table.status()} == {
         ("numbers", "lucene", 2),
-        ("numbers", "sorted", 2),
+        ("numbers", "copied", 2),
     }
     assert table.build(strategy="all").due == ()
 
 
-@pytest.mark.parametrize(
-    ("where", "rows"),
-    [
-        ("amount = 30", 1),
-        ("amount <> 30", 59),
-        ("amount < 30", 10),
-        ("amount BETWEEN 30 AND 60", 11),
-        ("amount <=> 30", 1),
-        ("amount IS NULL", 0),
-        ("ts IS NOT NULL AND amount > 150", 9),
-        ("amount IN (3, 6)", 2),
-        ("NOT (amount <= 30 OR amount >= 60)", 9),
-    ],
-)
 def test_an_index_type_of_another_package_answers_correctly(
-    table: IndexedTable, sorted_values: str, where: str, rows: int
+    table: IndexedTable, copied: str
 ) -> None:
-    indexed(table, ["amount", "ts"], using=sorted_values)
+    indexed(table, ["amount", "ts"], using=copied)
 
-    assert table.scan(where).count() == rows
-    assert table.scan(where).to_arrow().num_rows == rows
-    # It does not answer IN; and manifests show that no amount is NULL.
-    assert index_types_used(table, where) == (
-        set() if "IN (" in where or "IS NULL" in where else {"sorted"}
-    )
-
-
-def test_a_predicate_is_answered_by_a_type_that_supports_it(
-    table: IndexedTable, sorted_values: str
-) -> None:
-    table.create_index("numbers", ["amount"], using=[sorted_values, "lucene"])
-    table.create_index("texts", ["msg"])
-    table.build(strategy="all").raise_for_failures()
-    wheres = ["amount = 30", "amount IN (30, 33)", "msg = 'Buying car 3' AND amount = 30"]
-
-    assert [table.scan(where).count() for where in wheres] == [1, 2, 1]
-    assert "sorted" in index_types_used(table, "amount = 30")
-    assert "lucene" in index_types_used(table, "amount IN (30, 33)")
+    for where, rows in {
+        "amount = 30": 1,
+        "amount <> 30": 59,
+        "amount BETWEEN 30 AND 60": 11,
+        "amount IS NULL": 0,
+        "ts IS NOT NULL AND amount > 150": 9,
+        "amount IN (3, 6)": 2,
+        "NOT (amount <= 30 OR amount >= 60)": 9,
+    }.items():
+        assert table.scan(where).count() == table.scan(where).to_arrow().num_rows == rows
+        # Manifests show that no amount is NULL.
+        assert index_types_used(table, where) == (set() if " IS NULL" in where else {copied})
 
 
-def test_one_type_answers_while_the_other_is_damaged(
-    table: IndexedTable, sorted_values: str
-) -> None:
-    indexed(table, ["amount"], using=["lucene", sorted_values])
+def test_a_predicate_is_answered_by_a_type_that_supports_it(table: IndexedTable) -> None:
+    indexed(table, ["msg"], using=["btree", "lucene"])
+    assert "btree" in index_types_used(table, "msg = 'Buying car 3'")
+    assert "lucene" in index_types_used(table, "msg LIKE '%car 3'")
+
+    scan = table.scan("msg LIKE '%car 3'", use_index="require")
+
+    assert scan.count() == 9
+    assert sum(each.rows_checked for each in scan.statistics.slices) == 0, "btree cannot answer it"
+
+
+def test_one_type_answers_while_the_other_is_damaged(table: IndexedTable) -> None:
+    indexed(table, ["amount"], using=["lucene", "btree"])
     for data in Path(table.uri, ".hoodie/.index/lucene").rglob("*.pack"):
         data.write_bytes(bytes(data.stat().st_size))
 
@@ -96,36 +82,20 @@ def test_one_type_answers_while_the_other_is_damaged(
     assert sum(each.rows_checked for each in scan.statistics.slices) == 0, "nothing was scanned"
 
 
-def test_index_types_are_dropped_and_cleaned_separately(
-    table: IndexedTable, sorted_values: str
-) -> None:
-    table.create_index("both", ["amount"], using=["lucene", sorted_values])
+def test_index_types_are_dropped_and_cleaned_separately(table: IndexedTable) -> None:
+    table.create_index("both", ["amount"], using=["lucene", "btree"])
     table.create_index("texts", ["msg"])
-    table.create_index("numbers", ["ts"], using=sorted_values)
+    table.create_index("numbers", ["ts"], using="btree")
     table.build(strategy="all").raise_for_failures()
 
     table.drop_index("numbers", purge=True)
     assert columns(table, "lucene") == [["amount", "msg"]] * 2
-    assert columns(table, "sorted") == [["amount"]] * 2
+    assert columns(table, "btree") == [["amount"]] * 2
 
     table.drop_index("both")
     table.clean()
     assert {path.parts[0] for path in index_files(table)} == {"lucene"}
     assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 9
-
-
-def test_options_must_be_valid_for_each_type(table: IndexedTable, sorted_values: str) -> None:
-    both = ["lucene", sorted_values]
-    analyzed = Column(name="amount", options={"analyzer": "standard"})
-    distinct = Column(name="amount", options={"distinct": "yes"})
-    with pytest.raises(ColumnNotIndexable, match="msg has type string"):
-        table.create_index("i", ["amount", "msg"], using=both)
-    with pytest.raises(IndexDefinitionInvalid, match=r"Index type lucene: .*'distinct'"):
-        table.create_index("i", [distinct], using=both)
-    with pytest.raises(IndexDefinitionInvalid, match="sorted knows the option distinct only"):
-        table.create_index("i", [analyzed], using=sorted_values)
-    assert table.indexes() == ()
-    assert table.create_index("i", [distinct], using=sorted_values).columns == (distinct,)
 
 
 def test_a_prefixed_option_applies_to_one_type_only(table: IndexedTable) -> None:
@@ -213,9 +183,9 @@ def test_invalid_lists_of_types_are_refused(
 
 
 def test_a_type_that_is_not_installed_is_ignored(
-    table: IndexedTable, sorted_values: str, monkeypatch: pytest.MonkeyPatch
+    table: IndexedTable, copied: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    indexed(table, ["amount"], name="both", using=[sorted_values, "lucene"])
+    indexed(table, ["amount"], name="both", using=[copied, "lucene"])
     built = index_files(table)
     monkeypatch.undo()
     index_type.cache_clear()
@@ -227,12 +197,9 @@ def test_a_type_that_is_not_installed_is_ignored(
     assert index_files(table) == built
 
 
-def test_a_large_base_file_is_built_in_parts_by_any_type(
-    open_copy: OpenCopy, sorted_values: str
-) -> None:
+def test_a_large_base_file_is_built_in_parts_by_any_type(table: IndexedTable, copied: str) -> None:
     """Each part is built by its own task, and the parts are combined without re-indexing."""
-    table = open_copy("plain")
-    table.create_index("numbers", ["amount", "ts"], using=["lucene", sorted_values])
+    table.create_index("numbers", ["amount", "ts"], using=["lucene", copied])
     due = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
     tasks = [
         BuildTask(Storage(table.uri), each, "000001", 16, 7, schema=table.schema(), part_bytes=1)
@@ -247,13 +214,12 @@ def test_a_large_base_file_is_built_in_parts_by_any_type(
         scan = table.scan(f"{where} AND dt = '2026-01-01'", columns=["id"])
         assert scan.to_arrow().num_rows == rows
     table.drop_index("numbers")
-    table.create_index("numbers", ["amount", "ts"], using=sorted_values)
+    table.create_index("numbers", ["amount", "ts"], using=copied)
     assert table.scan("amount = 30", columns=["amount"]).to_arrow()["amount"].to_pylist() == [30]
 
 
-def test_definitions_of_format_1_0_and_1_1_are_read(open_copy: OpenCopy) -> None:
+def test_definitions_of_format_1_0_and_1_1_are_read(table: IndexedTable) -> None:
     """1.0 had one type per index, `index_type`; 1.1 still stores the first of its types there."""
-    table = open_copy("plain")
     created = table.create_index("new", ["amount"])
     folder = Path(table.uri, ".hoodie/.index/_service/definitions")
     written = json.loads((folder / "new-0001.json").read_bytes())

@@ -8,7 +8,6 @@ import pytest
 from hudi_index_service import Column, IndexedTable
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexNotFound
-from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, fields_by_column, generations, index_files
 from tests.indexed import indexed
 
@@ -106,9 +105,9 @@ def test_columns_of_other_indexes_are_kept_and_not_added(table: IndexedTable) ->
     assert table.scan("msg = 'Buying car 3' AND dt = '2026-01-01'").explain().uses_index
 
 
-def test_refresh_builds_what_incremental_would_build(open_copy: OpenCopy) -> None:
+def test_refresh_builds_what_incremental_would_build(clustered: IndexedTable) -> None:
     """After `early` was defined, 2026-01-02's base file was clustered and 2026-01-01's was not."""
-    table = open_copy("clustered")
+    table = clustered
     assert partitions(table, "early") == ["2026-01-02"]
     table.build(strategy="all", partitions=[FIRST]).raise_for_failures()
     table.alter_index("early", add=["msg"])

@@ -16,12 +16,20 @@ from hudi_index_service.index.metadata.build_records import BuildProgress, Build
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, coverage_hints
 from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
-from tests.indexed import indexed
+from tests.indexed import OwnTable, indexed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIRST, SECOND = "2026-01-01", "2026-01-02"
+
+
+@pytest.fixture
+def table(own_table: OwnTable) -> IndexedTable:
+    """Merge on read, a base file in each of two partitions; the index ``by_amount``; then the even
+    ids' partition compacted. The other partition's base file has a log file on top of it."""
+    by_amount = {"name": "by_amount", "defined": "written", "build": False}
+    return own_table("half_compacted", ["amount"], **by_amount)
 
 
 def test_coverage_by_partition(table: IndexedTable) -> None:

@@ -1,47 +1,27 @@
 """A real table of two base files, all of it indexed; every test works on a copy."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service import Column, IndexedTable
 from hudi_index_service.config import Settings
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.metadata.manifest import DataFile, Manifest, Member
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack, read_member
 from hudi_index_service.storage.store import Storage
-from tests.golden.table import Golden
+from tests.indexed import OwnTable
 
 ROWS = 300  # per base file
 
 
-@pytest.fixture(scope="session")
-def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = golden("kinds_in_two_partitions").put(tmp_path_factory.mktemp("verified"))
-    table = open_table(path)
-    table.create_index(
-        "all",
-        [
-            "id",
-            Column(name="msg", options={"analyzer": "standard"}),
-            "amount",
-            "price",
-            "flag",
-            "home.city",
-            "tags",
-        ],
-    )
-    assert len(table.build(strategy="all").raise_for_failures().built) == 2
-    return path
-
-
 @pytest.fixture
-def table(written: Path, tmp_path: Path) -> IndexedTable:
-    copy = shutil.copytree(written, tmp_path / "table")
-    return open_table(copy, settings=Settings(cache_folder=tmp_path / "cache"))
+def table(own_table: OwnTable) -> IndexedTable:
+    msg = Column(name="msg", options={"analyzer": "standard"})
+    columns = ["id", msg, "amount", "price", "flag", "home.city", "tags"]
+    return own_table("kinds_in_two_partitions", columns, name="all")
 
 
 @pytest.fixture
