@@ -292,6 +292,4 @@ def _group(slices: Sequence[SlicePlan], members: Sequence[_Member]) -> _Group | 
 
 def _objects(slices: Sequence[SlicePlan]) -> npt.NDArray[np.object_]:
     """The same as an array, in which many are replaced at once."""
-    array = np.empty(len(slices), dtype=object)
-    array[:] = slices
-    return array
+    return np.fromiter(slices, dtype=object, count=len(slices))
