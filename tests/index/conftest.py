@@ -99,6 +99,12 @@ def build_index(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
 
 
 @pytest.fixture(scope="session")
+def build_btree(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
+    """Likewise a B+ tree."""
+    return building(index_type("btree"), tmp_path_factory.mktemp("btree"))
+
+
+@pytest.fixture(scope="session")
 def copied_columns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The name of an index type from another package, which is installed here."""
     folder = tmp_path_factory.mktemp("site-packages")

@@ -1,6 +1,5 @@
 """Packed files: damage is refused, never answered from, and never fatal."""
 
-import random
 import zlib
 from contextlib import suppress
 from dataclasses import replace
@@ -15,14 +14,9 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, checksums, pack, read_member
 from hudi_index_service.predicate.expression import (
     BoundColumn,
-    Compare,
     IsNull,
-    Like,
-    Not,
-    Operator,
 )
-from hudi_index_service.predicate.like import parse_like
-from tests.index.conftest import BuildIndex, IndexedData, rows_where
+from tests.index.conftest import BuildIndex, IndexedData
 
 MEMBERS = {"b": b"second" * 50_000, "a": b"first", "empty": b"", "c": b"x" * (2 * BLOCK_SIZE)}
 
@@ -95,58 +89,13 @@ def people(build_index: BuildIndex) -> IndexedData:
     )
 
 
-LEAVES = (
-    Compare(BoundColumn("name", pa.string()), Operator.EQ, pa.scalar("user42")),
-    Compare(BoundColumn("name", pa.string()), Operator.GE, pa.scalar("user9")),
-    Like(BoundColumn("name", pa.string()), "%99%", "\\", parse_like("%99%")),
-    Compare(BoundColumn("age", pa.int64()), Operator.LT, pa.scalar(10)),
-    Not(IsNull(BoundColumn("age", pa.int64()))),
-)
-
-
-def refused_leaves(people: IndexedData, damaged: PackedIndex) -> int:
-    """How many leaves were refused; the others must be answered correctly."""
-    refused = 0
-    try:
-        reader = index_type("lucene").open(damaged, people.columns)
-    except EntryInvalid:
-        return len(LEAVES)
-    for leaf in LEAVES:
-        try:
-            assert reader.row_ids(leaf) == rows_where(leaf, people.data)
-            reader.estimate(leaf)
-        except EntryInvalid:
-            refused += 1
-    reader.close()
-    return refused
-
-
-def test_flipped_bits_in_lucene_files_are_refused_or_harmless(
-    people: IndexedData, tmp_path: Path
-) -> None:
-    content = people.index.path.read_bytes()
-    where = random.Random(7)
-    refused = 0
-    for number in range(40):
-        broken = bytearray(content)
-        broken[where.randrange(len(content))] ^= 1 << where.randrange(8)
-        path = tmp_path / f"{number}.pack"
-        path.write_bytes(broken)
-        refused += refused_leaves(people, replace(people.index, path=path)) > 0
-    assert refused > 20
-
-
 def test_truncated_lucene_files_are_refused(people: IndexedData, tmp_path: Path) -> None:
     content = people.index.path.read_bytes()
     path = tmp_path / "cut.pack"
     for length in (0, 1, BLOCK_SIZE, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:length])
-        assert refused_leaves(people, replace(people.index, path=path)) == len(LEAVES)
-
-
-def test_a_wrong_number_of_rows_is_refused(people: IndexedData) -> None:
-    with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
-        index_type("lucene").open(replace(people.index, rows=19_999), people.columns)
+        with pytest.raises(EntryInvalid):
+            index_type("lucene").open(replace(people.index, path=path), people.columns)
 
 
 def test_a_refused_index_is_closed(people: IndexedData, tmp_path: Path) -> None:
@@ -154,9 +103,11 @@ def test_a_refused_index_is_closed(people: IndexedData, tmp_path: Path) -> None:
     path.write_bytes(people.index.path.read_bytes())
     with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
         index_type("lucene").open(replace(people.index, path=path, rows=19_999), people.columns)
-    members = {name: span for name, span in people.index.members.items() if ".si" not in name}
-    with pytest.raises(EntryInvalid, match="cannot be read"):
-        index_type("lucene").open(replace(people.index, path=path, members=members), people.columns)
+    some = {name: span for name, span in people.index.members.items() if ".si" not in name}
+    for members in (some, {}):
+        index = replace(people.index, path=path, members=members)
+        with pytest.raises(EntryInvalid, match="cannot be read"):
+            index_type("lucene").open(index, people.columns)
     assert path not in open_files()
 
 
@@ -167,15 +118,6 @@ def open_files() -> set[Path]:
         with suppress(FileNotFoundError):
             found.add(descriptor.readlink())
     return found
-
-
-def test_a_missing_lucene_file_is_refused(people: IndexedData) -> None:
-    members = dict(people.index.members)
-    del members[next(name for name in members if name.endswith(".si"))]
-    with pytest.raises(EntryInvalid, match="cannot be read"):
-        index_type("lucene").open(replace(people.index, members=members), people.columns)
-    with pytest.raises(EntryInvalid, match="cannot be read"):
-        index_type("lucene").open(replace(people.index, members={}), people.columns)
 
 
 def test_a_closed_reader_refuses_look_ups(build_index: BuildIndex) -> None:

@@ -20,18 +20,16 @@ from hudi_index_service.index.btree.tree import (
     write_tree,
 )
 from hudi_index_service.index.contract import ColumnStatistics, PackedIndex, StoredColumn
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import checksums, pack
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from tests.index.conftest import BuildIndex, IndexedData, building
+from tests.index.conftest import BuildIndex, IndexedData
 from tests.index.damage import DATA, LEAVES
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> IndexedData:
-    build: BuildIndex = building(index_type("btree"), tmp_path_factory.mktemp("btree"))
-    return build(DATA, batch_rows=5000)
+def indexed(build_btree: BuildIndex) -> IndexedData:
+    return build_btree(DATA, batch_rows=5000)
 
 
 def test_bits_flipped_in_an_open_file_are_detected_or_harmless(

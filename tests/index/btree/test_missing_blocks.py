@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from tests.index.conftest import IndexedData, building
+from tests.index.conftest import BuildIndex, IndexedData
 
 ROWS = 200_000
 DATA = pa.table(
@@ -37,8 +36,8 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> IndexedData:
-    return building(index_type("btree"), tmp_path_factory.mktemp("btree"))(DATA, batch_rows=50_000)
+def whole(build_btree: BuildIndex) -> IndexedData:
+    return build_btree(DATA, batch_rows=50_000)
 
 
 @pytest.fixture

@@ -11,22 +11,16 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexReader
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
-from tests.index.conftest import BuildIndex, IndexedData, building
+from tests.index.conftest import BuildIndex, IndexedData
 
 ROWS = 60_000
 COLUMN = BoundColumn("n", pa.int64())
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
-    return building(index_type("btree"), tmp_path_factory.mktemp("btree"))
-
-
 @pytest.fixture
-def indexed(build: BuildIndex) -> IndexedData:
-    return build(pa.table({"n": [(i * 7919) % ROWS for i in range(ROWS)]}), batch_rows=20_000)
+def indexed(build_btree: BuildIndex) -> IndexedData:
+    return build_btree(pa.table({"n": [(i * 7919) % ROWS for i in range(ROWS)]}), batch_rows=20_000)
 
 
 def rows_below(reader: IndexReader, value: int) -> BitMap:

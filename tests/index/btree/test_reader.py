@@ -26,20 +26,15 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import parse_regex
-from tests.index.conftest import BuildIndex, IndexedData, building, rows_where
+from tests.index.conftest import BuildIndex, IndexedData, rows_where
 from tests.index.test_leaves import BROKEN, PATTERNS, VALUES, rows_of
 
 TEXT = BoundColumn("c", pa.string())
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
-    return building(index_type("btree"), tmp_path_factory.mktemp("btree"))
-
-
-@pytest.fixture(scope="module")
-def strings(build: BuildIndex) -> IndexedData:
-    return build(rows_of(pa.string()))
+def strings(build_btree: BuildIndex) -> IndexedData:
+    return build_btree(rows_of(pa.string()))
 
 
 def like(pattern: str) -> Like:
@@ -70,9 +65,9 @@ LONG = [CUT, CUT + "a", CUT + "b", CUT[:-1], CUT[:-1] + "é", CUT[:-2] + "yz" + 
 
 
 @pytest.fixture(scope="module")
-def long_values(build: BuildIndex) -> IndexedData:
+def long_values(build_btree: BuildIndex) -> IndexedData:
     """Values around the longest whole key; some differ only after the cut."""
-    return build(pa.table({"c": [*LONG, None, *LONG]}))
+    return build_btree(pa.table({"c": [*LONG, None, *LONG]}))
 
 
 def test_only_literals_as_long_as_cut_keys_give_supersets(long_values: IndexedData) -> None:
@@ -92,17 +87,17 @@ def test_only_literals_as_long_as_cut_keys_give_supersets(long_values: IndexedDa
     assert long_values.check(like(CUT + "a%")) is Answer.SUPERSET
 
 
-def test_long_literals_are_exact_if_no_key_is_cut(build: BuildIndex) -> None:
-    indexed = build(pa.table({"c": ["a", CUT[:-1], None, "xy", "y", ""]}))
+def test_long_literals_are_exact_if_no_key_is_cut(build_btree: BuildIndex) -> None:
+    indexed = build_btree(pa.table({"c": ["a", CUT[:-1], None, "xy", "y", ""]}))
     for text in (CUT, CUT + "a", CUT[:-1] + "é", "y" * 600, "\x00" * 600):
         for operator in Operator:
             assert indexed.check(Compare(TEXT, operator, pa.scalar(text))) is Answer.EXACT
         assert indexed.check(like(text + "%")) is not Answer.NONE
 
 
-def test_long_elements_and_binary_values_are_answered(build: BuildIndex) -> None:
+def test_long_elements_and_binary_values_are_answered(build_btree: BuildIndex) -> None:
     arrays = [[CUT + "a", "y"], ["y", None], [CUT, CUT + "b"], None]
-    indexed = build(pa.table({"c": arrays}))
+    indexed = build_btree(pa.table({"c": arrays}))
     for text, expected in (
         (CUT, Answer.SUPERSET),
         (CUT + "c", Answer.SUPERSET),
@@ -110,16 +105,16 @@ def test_long_elements_and_binary_values_are_answered(build: BuildIndex) -> None
     ):
         leaf = ArrayContains(BoundColumn("c", pa.list_(pa.string())), pa.scalar(text))
         assert indexed.check(leaf) is expected
-    raw = build(pa.table({"c": [b"\xff" * 600, b"\xff" * 508, b"\xff" * 507, None]}))
+    raw = build_btree(pa.table({"c": [b"\xff" * 600, b"\xff" * 508, b"\xff" * 507, None]}))
     column = BoundColumn("c", pa.binary())
     for value in (b"\xff" * 600, b"\xff" * 507, b"\xff"):
         for operator in set(Operator) - {Operator.NE}:
             assert raw.check(Compare(column, operator, pa.scalar(value))) is not Answer.NONE
 
 
-def test_invalid_utf8_compares_by_its_bytes(build: BuildIndex) -> None:
+def test_invalid_utf8_compares_by_its_bytes(build_btree: BuildIndex) -> None:
     values = pa.array(BROKEN).view(pa.string())
-    indexed = build(pa.table({"c": values}))
+    indexed = build_btree(pa.table({"c": values}))
     for literal in (values[0], values[1], values[2], values[6], pa.scalar("a")):
         for operator in Operator:
             assert indexed.check(Compare(TEXT, operator, literal)) is Answer.EXACT
@@ -135,14 +130,14 @@ def test_invalid_utf8_compares_by_its_bytes(build: BuildIndex) -> None:
     assert indexed.reader.value_counts("c", None, 100) is None
 
 
-def test_leaves_of_every_shape_are_exact(build: BuildIndex) -> None:
+def test_leaves_of_every_shape_are_exact(build_btree: BuildIndex) -> None:
     """Keys with one row, with several, and with enough rows for a bitmap, over many leaves."""
     choose = random.Random(5)
     often = [7] * SET_ROWS + [8] * (SET_ROWS - 1) + [2**40] * 3000 + [9] * 300
     values = [*often, *(choose.randrange(-(10**9), 10**9) for _ in range(3 * SET_ROWS)), None]
     choose.shuffle(values)
     data = pa.table({"n": pa.array(values), "s": [v and f"{v:x}" * 9 for v in values]})
-    indexed = build(data, batch_rows=1500)
+    indexed = build_btree(data, batch_rows=1500)
     for where in (
         "n = 7", "n = 8", "n = 9", "n <> 8", "n > 7", "n BETWEEN 7 AND 9", "n < 1000", "n >= 8",
         "n IN (7, 8, 9, 10, 11, 12, 13, 14, 15, 16)", "NOT n IN (7, 8)", "s LIKE '7%'", "s > '8'",
@@ -156,7 +151,7 @@ def test_leaves_of_every_shape_are_exact(build: BuildIndex) -> None:
 
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.9])
 @pytest.mark.parametrize("type", [pa.string(), pa.int64()], ids=str)
-def test_long_lists_are_exact(build: BuildIndex, type: pa.DataType, share: float) -> None:
+def test_long_lists_are_exact(build_btree: BuildIndex, type: pa.DataType, share: float) -> None:
     """Of keys that are there and of others: between them, below and above those of a leaf."""
     choose = random.Random(11)
     numbers = [choose.randrange(10**6) for _ in range(5 * SET_ROWS)]
@@ -167,15 +162,15 @@ def test_long_lists_are_exact(build: BuildIndex, type: pa.DataType, share: float
         return pa.array([f"User{n}" if pa.types.is_string(type) else n for n in values], type)
 
     column = BoundColumn("c", type)
-    indexed = build(pa.table({"c": typed(numbers)}))
+    indexed = build_btree(pa.table({"c": typed(numbers)}))
     others = ["", "A", "Use", "User", "Z"] if pa.types.is_string(type) else [-(2**63), 2**63 - 1]
     values = pa.concat_arrays([typed(wanted), pa.array(others, type)])
     assert indexed.check(In(column, values)) is Answer.EXACT
 
 
-def test_estimates_are_exact_for_a_range_and_close_for_long_lists(build: BuildIndex) -> None:
+def test_estimates_are_exact_for_a_range_and_close_for_long_lists(build_btree: BuildIndex) -> None:
     data = pa.table({"n": pa.array([i // 3 for i in range(30_000)])})
-    indexed = build(data, batch_rows=10_000)
+    indexed = build_btree(data, batch_rows=10_000)
     column = BoundColumn("n", pa.int64())
     some = In.of(column, tuple(pa.scalar(value) for value in range(0, 9000, 30)))
     assert 0.5 <= indexed.reader.estimate(some) / 900 <= 2
@@ -185,9 +180,9 @@ def test_estimates_are_exact_for_a_range_and_close_for_long_lists(build: BuildIn
     assert indexed.check(some) is Answer.EXACT
 
 
-def test_values_are_counted(build: BuildIndex) -> None:
+def test_values_are_counted(build_btree: BuildIndex) -> None:
     texts = ["a", "b", None, "a", "", "c"] * 200 + [f"t{i}" for i in range(40)]
-    indexed = build(pa.table({"c": texts, "n": list(range(len(texts)))}))
+    indexed = build_btree(pa.table({"c": texts, "n": list(range(len(texts)))}))
     counts = indexed.reader.value_counts("c", None, 100)
     assert counts == {t: texts.count(t) for t in {*texts} - {None}}
     among = indexed.reader.row_ids(Compare(BoundColumn("n", pa.int64()), Operator.LT, pa.scalar(6)))
@@ -196,8 +191,8 @@ def test_values_are_counted(build: BuildIndex) -> None:
     assert indexed.reader.value_counts("n", None, 10_000) is None
 
 
-def test_conjuncts_on_several_columns_are_not_answered_together(build: BuildIndex) -> None:
-    indexed = build(pa.table({"a": [1, 2], "b": [1, 2]}))
+def test_conjuncts_on_several_columns_are_not_answered_together(build_btree: BuildIndex) -> None:
+    indexed = build_btree(pa.table({"a": [1, 2], "b": [1, 2]}))
     leaves: list[Predicate] = [
         Compare(BoundColumn(name, pa.int64()), Operator.GT, pa.scalar(1)) for name in "ab"
     ]
@@ -214,16 +209,16 @@ def test_btree_has_no_column_options() -> None:
         assert index_type("btree").fields("c", type, {}) == ("key",)
 
 
-def test_a_build_leaves_only_its_members_behind(build: BuildIndex, tmp_path: Path) -> None:
-    indexed = build(pa.table({"c": ["a"] * 5000}), batch_rows=500, memory_mb=1)
+def test_a_build_leaves_only_its_members_behind(build_btree: BuildIndex, tmp_path: Path) -> None:
+    indexed = build_btree(pa.table({"c": ["a"] * 5000}), batch_rows=500, memory_mb=1)
     assert sorted(indexed.index.members) == ["leaves", "tree"]
     folder = Path(str(indexed.index.path).removesuffix(".pack"))
     assert sorted(path.name for path in folder.iterdir()) == ["leaves", "tree"]
 
 
-def test_bounds_of_a_long_list_come_from_the_leaves_of_its_values(build: BuildIndex) -> None:
+def test_bounds_of_a_long_list_come_from_the_leaves_of_its_values(build_btree: BuildIndex) -> None:
     numbers = [7] * 600 + [number % 4_000 for number in range(0, 24_000, 5)]
-    indexed = build(pa.table({"n": numbers}))
+    indexed = build_btree(pa.table({"n": numbers}))
     values = ", ".join(str(number) for number in range(7, 400, 4))
     leaf = parse_predicate(f"n IN ({values})", indexed.data.schema)
     assert indexed.check(leaf) is Answer.EXACT
