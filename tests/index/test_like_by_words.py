@@ -3,7 +3,7 @@ contains. No matching value may be missed, whatever the text."""
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -14,6 +14,7 @@ from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import BoundColumn, Like, Not, RLike
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import parse_regex
+from tests.example_counts import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 COLUMN = BoundColumn("c", pa.string())
@@ -143,7 +144,7 @@ def test_regexes_beside_whole_values_give_supersets(both: IndexedData) -> None:
         assert both.check(leaf) is Answer.SUPERSET
 
 
-@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@examples(15)
 @given(
     texts=st.lists(
         st.lists(
@@ -164,7 +165,7 @@ def test_no_word_between_white_space_is_missed(build_index: BuildIndex, texts: l
         indexed.check(like(pattern))
 
 
-@settings(derandomize=True, deadline=None, max_examples=30, database=None)
+@examples(30)
 @given(
     texts=st.lists(
         st.lists(
