@@ -6,11 +6,10 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 
 from hudi_index_service import open_table
-from hudi_index_service.cli import main
 from hudi_index_service.errors import (
     CatalogFailed,
     NotAHudiTable,
@@ -18,6 +17,7 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from tests.golden.table import Golden
+from tests.programs import Command
 
 HUDI = {
     "InputFormat": "org.apache.hudi.hadoop.HoodieParquetInputFormat",
@@ -60,19 +60,13 @@ def test_a_table_is_opened_by_its_name(golden: Golden, tmp_path: Path, glue: Any
 
 
 def test_commands_take_the_name(
-    golden: Golden, tmp_path: Path, glue: Any, capsys: pytest.CaptureFixture[str]
+    golden: Golden, tmp_path: Path, glue: Any, command: Command
 ) -> None:
     path = golden("rfc_messages").put(tmp_path / "messages")
     put(glue, "messages", Location=str(path), **HUDI)
-    for arguments in (
-        ["create", "glue://db.messages", "by_id", "id"],
-        ["status", "glue://db.messages"],
-        ["query", "glue://db.messages", "id = '1'", "--count"],
-    ):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        assert ended.value.code == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "1"
+    command("create", "glue://db.messages", "by_id", "id")
+    command("status", "glue://db.messages")
+    assert command("query", "glue://db.messages", "id = '1'", "--count") == "1\n"
 
 
 def test_an_unknown_table_and_an_unknown_database_are_not_found(glue: Any) -> None:
@@ -111,28 +105,31 @@ def test_missing_credentials_are_named(glue: Any, monkeypatch: pytest.MonkeyPatc
         open_table("glue://db.messages")
 
 
+def answer(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "No."}}, "GetTable")
+
+
 @pytest.mark.parametrize(
-    ("code", "kind"), [("AccessDeniedException", PermissionDenied), ("Internal", CatalogFailed)]
+    ("raised", "kind", "message"),
+    [
+        (answer("AccessDeniedException"), PermissionDenied, r"glue://db\.messages"),
+        (answer("Internal"), CatalogFailed, r"glue://db\.messages"),
+        (
+            EndpointConnectionError(endpoint_url="https://glue.eu-west-1.amazonaws.com/"),
+            *(CatalogFailed, "Could not connect to the endpoint URL"),
+        ),
+    ],
 )
 def test_what_glue_refuses_is_told_from_what_it_fails_at(
-    code: str, kind: type[Exception], glue: Any, monkeypatch: pytest.MonkeyPatch
+    raised: Exception,
+    kind: type[Exception],
+    message: str,
+    glue: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise ClientError({"Error": {"Code": code, "Message": "No."}}, "GetTable")
+        raise raised
 
     monkeypatch.setattr("botocore.client.BaseClient._make_api_call", fail)
-    with pytest.raises(kind, match=r"glue://db\.messages"):
-        open_table("glue://db.messages")
-
-
-def test_an_unreachable_endpoint_fails_the_catalog(
-    monkeypatch: pytest.MonkeyPatch, glue: Any
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        from botocore.exceptions import EndpointConnectionError
-
-        raise EndpointConnectionError(endpoint_url="https://glue.eu-west-1.amazonaws.com/")
-
-    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", fail)
-    with pytest.raises(CatalogFailed, match="Could not connect to the endpoint URL"):
+    with pytest.raises(kind, match=message):
         open_table("glue://db.messages")

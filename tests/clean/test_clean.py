@@ -441,18 +441,7 @@ def test_nothing_behind_a_link_is_removed(open_copy: Open, tmp_path: Path) -> No
     assert sorted(path.name for path in index.iterdir())[:2] == ["20200101", "20200102"]
 
 
-def test_an_index_folder_that_is_a_link_is_not_cleaned(open_copy: Open, tmp_path: Path) -> None:
-    table = open_copy("cleaned", grace_seconds=0)
-    index = Path(table.uri, ".hoodie/.index")
-    index.rename(tmp_path / "elsewhere")
-    index.symlink_to(tmp_path / "elsewhere")
-    before = outside(table)
-
-    assert table.clean().removals == ()
-    assert outside(table) == before
-
-
-@pytest.mark.parametrize("name", ["../../../x", "/x", "..", "a/../../x", "a\\..\\x", "x\0"])
+@pytest.mark.parametrize("name", ["../../../x", "x\0"])
 def test_a_manifest_that_names_a_file_outside_its_folder_is_invalid(
     open_copy: Open, name: str
 ) -> None:

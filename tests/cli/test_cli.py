@@ -1,36 +1,28 @@
 """The command line on a real table: what it prints. For its errors see tests/mistakes."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from hudi_index_service import IndexedTable
+from hudi_index_service import Column, IndexedTable
 from hudi_index_service.cli import main
 from hudi_index_service.maintain.status import TableStatus
-from tests.golden.table import Golden
+from tests.indexed import OwnTable
+from tests.programs import Command, ended
 
 
-@pytest.fixture(scope="module")
-def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture
+def table(own_table: OwnTable) -> str:
     """A clustered table with an index that is not built yet."""
-    path = golden("two_hundred_rows").put(tmp_path_factory.mktemp("cli"), "written")
-    run("create", str(path), "by_amount", "amount", "msg:analyzer=standard")
-    golden("two_hundred_rows").put(path)
-    return str(path)
+    msg = Column(name="msg", options={"analyzer": "standard"})
+    defined = {"name": "by_amount", "defined": "written", "build": False}
+    return own_table("two_hundred_rows", ["amount", msg], **defined).uri
 
 
 def run(*arguments: str) -> str:
     """Runs the command in a separate process, and returns its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "hudi_index_service", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = ended("hudi_index_service", *arguments, module=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -84,15 +76,17 @@ def test_a_missing_file_is_reported_in_one_line(
     assert line.endswith("has just removed it, run the command again.")
 
 
-def test_keys_of_a_write_config_define_and_build_an_index(table: str, tmp_path: Path) -> None:
+def test_keys_of_a_write_config_define_and_build_an_index(
+    table: str, tmp_path: Path, command: Command
+) -> None:
     properties = tmp_path / "hudi-write.properties"
     properties.write_text("hoodie.table.name=cli\nhoodie.index.columns=ts;id\n")
     keys = ("--props", str(properties), "--hoodie-conf", "hoodie.index.strategy=all")
 
-    assert "1 due" in run("build", table, *keys)
-    assert run("watch", table, "--once", *keys) == ""
+    assert "1 due" in command("build", table, *keys)
+    assert "0 due" in command("build", table, *keys)
+    command("watch", table, "--once", *keys)
 
-    shown = map(json.loads, run("show", table).splitlines())
+    shown = map(json.loads, command("show", table).splitlines())
     by_name = {each["name"]: each for each in shown}
     assert by_name["write_config"]["columns"] == "ts, id"
-    run("drop", table, "write_config")

@@ -1,17 +1,14 @@
 """`hudi-index init`: what it prints, when it asks, and what it defines and builds."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
 
 from hudi_index_service import open_table
-from hudi_index_service.cli import main
 from tests.golden.table import Golden
-
-Init = Callable[..., str]
+from tests.programs import Command
 
 
 @pytest.fixture
@@ -19,22 +16,8 @@ def table(golden: Golden, tmp_path: Path) -> Path:
     return golden("names_of_cities").put(tmp_path / "table")
 
 
-@pytest.fixture
-def init(table: Path, capsys: pytest.CaptureFixture[str]) -> Init:
-    """Runs the command, and returns its output."""
-
-    def run(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as ended:
-            main(["init", str(table), *arguments])
-        captured = capsys.readouterr()
-        assert not ended.value.code, captured.err
-        return captured.out
-
-    return run
-
-
-def test_without_a_terminal_it_only_proposes(table: Path, init: Init) -> None:
-    printed = init("--drop", "city").splitlines()
+def test_without_a_terminal_it_only_proposes(table: Path, command: Command) -> None:
+    printed = command("init", table, "--drop", "city").splitlines()
 
     assert printed[0].startswith(f"{table}: 1 base file, ")
     assert printed[1].startswith("btree    id (string): the record key. ")
@@ -48,8 +31,10 @@ def test_without_a_terminal_it_only_proposes(table: Path, init: Init) -> None:
     assert not (table / ".hoodie" / ".index").exists()
 
 
-def test_with_yes_it_defines_and_builds(table: Path, init: Init) -> None:
-    report = json.loads(init("--yes", "--add", "text:analyzer=standard", "-o", "json"))
+def test_with_yes_it_defines_and_builds(table: Path, command: Command) -> None:
+    report = json.loads(
+        command("init", table, "--yes", "--add", "text:analyzer=standard", "-o", "json")
+    )
 
     assert [each["name"] for each in report["indexes"]] == ["by_value", "by_word"]
     assert (report["build"]["state"], report["build"]["built"]) == ("finished", 2)
@@ -60,17 +45,17 @@ def test_with_yes_it_defines_and_builds(table: Path, init: Init) -> None:
         "by_word": 1.0,
     }
 
-    assert init().splitlines()[-1] == "No index is proposed."
+    assert command("init", table).splitlines()[-1] == "No index is proposed."
 
 
 @pytest.mark.parametrize("agreed", [True, False])
 def test_on_a_terminal_it_asks(
-    agreed: bool, table: Path, init: Init, monkeypatch: pytest.MonkeyPatch
+    agreed: bool, table: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hudi_index_service.cli.advice.is_terminal", lambda: True)
     monkeypatch.setattr(typer, "confirm", lambda question, err: agreed)
 
-    printed = init()
+    printed = command("init", table)
 
     assert printed.count("Index by_value (btree) on ") == 1
     assert ("1 due, 1 built, 0 failed" in printed) == agreed
@@ -78,7 +63,7 @@ def test_on_a_terminal_it_asks(
     assert len(open_table(table).indexes()) == agreed
 
 
-def test_csv_lists_the_columns(init: Init) -> None:
-    lines = init("-o", "csv").splitlines()
+def test_csv_lists_the_columns(table: Path, command: Command) -> None:
+    lines = command("init", table, "-o", "csv").splitlines()
     assert lines[0] == "name,type,using,options,seconds,index_bytes,reason"
     assert lines[-1] == "ts,int64,,{},,,the same in all sampled rows"

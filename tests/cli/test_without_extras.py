@@ -1,9 +1,8 @@
 """The command line where no extra is installed."""
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.programs import ended
 
 BLOCKED = """
 import sys
@@ -34,6 +33,6 @@ def test_commands_name_the_extra_that_they_lack(
     arguments: list[str], code: int, printed: str
 ) -> None:
     program = BLOCKED.format(missing=MISSING, arguments=arguments)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = ended(program)
     assert (done.returncode, printed in done.stdout + done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr

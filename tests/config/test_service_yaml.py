@@ -11,11 +11,12 @@ from textwrap import wrap
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 import yaml
 from pydantic import BaseModel
 
 from dev.docs_site import documented
-from hudi_index_service.config import Settings
+from hudi_index_service.config import Settings, load_settings
 
 FILE = Path(__file__).parents[2] / "configs" / "service.yaml"
 WIDTH = 100
@@ -67,6 +68,12 @@ def _comment(text: str, before: str = "") -> Iterator[str]:
 
 def test_the_file_is_what_the_models_say() -> None:
     assert FILE.read_text() == generated(), "run python -m tests.config.test_service_yaml"
+
+
+def test_the_file_is_read_as_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    defaults = Settings()
+    monkeypatch.setenv("HUDI_INDEX_CONFIG", str(FILE))
+    assert load_settings() == defaults
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hudi_index_service import open_table
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.config import HookSettings
 from hudi_index_service.hook.allowed_tables import AllowedTables
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def message_table(spark: "SparkSession", tmp_path: Path) -> Callable[..., MessageTable]:
-    """Creates a table with one commit."""
+    """Creates a table with one commit, and an index on a column if given."""
 
-    def make(name: str = "messages", table_type: str = "COPY_ON_WRITE") -> MessageTable:
+    def make(
+        name: str = "messages", table_type: str = "COPY_ON_WRITE", index: str = ""
+    ) -> MessageTable:
         table = MessageTable(
             spark, tmp_path / name, hudi_options(name, table_type, **NO_METADATA_TABLE)
         )
         table.write()
+        if index:
+            open_table(table.path).create_index(f"by_{index}", [index])
         return table
 
     return make

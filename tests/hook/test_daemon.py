@@ -5,8 +5,7 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,22 +16,17 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.hook import serve
 from hudi_index_service.hudi.properties import parse_properties
-from tests.hook.processes import started
 from tests.hudi_tables import hudi_options, run_clustering, write
+from tests.programs import Running
 
 CALLBACK = "hoodie.write.commit.callback"
 SERVE = "import sys; from hudi_index_service.hook.hook import serve; serve(sys.argv[1:], wait=60)"
 
 
 @pytest.fixture
-def daemon() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def daemon(running: Running) -> Running:
     """Starts a daemon for some tables, which is killed when the test ends."""
-    with ExitStack() as stack:
-
-        def start(*tables: Path, **environment: str) -> subprocess.Popen[str]:
-            return started(stack, SERVE, *map(str, tables), **environment)
-
-        yield start
+    return partial(running, SERVE)
 
 
 def printed_options(process: subprocess.Popen[str]) -> dict[str, str]:
@@ -111,35 +105,27 @@ def test_unwritable_state_folder_is_reported(tmp_path, daemon):
     assert "Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours." in logged
 
 
-def test_configured_secret_is_used_and_not_shown(tmp_path, daemon):
-    process = daemon(tmp_path, HUDI_INDEX_HOOK__SECRET="do-not-show-me")
+def test_path_without_a_table_is_told_and_served_with_the_configured_secret(tmp_path, daemon):
+    path = tmp_path / "typo"
+    process = daemon(path, HUDI_INDEX_HOOK__SECRET="do-not-show-me")
+    assert process.stderr is not None
     options = printed_options(process)
+    assert process.stderr.readline().startswith(f"{path}: TABLE_NOT_FOUND: ")
     url = options[f"{CALLBACK}.http.url"]
     request = urllib.request.Request(
         url,
-        data=f'{{"basePath": "{tmp_path}"}}'.encode(),
+        data=f'{{"basePath": "{path}"}}'.encode(),
         headers={"HUDI-CALLBACK-KEY": "do-not-show-me"},
     )
 
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.status == 200
-        assert b'"code":"NOT_A_HUDI_TABLE"' in answer.read()
+        assert b'"code":"TABLE_NOT_FOUND"' in answer.read()
     assert options[f"{CALLBACK}.http.api.key"] == "<the setting hook.secret>"
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(60) == 0, "the table may be written later"
 
 
 def test_address_of_another_machine_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"cannot listen on 203\.0\.113\.1:0"):
         serve([tmp_path], host="203.0.113.1", settings=Settings())
-
-
-def test_a_path_that_is_no_table_is_told_at_once(tmp_path, daemon):
-    process = daemon(tmp_path / "typo")
-    assert process.stderr is not None
-
-    line = process.stderr.readline()
-
-    assert line.startswith(f"{tmp_path / 'typo'}: TABLE_NOT_FOUND: ")
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0, "the table may be written later"

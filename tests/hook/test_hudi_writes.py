@@ -38,8 +38,7 @@ def spark_count(table) -> int:
 
 
 def test_clustering_write_returns_after_its_entries_are_built(spark, message_table):
-    table = message_table()
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(index="sender")
 
     with IndexHook([table.path], spark=spark, wait=LONG_ENOUGH) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
@@ -66,8 +65,7 @@ def test_secret_is_not_stored_in_the_table(message_table):
 
 
 def test_compacting_write_of_a_merge_on_read_table_is_indexed(message_table):
-    table = message_table(table_type="MERGE_ON_READ")
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(table_type="MERGE_ON_READ", index="sender")
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:  # builds with local threads
         table.write(INLINE_COMPACTION | hook.write_options(table.path))
@@ -75,8 +73,7 @@ def test_compacting_write_of_a_merge_on_read_table_is_indexed(message_table):
 
 
 def test_table_services_without_a_callback_are_built_at_the_next_wake_up(spark, message_table):
-    table = message_table(table_type="MERGE_ON_READ")
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(table_type="MERGE_ON_READ", index="sender")
     table.write()
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
@@ -89,8 +86,7 @@ def test_table_services_without_a_callback_are_built_at_the_next_wake_up(spark, 
 
 
 def test_callback_of_an_asynchronous_service_builds_its_entries(spark, message_table):
-    table = message_table(table_type="MERGE_ON_READ")
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(table_type="MERGE_ON_READ", index="sender")
     table.write()
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
@@ -105,8 +101,7 @@ def test_callback_of_an_asynchronous_service_builds_its_entries(spark, message_t
 
 
 def test_write_without_the_options_builds_nothing(message_table):
-    table = message_table()
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(index="sender")
 
     with IndexHook([table.path]):
         table.write(INLINE_CLUSTERING)
@@ -116,8 +111,7 @@ def test_write_without_the_options_builds_nothing(message_table):
 
 
 def test_write_without_waiting_is_built_before_the_context_ends(message_table):
-    table = message_table()
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(index="sender")
 
     with IndexHook([table.path]) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
@@ -139,8 +133,7 @@ def test_write_returns_while_its_build_hangs(message_table, listening):
 
 
 def test_failing_build_affects_no_write_and_is_retried_after_the_next(message_table, caplog):
-    table = message_table()
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(index="sender")
     builds = table.path / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
     short_backoff = Settings(hook=HookSettings(backoff_seconds=0.01))
@@ -160,10 +153,8 @@ def test_failing_build_affects_no_write_and_is_retried_after_the_next(message_ta
 
 
 def test_index_of_an_unknown_type_affects_neither_write_nor_other_index(message_table):
-    table = message_table()
-    opened = open_table(table.path)
-    opened.create_index("by_sender", ["sender"])
-    opened.create_index("broken", ["ts"])
+    table = message_table(index="sender")
+    open_table(table.path).create_index("broken", ["ts"])
     definition = table.path / ".hoodie/.index/_service/definitions/broken-0001.json"
     definition.write_text(definition.read_text().replace('"lucene"', '"gone"'))
     assert '"gone"' in definition.read_text()
@@ -186,9 +177,7 @@ def test_write_succeeds_without_a_listener(message_table):
 
 
 def test_two_hooks_in_one_process_serve_their_own_tables(message_table):
-    first, second = message_table("first"), message_table("second")
-    for table in (first, second):
-        open_table(table.path).create_index("by_sender", ["sender"])
+    first, second = (message_table(name, index="sender") for name in ("first", "second"))
 
     with (
         IndexHook([first.path], wait=LONG_ENOUGH) as one,
@@ -203,8 +192,7 @@ def test_two_hooks_in_one_process_serve_their_own_tables(message_table):
 
 
 def test_hook_cleans_after_building_if_configured(message_table):
-    table = message_table()
-    open_table(table.path).create_index("by_sender", ["sender"])
+    table = message_table(index="sender")
     orphan = table.path / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
     orphan.parent.mkdir(parents=True)
     orphan.write_text(json.dumps({}))

@@ -1,7 +1,6 @@
 """A signal may arrive at any moment, whatever the main thread is doing."""
 
-import subprocess
-import sys
+from tests.programs import ended, lines_of
 
 SIGNAL_AT_EVERY_LINE = """
 import signal, sys
@@ -33,20 +32,13 @@ print(line)
 """
 
 
-def run(program: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 def test_a_signal_at_any_line_of_waiting_or_setting_causes_no_hang() -> None:
-    done = run(SIGNAL_AT_EVERY_LINE)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 10, "there were lines to interrupt"
+    (line,) = lines_of(SIGNAL_AT_EVERY_LINE)
+    assert int(line) > 10, "there were lines to interrupt"
 
 
 def test_a_second_signal_has_its_original_effect() -> None:
-    done = run(
+    done = ended(
         "import signal\n"
         "from hudi_index_service.hook.daemon import stopped_by_signals\n"
         "with stopped_by_signals() as stop:\n"

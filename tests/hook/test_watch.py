@@ -3,11 +3,10 @@
 import json
 import re
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +22,7 @@ from hudi_index_service.hook.worker import Worker
 from hudi_index_service.storage.waiting import Backoff
 from tests.golden.table import Golden
 from tests.hook.manual_clock import ManualClock
-from tests.hook.processes import started
+from tests.programs import Running
 
 PROGRAM = "from hudi_index_service.cli import main; main()"
 
@@ -132,15 +131,9 @@ def test_failing_build_is_retried_with_backoff(table, cluster, poll, requested):
 
 
 @pytest.fixture
-def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def watching(running: Running) -> Running:
     """Starts `hudi-index watch`, which is killed when the test ends."""
-    with ExitStack() as stack:
-
-        def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
-            options = ("--log-level", "info", "watch")
-            return started(stack, PROGRAM, *options, *arguments, **environment)
-
-        yield start
+    return partial(running, PROGRAM, "--log-level", "info", "watch")
 
 
 def lines_until(stream: IO[str], text: str) -> str:

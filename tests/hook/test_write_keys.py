@@ -5,12 +5,16 @@ import pytest
 from hudi_index_service import Column
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.listener import CALLBACK_PATH
 from hudi_index_service.hook.write_options import (
     WriteKeys,
+    callback_options,
     parse_columns,
     read_write_config,
     read_write_keys,
 )
+from hudi_index_service.hudi.properties import parse_properties
+from tests.programs import ROOT
 
 
 def test_all_keys_are_read_among_other_options():
@@ -121,3 +125,10 @@ def test_config_that_cannot_be_read_is_refused(tmp_path):
         read_write_config(["nothing"])
     with pytest.raises(ConfigInvalid, match=r"The properties file .*none cannot be read"):
         read_write_config(file=tmp_path / "none")
+
+
+def test_the_example_of_a_write_config_has_the_callback_keys():
+    options = parse_properties((ROOT / "configs" / "hudi-write.properties").read_bytes())
+
+    expected = callback_options(f"http://127.0.0.1:9099{CALLBACK_PATH}", "replace-this", wait=0)
+    assert options.items() >= expected.items()

@@ -102,6 +102,7 @@ def test_without_an_archive_classes_come_from_the_jars(tmp_path: Path) -> None:
     assert Installation(tmp_path / "new").sources_of_classes(tmp_path) == {IN_A_JAR}
 
 
+@pytest.mark.slow
 def test_an_archive_of_other_jars_is_ignored(prepared: Installation, tmp_path: Path) -> None:
     copied = Installation(tmp_path / "copied")
     shutil.copy(prepared.archive, copied.archive)

@@ -2,8 +2,6 @@
 
 import os
 import pickle
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +14,7 @@ import pytest
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.store import Storage, StoredFile, normalize_uri
 from tests.at_once import at_once
+from tests.programs import lines_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -398,10 +397,7 @@ def test_a_file_that_does_not_fit_leaves_no_partial_file(tmp_path: Path) -> None
         "    except StorageFailed as error:\n"
         "        print(error.message)\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], check=True, capture_output=True, text=True
-    )
-    assert ended.stdout == f"{tmp_path}/a/x cannot be written: File too large.\n" * 2
+    assert lines_of(program, tmp_path) == [f"{tmp_path}/a/x cannot be written: File too large."] * 2
     assert list((tmp_path / "a").iterdir()) == []
 
 
@@ -460,16 +456,8 @@ def test_missing_permissions_have_their_own_error(readable_by_all: Path) -> None
     (readable_by_all / "secret").chmod(0o000)
     readable_by_all.chmod(0o555)
 
-    run = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, str(readable_by_all)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-    assert run.stderr == ""
-    assert run.stdout.split() == [*["write"] * 4, "read", "read", "write"]
+    found = lines_of(AS_NOBODY, readable_by_all)
+    assert found == [*["write"] * 4, "read", "read", "write"]
 
 
 def test_a_remote_storage_has_no_local_paths() -> None:
