@@ -94,17 +94,6 @@ def test_random_secret_is_only_in_a_private_file(tmp_path, daemon):
     assert list(file.parent.iterdir()) == [], "the secret is no longer valid"
 
 
-def test_unwritable_state_folder_is_reported(tmp_path, daemon):
-    (tmp_path / "file").touch()
-    process = daemon(tmp_path, HUDI_INDEX_STATE_FOLDER=str(tmp_path / "file"))
-
-    _, logged = process.communicate(timeout=60)
-
-    assert process.returncode == 1
-    assert "Cannot write the secret of this run to" in logged
-    assert "Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours." in logged
-
-
 def test_path_without_a_table_is_told_and_served_with_the_configured_secret(tmp_path, daemon):
     path = tmp_path / "typo"
     process = daemon(path, HUDI_INDEX_HOOK__SECRET="do-not-show-me")
@@ -124,6 +113,16 @@ def test_path_without_a_table_is_told_and_served_with_the_configured_secret(tmp_
     assert options[f"{CALLBACK}.http.api.key"] == "<the setting hook.secret>"
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0, "the table may be written later"
+
+
+def test_unwritable_state_folder_is_reported(tmp_path):
+    (tmp_path / "file").touch()
+    message = f"Cannot write the secret of this run to {tmp_path}"
+    with pytest.raises(ConfigInvalid, match=message) as refused:
+        serve([tmp_path], settings=Settings(state_folder=tmp_path / "file"))
+    assert refused.value.remedy == (
+        "Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours."
+    )
 
 
 def test_address_of_another_machine_is_refused(tmp_path):
