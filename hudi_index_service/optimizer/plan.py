@@ -107,21 +107,6 @@ class SlicePlan(NamedTuple):
         return self._replace(access=Access.INDEX, entries=entries, rejected_entries=())
 
 
-@dataclass(frozen=True, slots=True)
-class CostContext:
-    """What the cost of a query depends on apart from the query and the table's files.
-
-    Attributes:
-        remote: Whether the base files are in a remote store.
-        opened: Paths of the data files of entries that are open already.
-        share: The share of a base file's bytes that the columns to be read take; None if unknown.
-    """
-
-    remote: bool = False
-    opened: AbstractSet[str] = frozenset()
-    share: float | None = None
-
-
 class Routes(Protocol):
     """Tells which values of a list base files may hold."""
 
@@ -142,7 +127,9 @@ class QueryPlan:
         switched_off: Whether a kill switch of the table forbids any index.
         partitions: Values from the paths of partitions; None if not known.
         needed: The columns that are read; None if not known.
-        surroundings: The context that costs depend on.
+        remote: Whether the base files are in a remote store.
+        opened: Paths of the data files of entries that are open already.
+        share: The share of a base file's bytes that the columns to be read take; None if unknown.
         table: The table's base path; "" if not known.
         shape: The predicate without its literals; "" unless the query history was read.
         routes: Tells which values of a list the snapshot's base files may hold; None if unknown.
@@ -155,7 +142,9 @@ class QueryPlan:
     switched_off: bool = False
     partitions: PartitionValues | None = None
     needed: pa.Schema | None = None
-    surroundings: CostContext = CostContext()
+    remote: bool = False
+    opened: AbstractSet[str] = frozenset()
+    share: float | None = None
     table: str = ""
     shape: str = ""
     routes: Routes | None = field(default=None, repr=False, compare=False)

@@ -26,7 +26,6 @@ from hudi_index_service.optimizer import optimize
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import (
     Access,
-    CostContext,
     QueryPlan,
     SlicePlan,
 )
@@ -312,8 +311,8 @@ class QueryPlanner:
         """The plan with entries and their cost context."""
         slices = self._with_entries(plan, folder)
         remote, open_paths = not self._table.storage.is_local, self._pool.open_paths
-        context = CostContext(remote, open_paths, self._share(plan, slices))
-        return replace(plan, slices=slices, surroundings=context)
+        share = self._share(plan, slices)
+        return replace(plan, slices=slices, remote=remote, opened=open_paths, share=share)
 
     def _with_entries(self, plan: QueryPlan, folder: IndexFolder) -> tuple[SlicePlan, ...]:
         """The slices with their entries. Open entries that are no longer there are closed."""

@@ -55,20 +55,15 @@ class CostModel:
     @classmethod
     def of(cls, plan: QueryPlan, settings: Settings) -> "CostModel":
         """The model of a plan's query."""
-        needed, context = plan.needed, plan.surroundings
-        columns = len(plan.snapshot.schema if needed is None else needed)
-        share = context.share
-        if share is None:
-            share = share_by_types(needed, plan.snapshot.schema)
-        leaves = 1 if plan.predicate is None else sum(1 for _ in plan.predicate.leaves())
+        needed, schema, share = plan.needed, plan.snapshot.schema, plan.share
         constants = load_constants(settings)
         return cls(
             constants,
-            columns,
-            leaves,
-            share,
-            context.remote,
-            context.opened,
+            len(schema if needed is None else needed),
+            1 if plan.predicate is None else sum(1 for _ in plan.predicate.leaves()),
+            share_by_types(needed, schema) if share is None else share,
+            plan.remote,
+            plan.opened,
             settings.read.scan_fraction,
             cache(partial(costs_of, known=constants)),
         )
@@ -89,8 +84,9 @@ class CostModel:
         if rows.expected > 0:
             by_pages = constants.picking_ms(pages, page_bytes / MIB, rows.expected * self.columns)
         if self.remote:
-            by_pages += self._fetching_ms(1 + pages / PAGES_PER_REQUEST if pages else 0, page_bytes)
-            by_scan += self._fetching_ms(SCAN_REQUESTS, scan_bytes)
+            requests = 1 + pages / PAGES_PER_REQUEST if pages else 0
+            by_pages += fetching_ms(constants, requests, page_bytes)
+            by_scan += fetching_ms(constants, SCAN_REQUESTS, scan_bytes)
         opening, index_bytes = self._opening(entries)
         by_index = opening + self.leaves * self.of_type(entries[0].index_type).lookup_ms
         # Once the rows are known, the file is scanned if that is cheaper.
@@ -121,9 +117,6 @@ class CostModel:
         return opening_cost(
             serving, open_ms, self.constants, remote=self.remote, leaves=self.leaves
         )
-
-    def _fetching_ms(self, requests: float, size: float) -> float:
-        return fetching_ms(self.constants, requests, size)
 
 
 def opening_cost(

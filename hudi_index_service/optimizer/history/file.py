@@ -194,8 +194,7 @@ class HistoryFile:
         try:
             with closing(sqlite3.connect(self.path, timeout=READ_SECONDS)) as connection:
                 (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                columns = [row[1] for row in connection.execute("PRAGMA table_info(shapes)")]
-                return result != "ok" or "sums" not in columns
+                return result != "ok"
         except sqlite3.OperationalError:
             return False
         except sqlite3.DatabaseError:

@@ -14,7 +14,7 @@ from hudi_index_service.optimizer.cost.in_spark import (
     Work,
 )
 from hudi_index_service.optimizer.decide import RelationCosts
-from hudi_index_service.optimizer.plan import CostContext, QueryPlan
+from hudi_index_service.optimizer.plan import QueryPlan
 from tests.optimizer.tables import PaperTable
 
 ROWS = 4_000_000
@@ -24,7 +24,7 @@ ALL_READERS = tuple(Reader)
 
 
 def costs(plan: QueryPlan, cores: int = 2, **constants: float) -> SparkCosts:
-    plan = replace(plan, surroundings=CostContext(share=0.5))
+    plan = replace(plan, share=0.5)
     model = replace(CostModel.of(plan, Settings()), constants=Constants(**constants))
     return SparkCosts.of(plan, model, 2, SessionReaders(cores))
 

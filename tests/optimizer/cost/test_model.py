@@ -10,7 +10,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost import Constants, CostModel
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding, pages_of
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
-from hudi_index_service.optimizer.plan import CostContext, QueryPlan
+from hudi_index_service.optimizer.plan import QueryPlan
 from tests.optimizer.tables import MB, PaperTable
 
 ROWS = 4_000_000
@@ -23,7 +23,7 @@ OPENED = frozenset({PLAN.slices[0].entries[0].entry.data_path})
 
 
 def expected(rows: int, **around: object) -> Expected:
-    plan = replace(PLAN, surroundings=CostContext(**{"share": 0.5, **around}))  # type: ignore[arg-type]
+    plan = replace(PLAN, **{"share": 0.5, **around})  # type: ignore[arg-type]
     return CostModel.of(plan, Settings()).expected(plan.slices[0], RowEstimate(0, rows, ROWS))
 
 
