@@ -30,10 +30,8 @@ from hudi_index_service.predicate.simplify import simplified
 EXCLUDED = "excluded_by_statistics"
 """The rule that skips slices by the minimum, maximum and NULL count in the manifests of entries."""
 
-PRUNED = "partition_pruning"
-"""The rule that skips slices by their partition's path."""
-
 _SWITCHED_OFF, _NO_USABLE_INDEX = "index_switched_off", "no_usable_index"
+_PRUNED = "partition_pruning"
 
 _Reason = tuple[str, str]
 """Why slices are not read through an index, and the rule."""
@@ -86,7 +84,7 @@ def _without_entries(plan: QueryPlan) -> QueryPlan:
     elif plan.partitions is not None and (pruned := plan.partitions.ruled_out(predicate)):
         reason = "the partition's path rules the predicate out"
         skipped = [
-            each.skipped(reason, PRUNED) if each.file_slice.partition in pruned else each
+            each if each.file_slice.partition not in pruned else each.skipped(reason, _PRUNED)
             for each in plan.slices
         ]
     if skipped is None and predicate is plan.predicate:

@@ -144,29 +144,41 @@ class PaperTable:
             )
             for column, known in sorted(described["index"].items())
         )
-        manifest = Manifest(
-            generation=1,
-            index_type=name,
-            index_type_version=1,
-            base_file=IndexedBaseFile(
-                path=base_file.path,
-                length=base_file.size,
-                rows=described["rows"],
-                footer_sha256="0" * 64,
-            ),
-            data=DataFile(
-                name="data-1-1.pack",
-                length=round(described.get("index_mb", 1) * MB),
-                block_size=65_536,
-                block_crc32="",
-                sha256="0" * 64,
-                members=(),
-            ),
-            columns=columns,
-            definitions={"by_all": "1"},
-            build=BuildInfo(id="1", started="", finished="", versions={}),
-        )
-        return ServingEntry(Entry(entry_folder(name, base_file), manifest), kind, columns)
+        length = round(described.get("index_mb", 1) * MB)
+        return serving_entry(name, base_file, described["rows"], columns, length=length)
+
+
+def serving_entry(
+    name: str,
+    base_file: BaseFile,
+    rows: int,
+    columns: tuple[StoredColumn, ...],
+    *,
+    length: int = 1,
+) -> ServingEntry:
+    """An entry of an index type without data, of a base file of these rows."""
+    packed = DataFile(
+        name="data-1-1.pack",
+        length=length,
+        block_size=65_536,
+        block_crc32="",
+        sha256="0" * 64,
+        members=(),
+    )
+    of = IndexedBaseFile(
+        path=base_file.path, length=base_file.size, rows=rows, footer_sha256="0" * 64
+    )
+    manifest = Manifest(
+        generation=1,
+        index_type=name,
+        index_type_version=1,
+        base_file=of,
+        data=packed,
+        columns=columns,
+        definitions={"by_all": "1"},
+        build=BuildInfo(id="1", started="", finished="", versions={}),
+    )
+    return ServingEntry(Entry(entry_folder(name, base_file), manifest), _kind(name), columns)
 
 
 def _file_slice(number: int, described: Mapping[str, Any]) -> FileSlice:

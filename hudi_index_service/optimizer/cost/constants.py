@@ -29,9 +29,6 @@ for later queries, which would never have it if no query opened it first."""
 DEAR_LOOKUP = 0.2
 """The share of a scan's time from which a look-up that may be useless is not worth trying."""
 
-SLIGHT_CORRECTION = 0.1
-"""A correction of expected rows by the history, as a share of them, below which nothing changes."""
-
 ROWS_PER_KEY = 200
 """Rows whose keys are scanned in the time of looking up one record key."""
 

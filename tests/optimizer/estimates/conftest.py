@@ -8,18 +8,10 @@ import pyarrow as pa
 from hudi_index_service.build.entry.column_facts import Extremes
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.metadata.entry import Entry
-from hudi_index_service.index.metadata.manifest import (
-    BuildInfo,
-    DataFile,
-    IndexedBaseFile,
-    Manifest,
-)
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
+from tests.optimizer.tables import serving_entry
 
 
 def described(name: str, column: pa.ChunkedArray, distinct: int | None) -> StoredColumn:
@@ -49,21 +41,9 @@ def slice_of(
     columns = tuple(
         described(name, data.column(name), (distinct or {}).get(name)) for name in data.column_names
     )
-    manifest = Manifest(
-        generation=1,
-        index_type="lucene",
-        index_type_version=1,
-        base_file=IndexedBaseFile(path=path, length=1, rows=len(data), footer_sha256=""),
-        data=DataFile(
-            name="data.pack", length=1, block_size=1, block_crc32="", sha256="", members=()
-        ),
-        columns=columns,
-        definitions={},
-        build=BuildInfo(id="", started="", finished="", versions={}),
-    )
     partition = path.rpartition("/")[0]
     file = BaseFile(path, partition, "file", "20260101000000000", 1)
-    serving = ServingEntry(Entry("folder", manifest), index_type("lucene"), columns)
+    serving = serving_entry("lucene", file, len(data), columns)
     return SlicePlan(
         FileSlice(partition, "file", file), Access.INDEX, (serving,), values=values or {}
     )

@@ -10,9 +10,6 @@ from pyroaring import BitMap
 
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
-from hudi_index_service.predicate.fold import fold
-from tests.optimizer.estimates.trees import leaf, trees
 
 TOTAL = 24
 
@@ -46,32 +43,6 @@ def test_bounds_hold_for_any_correlation(sets: list[tuple[BitMap, RowEstimate]])
 
     holds(all_of(known, TOTAL), reduce(and_, rows))
     holds(any_of(known, TOTAL), reduce(or_, rows))
-
-
-@settings(derandomize=True, database=None, max_examples=200)
-@given(trees(), st.lists(known_sets(), min_size=6, max_size=6))
-def test_bounds_of_a_tree_hold_for_any_leaves(
-    tree: Predicate, sets: list[tuple[BitMap, RowEstimate]]
-) -> None:
-    by_leaf = {leaf(number): each for number, each in enumerate(sets)}
-
-    def rows(predicate: Predicate) -> BitMap:
-        match predicate:
-            case And(operands):
-                return reduce(and_, map(rows, operands))
-            case Or(operands):
-                return reduce(or_, map(rows, operands))
-            case Constant(value):
-                return BitMap(range(TOTAL)) if value else BitMap()
-        return by_leaf[predicate][0]
-
-    estimate = fold(
-        tree,
-        lambda each: by_leaf[each][1],
-        all_of=lambda parts: all_of(list(parts), TOTAL),
-        any_of=lambda parts: any_of(list(parts), TOTAL),
-    )
-    holds(estimate, rows(tree))
 
 
 def test_bounds_are_as_narrow_as_possible() -> None:

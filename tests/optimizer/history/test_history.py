@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -42,46 +43,46 @@ def rows_factor(history: History, shape: str = "a = ?", table: str = TABLE) -> f
     return None if known is None else known.correction
 
 
-def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
-    history = History(folder, SETTINGS)
-    factors = []
-    for _ in range(10):
-        history.record(TABLE, observation(expected=10, actual=109))  # ten times as many
-        factors.append(rows_factor(history))
+def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
-    assert factors[:2] == [None, None]  # two queries may be chance
-    known = [each for each in factors[2:] if each is not None]
-    assert known == sorted(known)
-    assert 9 < known[-1] < 10
+
+def _use(history: History) -> None:
+    for _ in range(4):
+        history.record(TABLE, observation())
+        history.flush()
+
+
+def factor(folder: Path, rows: Iterable[int], settings: HistorySettings = SETTINGS) -> float:
+    """The correction by queries that expected ten rows and found these."""
+    history = History(folder, settings)
+    for actual in rows:
+        history.record(TABLE, observation(expected=10, actual=actual))
+    return rows_factor(history) or 0
+
+
+def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
+    factors = [factor(folder, [109] * number) for number in range(1, 11)]  # ten times as many
+    assert factors[:2] == [0, 0]  # two queries may be chance
+    assert factors[2:] == sorted(factors[2:])
+    assert 9 < factors[-1] < 10
+
+    history = History(folder, SETTINGS)
+    for _ in range(3):
+        history.record(TABLE, observation())
     assert rows_factor(history, "b = ?") is None
     assert rows_factor(history, table="/data/others") is None
 
 
-def test_contradictory_queries_correct_little(folder: Path) -> None:
-    alike, mixed = History(folder / "1", SETTINGS), History(folder / "2", SETTINGS)
-    for number in range(4):
-        alike.record(TABLE, observation(expected=10, actual=87))
-        mixed.record(
-            TABLE, observation(expected=10, actual=0 if number % 2 else 703)
-        )  # same mean logarithm
-
-    assert 1 < (rows_factor(mixed) or 0) < (rows_factor(alike) or 0)
-
-
-def test_one_outlier_has_limited_effect(folder: Path) -> None:
-    history = History(folder, SETTINGS)
-    for actual in (10, 10, 10, 10_000_000):
-        history.record(TABLE, observation(expected=10, actual=actual))
-
-    assert 1 < (rows_factor(history) or 0) < 2.5
+def test_contradictory_queries_and_outliers_correct_little(folder: Path) -> None:
+    mixed = factor(folder, [703, 0] * 2)
+    assert 1 < mixed < factor(folder, [87] * 4)  # same mean logarithm
+    assert 1 < factor(folder, [10, 10, 10, 10_000_000]) < 2.5
 
 
 def test_later_queries_count_more(folder: Path) -> None:
-    history = History(folder, HistorySettings(half_life_queries=4))
-    for actual in [109] * 20 + [10] * 20:
-        history.record(TABLE, observation(expected=10, actual=actual))
-
-    assert (rows_factor(history) or 0) == pytest.approx(1, abs=0.1)
+    later = factor(folder, [109] * 20 + [10] * 20, HistorySettings(half_life_queries=4))
+    assert later == pytest.approx(1, abs=0.1)
 
 
 def test_old_queries_count_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,19 +146,25 @@ def test_least_recently_queried_shapes_are_dropped(folder: Path) -> None:
     assert [each.shape for each in left.shapes("/data/others")] == ["x = ?"]
 
 
-def test_memory_is_bounded_while_nothing_can_be_written(folder: Path) -> None:
+def test_without_a_folder_some_shapes_are_kept_in_memory(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder.parent.mkdir()
     folder.write_text("no folder")
     history = History(folder, HistorySettings(max_shapes=3))
     for number in range(500):
         history.record(TABLE, observation(f"column_{number} = ?"))
-    history.flush()
+    _use(history)
 
     assert len(history.shapes(TABLE)) == 3
+    assert rows_factor(history) is not None
+    assert len(_warnings(caplog)) == 1
 
 
 def test_forgetting_leaves_no_trace(folder: Path) -> None:
     history = History(folder, SETTINGS)
+    assert history.forget() == 0
+    assert not folder.exists()
     for table in (TABLE, "/data/others"):
         for number in range(50):
             history.record(table, observation(f"very_telling_column_{number} = ?"))
@@ -173,64 +180,45 @@ def test_forgetting_leaves_no_trace(folder: Path) -> None:
     assert b"/data/" not in left
 
 
-def test_forgetting_an_empty_history(folder: Path) -> None:
-    assert History(folder, SETTINGS).forget() == 0
-    assert not folder.exists()
+def _overwrite(path: Path, start: int) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:start] + b"\xa5" * (len(content) - start))
 
 
-def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+def _invalidate(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE shapes SET sums = '[1, 2'")
+    connection.close()
 
 
-def _use(history: History) -> None:
-    for _ in range(4):
-        history.record(TABLE, observation())
-        history.flush()
-
-
-def test_a_damaged_file_is_set_aside(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    first = History(folder, SETTINGS)
-    _use(first)
-    path = folder / "queries.sqlite"
-    path.write_bytes(b"\xff" * path.stat().st_size)
-
-    history = History(folder, SETTINGS)
-    assert rows_factor(history) is None
-    _use(history)
-    assert len(_warnings(caplog)) == 1
-    assert [each.queries for each in History(folder, SETTINGS).shapes(TABLE)] == [4]
-    assert (folder / "queries.sqlite.damaged").exists()
-
-
-def test_a_file_with_damaged_pages_is_replaced(
-    folder: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("spoil", "set_aside"),
+    [
+        (lambda path: _overwrite(path, 0), True),
+        (lambda path: _overwrite(path, 4096), True),
+        (_invalidate, False),
+    ],
+    ids=["no database", "damaged pages", "an invalid row"],
+)
+def test_what_is_damaged_is_replaced(
+    folder: Path,
+    caplog: pytest.LogCaptureFixture,
+    spoil: Callable[[Path], None],
+    set_aside: bool,
 ) -> None:
     first = History(folder, SETTINGS)
     for number in range(400):
         first.record(TABLE, observation(f"column_{number} = ?"))
-    first.flush()
-    path = folder / "queries.sqlite"
-    content = bytearray(path.read_bytes())
-    content[4096:] = b"\xa5" * (len(content) - 4096)
-    path.write_bytes(content)
-
-    history = History(folder, SETTINGS)
-    _use(history)
-    assert len(_warnings(caplog)) == 1
-    assert [each.queries for each in History(folder, SETTINGS).shapes(TABLE)] == [4]
-
-
-def test_an_invalid_row_is_dropped(folder: Path) -> None:
-    first = History(folder, SETTINGS)
     _use(first)
-    with sqlite3.connect(folder / "queries.sqlite") as connection:
-        connection.execute("UPDATE shapes SET sums = '[1, 2'")
-    connection.close()
+    spoil(folder / "queries.sqlite")
 
     history = History(folder, SETTINGS)
     assert rows_factor(history) is None
     _use(history)
-    assert [each.queries for each in history.shapes(TABLE)] == [4]
+    assert len(_warnings(caplog)) == set_aside
+    assert (folder / "queries.sqlite.damaged").exists() is set_aside
+    shapes = {each.shape: each.queries for each in History(folder, SETTINGS).shapes(TABLE)}
+    assert shapes["a = ?"] == 4
 
 
 def test_a_file_of_a_newer_release_is_left_unchanged(
@@ -266,14 +254,6 @@ def test_queries_do_not_wait_for_a_locked_file(
     holder.execute("ROLLBACK")
     holder.close()
     assert [each.queries for each in history.shapes(TABLE)] == [8]  # written the next time
-
-
-def test_a_folder_that_cannot_be_created(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "state").write_text("no folder")
-    history = History(tmp_path / "state" / "history", SETTINGS)
-    _use(history)
-    assert rows_factor(history) is not None
-    assert len(_warnings(caplog)) == 1
 
 
 PROCESS = """
