@@ -43,7 +43,7 @@ use parquet_rows::wanted::PageCounts;
 
 use crate::conditions::NativeCondition;
 use crate::pages::{Pages, keeping};
-use crate::python::{Callback, ParquetReadError, copy_buffer, guard, raised};
+use crate::python::{Callback, ParquetReadError, ask_signals, copy_buffer, guard, raised};
 
 /// (calls, ranges, bytes, pages, kept pages)
 type StatsFields = (u64, u64, u64, u64, u64);
@@ -613,6 +613,7 @@ fn read_leaf(py: Python<'_>, body: &[u8], rows: usize, keys: usize) -> PyResult<
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     silence_guarded_panics();
+    ask_signals();
     module.add(
         "ParquetReadError",
         module.py().get_type::<ParquetReadError>(),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use parquet_rows::error::{self, Error, Result};
+use parquet_rows::parallel::{ask, while_wanted};
 use parquet_rows::source::Fetch;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::create_exception;
@@ -19,9 +20,15 @@ create_exception!(
     "The file, or its stored metadata, is not readable Parquet."
 );
 
-/// Runs `work` on bytes that may be damaged; raises its error.
+/// Runs `work` on bytes that may be damaged; raises its error, or what a signal's handler raises
+/// meanwhile.
 pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> PyResult<T> {
-    error::guard(work).map_err(raised)
+    while_wanted(|| error::guard(work)).map_err(raised)
+}
+
+/// Has signals handled while work is done.
+pub fn ask_signals() {
+    ask(|| Python::attach(|py| py.check_signals()).map_err(|error| Error::Fetch(error.into())));
 }
 
 /// The exception for an error; what a callback raised is raised again unchanged.

@@ -3,11 +3,13 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use arrow_array::{BinaryArray, Int64Array};
 use parquet_rows::error::{Error, guard};
 use parquet_rows::hash::polynomials;
-use parquet_rows::parallel::{Work, in_parallel};
+use parquet_rows::parallel::{ASKED_EVERY, Work, ask, in_parallel, while_wanted};
 use parquet_rows::states::{Files, State};
 
 fn state(path: &Path) -> State {
@@ -90,4 +92,26 @@ fn the_first_failure_is_the_answer_a_panic_too() {
         };
         assert!(message.contains("thirty"), "{message}");
     }
+}
+
+#[test]
+fn work_that_is_not_wanted_any_more_ends() {
+    ask(|| Err(Error::Argument("not wanted".into())));
+    for threads in [1, 4] {
+        let done = AtomicUsize::new(0);
+        let all = || {
+            in_parallel((1..1_000).map(Item).collect(), threads, 1, |_| {
+                let begun = Instant::now();
+                while begun.elapsed() < ASKED_EVERY / 10 {}
+                done.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+        };
+        let answer = while_wanted(all);
+        assert!(matches!(answer, Err(Error::Argument(_))));
+        assert!((1..999).contains(&done.load(Ordering::Relaxed)));
+    }
+    // Threads that do not ask are not told.
+    let answer = in_parallel([Item(1)].into(), 1, 1, |_| Ok(()));
+    assert!(answer.is_ok());
 }
