@@ -60,19 +60,21 @@ class _CoverageResult:
         return entry.stated is None or listing.still_serves(entry)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class RequiredColumns:
     """The columns that definitions require of entries, for one schema of the table.
 
     Attributes:
         groups: The requirements by index type.
         results: The last result by index type and base file path.
+        version: Another one whenever a result is another one.
     """
 
     definitions: tuple[IndexDefinition, ...]
     schema: pa.Schema
     groups: _Groups
     results: dict[tuple[str, str], _CoverageResult]
+    version: int = 0
 
     def keys(self, name: str) -> frozenset[ColumnKey]:
         """The columns required of an index type's entries, as segments name them."""
@@ -103,6 +105,7 @@ class RequiredColumns:
         if len(self.results) >= _MOST_CACHED:
             self.results.clear()
         self.results[name, result.base_file.path] = result
+        self.version += 1
 
 
 class Coverage:

@@ -59,6 +59,7 @@ class SliceStatistics:
     stored: bool = False
     keys: int | None = None
     note: str = ""
+    _is_timed: bool = field(default=False, repr=False, compare=False)
 
     def add_read(self, stats: ReadStats) -> None:
         """Adds the counts of the row reader."""
@@ -75,11 +76,15 @@ class SliceStatistics:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Adds the duration of the block to the slice's time."""
-        started = perf_counter_ns()
+        """Adds the duration of the block to the slice's time, unless a block around it does."""
+        if self._is_timed:
+            yield
+            return
+        started, self._is_timed = perf_counter_ns(), True
         try:
             yield
         finally:
+            self._is_timed = False
             self.ms += (perf_counter_ns() - started) / 1e6
 
     def timing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

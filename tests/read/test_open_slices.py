@@ -146,7 +146,10 @@ def test_open_entries_serve_without_a_look_at_each(
         expected = scanned(table, where)
         assert table.scan(where, use_index="require").to_arrow() == expected
         assert planned == [100]
-        assert table.scan(where, use_index="require").to_arrow() == expected
+        scan = table.scan(where, use_index="require")
+        assert scan.to_arrow() == expected
+        assert scan.statistics is not None
+        assert all(0 <= each.lookup_ms <= each.ms for each in scan.statistics.slices)
         assert planned == [100, 0]
 
         data = pack_of(table, ONE_ROW)
@@ -173,6 +176,34 @@ def test_nothing_is_asked_for_rows_that_most_slices_have(
     assert asked == []
     assert table.scan("amount >= 0 AND id = '77'").count() == 1
     assert asked == [100]
+
+
+def test_an_index_that_is_yet_to_be_built_changes_nothing_for_open_entries(
+    with_segments: Path, tmp_path: Path, planned: list[int]
+) -> None:
+    with open_table(shutil.copytree(with_segments, tmp_path / "t")) as table:
+        assert table.scan("amount >= 0", use_index="require").count() == 200
+        table.create_index("another", ["part"])
+        planned.clear()
+        for _ in range(3):
+            assert table.scan("amount >= 0", use_index="require").count() == 200
+        assert planned == [100, 0, 0]
+
+
+def test_a_skipped_slice_has_all_of_its_open_entries(golden: Golden, tmp_path: Path) -> None:
+    """An entry of another type that does not answer the predicate is not the reason."""
+    path = golden("hundred_base_files").put(tmp_path / "t")
+    with indexed(path, ["id"], using="btree") as table:
+        table.create_index("text", ["msg"], using="lucene")
+        table.build(strategy="all").raise_for_failures()
+        shutil.rmtree(path / ".hoodie/.index/_service/segments")
+        for column in ("id", "msg"):
+            table.scan(f"{column} IS NOT NULL", use_index="require").row_ids()
+        plan = table.scan("id = 'none'").planned().plan
+        for each in plan.slices:
+            assert each.rule == NO_ROW_FOUND
+            assert each.reason == "its btree and lucene entry has no such row"
+            assert {entry.index_type.name for entry in each.rejected_entries} == {"btree", "lucene"}
 
 
 def test_few_slices_are_planned_without_asking(

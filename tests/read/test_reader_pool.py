@@ -15,6 +15,7 @@ from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.read.slices.many_entries import few_rows
 from hudi_index_service.read.slices.reader_pool import OTHER_FILES, OpenEntry, ReaderPool
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
@@ -114,6 +115,18 @@ def test_entries_that_are_held_are_closed_afterwards(storage: Storage) -> None:
     assert is_closed(first)
     with pool.held() as later:
         assert later.version != held.version
+
+
+def test_an_entry_that_calls_to_many_ask_is_not_closed_first(storage: Storage) -> None:
+    first, second, third = (serving(storage, names) for names in (["name"], ["age"], ["score"]))
+    pool = ReaderPool(storage, Settings(), capacity=2)
+    asked, other = opened(pool, first), opened(pool, second)
+    (answer,) = few_rows(IS_ADA, [first], pool)
+    assert answer is not None
+    assert answer.entry is asked
+    opened(pool, third)
+    assert opened(pool, first) is asked
+    assert is_closed(other)
 
 
 def test_entries_with_different_columns_are_opened_separately(storage: Storage) -> None:

@@ -200,8 +200,7 @@ class Lookups:
         others = [n for n, each in enumerate(found) if each is None]
 
         def look_up(n: int) -> Bounds:
-            with slices[n].statistics.timed():
-                return self._alone(leaf, slices[n], left[n], counted)
+            return self._alone(leaf, slices[n], left[n], counted)
 
         local = not self.pool.is_remote
         for n, bounds in zip(

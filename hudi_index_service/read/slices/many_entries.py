@@ -96,5 +96,7 @@ def _asked(
         ms = (perf_counter_ns() - started) / 1e6 / max(1, len(asked))
         for at, (number, rows) in enumerate(zip(asked.tolist(), answers, strict=True)):
             if rows is not None and is_valid[at]:
-                found[number] = RowsOfOpen(group.entries[positions[at]], rows, ms)
+                entry = group.entries[positions[at]]
+                entry.asked = True
+                found[number] = RowsOfOpen(entry, rows, ms)
     return found

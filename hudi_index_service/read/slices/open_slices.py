@@ -29,7 +29,7 @@ from hudi_index_service.optimizer.decide import (
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
-from hudi_index_service.optimizer.serving import ServingEntry, best_answer
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.read.coverage import RequiredColumns, served_by
@@ -82,9 +82,7 @@ class OpenSlices:
             changed = entries.changed(among)
         is_empty &= ~changed
         objects = _objects(slices)
-        for group in entries.groups:
-            skipped = is_empty[group.numbers]
-            objects[group.numbers[skipped]] = group.skipped[skipped]
+        objects[is_empty] = entries.without_base_rows[is_empty]
         serving = entries.is_served & among & ~is_empty & ~changed
         objects[serving] = entries.served[serving]
         planned = tuple(objects.tolist())
@@ -98,7 +96,7 @@ class OpenSlices:
             if (
                 last is None
                 or last.required is not required
-                or last.version != held.version
+                or last.version != (held.version, required.version)
                 or last.segments != folder.segments
             ):
                 last = self._last = _Entries.of(self._slices, folder, required, held)
@@ -123,26 +121,31 @@ class _Group:
     """Open entries of one index type and layout.
 
     Attributes:
-        typical: One of the slices with its entry; the others' entries answer the same leaves.
+        typical: One of the entries; the others answer the same leaves.
         numbers: The number of each one's slice.
         readers: Asks them.
         files: Their data files.
-        skipped: The plan of each slice if no row of its base file matches.
     """
 
-    typical: SlicePlan
+    typical: ServingEntry
     numbers: npt.NDArray[np.int64]
     readers: ManyReaders
     files: OpenedFiles
-    skipped: npt.NDArray[np.object_]
 
-    def without_rows(self, leaf: Predicate, among: Truths) -> npt.NDArray[np.int64]:
-        """The numbers of slices, of some, in which no row makes a leaf TRUE."""
+    def without_rows(
+        self, leaf: Predicate, among: Truths, served: npt.NDArray[np.object_]
+    ) -> npt.NDArray[np.int64]:
+        """The numbers of slices, of some, in which no row makes a leaf TRUE.
+
+        Args:
+            served: All slices with their open entries.
+        """
         nothing = np.empty(0, dtype=np.int64)
         positions = np.flatnonzero(among[self.numbers]).astype(np.int32)
-        if not len(positions) or best_answer(self.typical.entries, leaf) is Answer.NONE:
+        if not len(positions) or self.typical.answer(leaf) is Answer.NONE:
             return nothing
-        if not may_have_none(leaf, partial(estimated_rows, self.typical, leaf)):
+        first = served[self.numbers[positions[0]]]
+        if not may_have_none(leaf, partial(estimated_rows, first, leaf)):
             return nothing
         try:
             is_empty = self.readers.without_rows(leaf, positions)
@@ -162,18 +165,20 @@ class _Entries:
 
     Attributes:
         required: The columns that they may serve.
-        version: Of the pool's open entries.
+        version: Of the pool's open entries, and of those that serve.
         segments: Those that state their generations.
-        is_served: Whether all entries of each slice are open, and their generations stated…
-        served: … and if so, the slice with its entries.
+        served: Each slice with its open entries.
+        is_served: Whether these are all of its entries, and their generations stated.
+        without_base_rows: Each slice if no row of its base file matches.
     """
 
     required: RequiredColumns
-    version: int
+    version: tuple[int, int]
     segments: Mapping[str, Sequence[SegmentFile]]
     groups: Sequence[_Group]
-    is_served: Truths
     served: npt.NDArray[np.object_]
+    is_served: Truths
+    without_base_rows: npt.NDArray[np.object_]
 
     @classmethod
     def of(
@@ -202,19 +207,24 @@ class _Entries:
                     serves = newest == entry.stated is not None and opened.listed == entry.listed
                     member = _Member(number, serving, opened, serves)
                     by_layout.setdefault((name, serving.layout), []).append(member)
-        groups, serving_slices = list[_Group](), defaultdict[int, list[ServingEntry]](list)
+        groups, open_entries = list[_Group](), defaultdict[int, list[_Member]](list)
         for members in by_layout.values():
-            group = _group(slices, members)
+            group = _group(members)
             if group is not None:
                 groups.append(group)
                 for each in members:
-                    if each.serves:
-                        serving_slices[each.number].append(each.serving)
-        is_served, served = np.zeros(len(slices), dtype=bool), _objects(slices)
-        for number, servings in serving_slices.items():
-            if len(servings) == len(required.groups):
-                is_served[number], served[number] = True, served_by(slices[number], servings)
-        return cls(required, held.version, folder.segments, groups, is_served, served)
+                    open_entries[each.number].append(each)
+        served, without_base_rows = _objects(slices), _objects(slices)
+        is_served = np.zeros(len(slices), dtype=bool)
+        for number, of_slice in open_entries.items():
+            plan = served_by(slices[number], [each.serving for each in of_slice])
+            reason = f"its {plan.reason} has no such row"
+            served[number] = plan
+            without_base_rows[number] = plan.without_base_rows(reason, NO_ROW_FOUND)
+            all_open = len(of_slice) == len(required.groups)
+            is_served[number] = all_open and all(each.serves for each in of_slice)
+        version = held.version, required.version
+        return cls(required, version, folder.segments, groups, served, is_served, without_base_rows)
 
     def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
         """In which slices, of some, no row makes the predicate TRUE, unless their entries have
@@ -227,7 +237,7 @@ class _Entries:
         is_open = np.zeros_like(among)
         for group in self.groups:
             is_open[group.numbers] = True
-        tree = grouped(predicate, [each.typical.entries[0] for each in self.groups])
+        tree = grouped(predicate, [each.typical for each in self.groups])
         return fold(
             tree,
             lambda leaf: partial(self._without, leaf, in_paths),
@@ -248,7 +258,7 @@ class _Entries:
         if not leaf.columns().isdisjoint(in_paths):
             return is_empty
         for group in self.groups:
-            is_empty[group.without_rows(leaf, among & ~is_empty)] = True
+            is_empty[group.without_rows(leaf, among & ~is_empty, self.served)] = True
         return is_empty
 
 
@@ -270,7 +280,7 @@ def _without_any(arms: Sequence[_Without], among: Truths) -> Truths:
     return left
 
 
-def _group(slices: Sequence[SlicePlan], members: Sequence[_Member]) -> _Group | None:
+def _group(members: Sequence[_Member]) -> _Group | None:
     """Entries of one layout; None if each is asked by itself."""
     index_type = members[0].serving.index_type
     try:
@@ -279,14 +289,11 @@ def _group(slices: Sequence[SlicePlan], members: Sequence[_Member]) -> _Group | 
         return None
     if readers is None:
         return None
-    reason = f"its {index_type.name} entry has no such row"
-    served = [slices[each.number].served((each.serving,), "") for each in members]
     return _Group(
-        served[0],
+        members[0].serving,
         np.array([each.number for each in members], dtype=np.int64),
         readers,
         OpenedFiles([each.opened.file for each in members]),
-        _objects([each.without_base_rows(reason, NO_ROW_FOUND) for each in served]),
     )
 
 

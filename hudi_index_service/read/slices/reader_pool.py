@@ -44,8 +44,8 @@ _Key: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
 """The path of the data file and the columns that the reader, and reads of stored values, may use; a
 query that may use others of the same entry needs another reader."""
 
-_Layout: TypeAlias = tuple[str, int, tuple[str, ...], tuple[str, ...]]
-"""The name of the index type, the number of the layout, and the columns of a `_Key`."""
+_Layout: TypeAlias = tuple[str, int]
+"""The name of the index type and the number of the layout."""
 
 
 @dataclass(slots=True)
@@ -62,6 +62,8 @@ class OpenEntry:
         listed: The data file as listed before it was opened.
         index_type: Its type.
         layout: See `ServingEntry.layout`.
+        asked: Whether it has answered a call to many entries since it was last looked for one to
+            close.
         users: The number of current leases.
         pooled: Whether it stays in the pool after the last lease.
     """
@@ -75,6 +77,7 @@ class OpenEntry:
     values: Footer | None = None
     blocks: BlockCopy | None = None
     listed: StoredFile | None = None
+    asked: bool = False
     users: int = 0
     pooled: bool = True
 
@@ -164,8 +167,7 @@ class HeldEntries:
         Args:
             servings: Of one index type and layout.
         """
-        first = servings[0]
-        layout = first.index_type.name, first.layout, first.names, first.stored
+        layout = servings[0].index_type.name, servings[0].layout
         if layout in self._groups:
             return self._groups[layout]
         if _FEW * len(servings) < len(self._entries):  # to group all would take longer
@@ -175,14 +177,15 @@ class HeldEntries:
         members = {
             key: each
             for key, each in list(self._entries.items())
-            if (each.index_type.name, each.layout, *key[1:]) == layout
+            if (each.index_type.name, each.layout) == layout
         }
         self._groups[layout] = OpenGroup.of(members, are_copies=self._are_copies)
         return self._groups[layout]
 
 
 class ReaderPool:
-    """An LRU pool of open entries of one table; an entry in use is never closed.
+    """An LRU pool of open entries of one table; an entry in use is never closed. One that has
+    answered a call to many entries, which leases none, gets a second chance.
 
     Unused entries stay open while all open entries together exceed neither `read.open_mb` (of index
     data, which is mapped rather than read) nor `capacity` entries, nor three quarters of the files
@@ -401,7 +404,12 @@ class ReaderPool:
             elif open_entry.users == 0:
                 closing.append(open_entry)
             while self._idle and self._is_over():
-                closing.append(self._remove(next(iter(self._idle))))
+                oldest, unused = next(iter(self._idle.items()))
+                if unused.asked:  # calls to many entries lease none
+                    unused.asked = False
+                    self._idle.move_to_end(oldest)
+                else:
+                    closing.append(self._remove(oldest))
         self._close(closing)
 
     def _close(self, entries: list[OpenEntry]) -> None:

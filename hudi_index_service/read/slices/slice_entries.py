@@ -4,7 +4,7 @@ entries of other index types answer its leaves."""
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from threading import Lock
 from time import perf_counter_ns
@@ -81,14 +81,15 @@ class SliceEntries:
         Args:
             statistics: Counts the index data that this thread fetches in the block.
         """
-        fetched, started = Fetched(), perf_counter_ns()
-        try:
-            with counted(fetched), ExitStack() as stack:
-                yield cls(plan, pool, stack)
-        finally:
-            if statistics is not None:
-                statistics.add_fetched(fetched)
-                statistics.lookup_ms += (perf_counter_ns() - started) / 1e6
+        with nullcontext() if statistics is None else statistics.timed():
+            fetched, started = Fetched(), perf_counter_ns()
+            try:
+                with counted(fetched), ExitStack() as stack:
+                    yield cls(plan, pool, stack)
+            finally:
+                if statistics is not None:
+                    statistics.add_fetched(fetched)
+                    statistics.lookup_ms += (perf_counter_ns() - started) / 1e6
 
     @property
     def total(self) -> int:

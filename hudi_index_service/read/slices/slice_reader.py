@@ -211,7 +211,8 @@ class SliceReader:
     def is_index_only(self, plan: SlicePlan) -> bool:
         """Whether the index alone may determine the rows of a slice: not if it gives only
         candidates."""
-        return _is_index_only(self._nothing(plan.for_counting(), SliceStatistics("", plan.access)))
+        plan = plan.for_counting()
+        return _is_index_only(plan, self._in_partition(plan).query)
 
     def exact_rows(
         self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
@@ -236,7 +237,7 @@ class SliceReader:
         def asked(job: Job) -> tuple[FoundRows, SliceLookup | None] | None:
             plan, statistics = job
             found = self._nothing(plan.for_counting(), statistics)
-            if not _is_index_only(found):
+            if not _is_index_only(found.plan, found.query):
                 return None
             statistics.access = found.plan.access
             if found.plan.access is not Access.INDEX:
@@ -491,8 +492,8 @@ class SliceReader:
             ) from cause
 
 
-def _is_index_only(found: FoundRows) -> bool:
-    plan, predicate = found.plan, found.query.normal_form
+def _is_index_only(plan: SlicePlan, query: Query) -> bool:
+    predicate = query.normal_form
     if plan.access is not Access.INDEX:
         return plan.access in BY_ENTRY
     return predicate is not None and is_answered_exactly(predicate, plan.entries)
