@@ -1,14 +1,14 @@
-"""Estimates the rows of a predicate's leaf from the manifests' statistics of its column."""
+"""Estimates the rows of a predicate's leaf, or of the conjuncts that make one range, from the
+manifests' statistics of its column."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from hudi_index_service.optimizer.column_values import EQUAL, Values
-from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import (
@@ -17,12 +17,15 @@ from hudi_index_service.predicate.expression import (
     In,
     IsNull,
     Like,
+    LikePart,
     Match,
+    MatchMode,
     Not,
     Operator,
     Predicate,
     RLike,
 )
+from hudi_index_service.predicate.fold import Condition
 from hudi_index_service.predicate.values import bound_of
 
 Known: TypeAlias = Callable[[str], Values | None]
@@ -33,13 +36,35 @@ Estimate: TypeAlias = Callable[[Known, int], RowEstimate]
 
 _BROKEN = "\ufffd"  # Java's replacement for invalid UTF-8, which is not in the bounds
 
+_UPWARDS = (Operator.GT, Operator.GE)
+_RANGES = (*_UPWARDS, Operator.LT, Operator.LE)
+_INCLUSIVE = (Operator.GE, Operator.LE)
+
+# Shares of rows without statistics: PostgreSQL's (its `selfuncs.h` and `like_support.c`), where it
+# has one.
+_RANGE = 1 / 3  # open at one end
+_CLOSED_RANGE = 0.005
+_NULL = 0.005  # of a column that no entry holds
+_CONTAINED = 0.005  # arrays with an element
+_MATCH = {
+    MatchMode.ALL: 0.01,
+    MatchMode.ANY: 0.05,
+    MatchMode.PHRASE: 0.005,
+    MatchMode.PREFIX: 0.05,
+    MatchMode.FUZZY: 0.02,
+}
+_LEAST = 0.005  # of texts with a pattern, since users mostly search for patterns that occur
+_CHARACTER = 0.2  # of the values matching so far that have this character next
+_ANY_CHARACTER = 0.9
+_ANY_TEXT = 5.0
+
 
 @lru_cache(maxsize=4096)
 def _any_values(total: int) -> Values:
     return Values(0, total, None, None, total * EQUAL, None)
 
 
-def values_in(statistics: Known, column: str, total: int) -> Values:
+def _values_in(statistics: Known, column: str, total: int) -> Values:
     """The statistics of a column; defaults if it has none."""
     return statistics(column) or _any_values(total)
 
@@ -62,25 +87,25 @@ def leaf_rows(leaf: Predicate) -> Estimate:
         case Compare(column, Operator.EQ | Operator.EQ_NULL_SAFE, value):
             return _equal_rows(column.name, 1, _ascending(value))
         case Compare(column):
-            return _some(column.name, selectivities.RANGE)
+            return _some(column.name, _RANGE)
         case In(column, values):
             return _equal_rows(column.name, len(values), leaf.ascending)
         case Like(column):
             return _like_rows(leaf)
         case RLike(column, regex=regex):
-            return _some(column.name, selectivities.text(regex.required))
+            return _some(column.name, max(_CHARACTER ** len(regex.required), _LEAST))
         case Match(column, mode):
-            return _some(column.name, selectivities.match(mode))
+            return _some(column.name, _MATCH[mode])
         case ArrayContains(column):
-            return _some(column.name, selectivities.CONTAINED)
-    return lambda statistics, total: RowEstimate(0, total * selectivities.RANGE, total)
+            return _some(column.name, _CONTAINED)
+    return lambda statistics, total: RowEstimate(0, total * _RANGE, total)
 
 
 def _null_rows(column: str) -> Estimate:
     def rows(statistics: Known, total: int) -> RowEstimate:
         values = statistics(column)
         if values is None:
-            return RowEstimate(0, total * selectivities.NULL, total)
+            return RowEstimate(0, total * _NULL, total)
         return RowEstimate(values.nulls, values.nulls, values.nulls)
 
     return rows
@@ -101,7 +126,7 @@ def _others(column: str, estimate: Estimate) -> Estimate:
 
     def rows(statistics: Known, total: int) -> RowEstimate:
         count, matching = (
-            values_in(statistics, column, total).count,
+            _values_in(statistics, column, total).count,
             estimate(statistics, total),
         )
         least = count - matching.most if statistics(column) else 0
@@ -125,7 +150,7 @@ def _some(column: str, share: float) -> Estimate:
     """Estimates a fixed share of the rows with a value."""
 
     def rows(statistics: Known, total: int) -> RowEstimate:
-        count = values_in(statistics, column, total).count
+        count = _values_in(statistics, column, total).count
         return RowEstimate(0, count * share, count)
 
     return rows
@@ -146,13 +171,13 @@ def _equal_rows(column: str, number: int, ascending: list[Any] | None) -> Estima
     if ascending is None:
 
         def unordered(statistics: Known, total: int) -> RowEstimate:
-            values = values_in(statistics, column, total)
+            values = _values_in(statistics, column, total)
             return between(0, number * values.equal, values.count)
 
         return unordered
 
     def rows(statistics: Known, total: int) -> RowEstimate:
-        values = values_in(statistics, column, total)
+        values = _values_in(statistics, column, total)
         least, count, hits = values.least, values.count, number
         if least is not None:
             first = bisect_left(ascending, least)
@@ -167,7 +192,7 @@ def _equal_rows(column: str, number: int, ascending: list[Any] | None) -> Estima
 
 
 def _like_rows(like: Like) -> Estimate:
-    column, pattern_share = like.column.name, selectivities.like(like.parts)
+    column, pattern_share = like.column.name, _share_of_like(like.parts)
     try:
         prefix = like.prefix.encode()
     except UnicodeEncodeError:  # half a character
@@ -176,10 +201,10 @@ def _like_rows(like: Like) -> Estimate:
         return _some(column, pattern_share)
     if all(part.kind == "text" for part in like.parts):
         return _equal_rows(column, 1, [prefix])
-    rest = selectivities.like(like.parts[1:])
+    rest = _share_of_like(like.parts[1:])
 
     def rows(statistics: Known, total: int) -> RowEstimate:
-        values = values_in(statistics, column, total)
+        values = _values_in(statistics, column, total)
         least, greatest, count = values.least, values.greatest, values.count
         if values.below is None:
             return RowEstimate(0, count * pattern_share, count)
@@ -191,3 +216,83 @@ def _like_rows(like: Like) -> Estimate:
         return between(0, max(share * count, min(values.equal, 1.0)), count)
 
     return rows
+
+
+def _share_of_like(parts: tuple[LikePart, ...]) -> float:
+    """The share of texts that match a LIKE pattern, or the rest of one."""
+    share = 1.0
+    for number, part in enumerate(parts):
+        if part.kind == "text":
+            share *= _CHARACTER ** len(part.text)
+        elif part.kind == "one":
+            share *= _ANY_CHARACTER
+        elif number:  # at the beginning it changes nothing
+            share *= _ANY_TEXT
+    return min(max(share, _LEAST), 1.0)
+
+
+# --- ranges ----------------------------------------------------------------------------------
+
+Part: TypeAlias = Condition | Estimate
+"""A condition of a predicate, or the estimate of another part."""
+
+
+class ValueRange(NamedTuple):
+    """A range of a column's values, as `bound_of` encodes them. Each end says whether it belongs to
+    the range; None for an open end."""
+
+    column: str
+    low: tuple[Any, bool] | None
+    high: tuple[Any, bool] | None
+
+
+def ranges(operands: Iterable[Part]) -> tuple[list[ValueRange], list[Part]]:
+    """The ranges of some conjuncts, one per column, and the other conjuncts. Where an end has
+    several, as in no simplified predicate, the first one counts as such."""
+    ends: dict[str, dict[bool, tuple[Any, bool]]] = {}
+    others: list[Part] = []
+    for each in operands:
+        if isinstance(each, Compare) and each.operator in _RANGES:
+            bound, of_column = bound_of(each.value), ends.setdefault(each.column.name, {})
+            if bound is not None and (upwards := each.operator in _UPWARDS) not in of_column:
+                of_column[upwards] = bound, each.operator in _INCLUSIVE
+                continue
+        others.append(each)
+    found = [ValueRange(name, each.get(True), each.get(False)) for name, each in ends.items()]
+    return [each for each in found if each.low or each.high], others
+
+
+def range_rows(value_range: ValueRange) -> Estimate:
+    """Estimates the rows whose value lies in a range."""
+
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        values = _values_in(statistics, value_range.column, total)
+        count = values.count
+        if values.below is None:
+            closed = value_range.low and value_range.high
+            share = _CLOSED_RANGE if closed else _RANGE
+            return RowEstimate(0, count * share, count)
+        return _within(value_range, values)
+
+    return rows
+
+
+def _within(value_range: ValueRange, values: Values) -> RowEstimate:
+    assert values.below is not None, "only of values whose bounds are known"
+    least, greatest, count = values.least, values.greatest, values.count
+    low, low_included = value_range.low or (None, False)
+    high, high_included = value_range.high or (None, False)
+    all_above = low is None or low < least or (low_included and low == least)
+    all_below = high is None or high > greatest or (high_included and high == greatest)
+    if all_above and all_below:
+        return RowEstimate(count, count, count)
+    start, stop = 0.0, 1.0
+    if not all_above:
+        if low > greatest or (low == greatest and not low_included):
+            return RowEstimate(0, 0, 0)
+        start = values.below(low, not low_included and not isinstance(low, bytes))
+    if not all_below:
+        if high < least or (high == least and not high_included):
+            return RowEstimate(0, 0, 0)
+        stop = values.below(high, high_included and not isinstance(high, bytes))
+    return between(0, max((stop - start) * count, min(values.equal, 1.0)), count)

@@ -10,8 +10,13 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
-from hudi_index_service.optimizer.estimates.leaves import Estimate, leaf_rows
-from hudi_index_service.optimizer.estimates.ranges import Part, range_rows, ranges
+from hudi_index_service.optimizer.estimates.leaves import (
+    Estimate,
+    Part,
+    leaf_rows,
+    range_rows,
+    ranges,
+)
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, SlicePlan

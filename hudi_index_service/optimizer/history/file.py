@@ -194,7 +194,7 @@ class HistoryFile:
         try:
             with closing(sqlite3.connect(self.path, timeout=READ_SECONDS)) as connection:
                 (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                return str(result) != "ok"
+                return bool(result != "ok")
         except sqlite3.OperationalError:
             return False
         except sqlite3.DatabaseError:
