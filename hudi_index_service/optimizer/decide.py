@@ -94,10 +94,6 @@ def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:
     """Whether to use a slice's entries: yes, unless a scan is clearly cheaper. While reading, pages
     and file are compared again with known row ids, and a look-up costs little. So estimates decide
     only where the look-up itself is expensive, and guaranteed bounds otherwise."""
-    if expected.index_ms <= expected.scan_ms or expected.bytes <= (
-        model.scan_fraction * expected.scan_bytes
-    ):
-        return True
     if expected.rows.least > model.scan_fraction * plan.total:
         return False
     opening = (1 - OPENING_SHARE) * model.opening_ms(plan.entries)

@@ -152,10 +152,8 @@ def _spark_ms(plan: QueryPlan, model: CostModel, cores: int) -> float:
     statistics."""
     constants = model.constants
     files = [each for each in plan.slices if each.rule != "partition_pruning"]
-    ms = len(files) * constants.spark_file_ms
-    for each in files:
-        if each.access is not Access.SKIP and each.file_slice.base_file is not None:
-            ms += each.file_slice.base_file.size * model.share / MIB * constants.spark_mib_ms
+    mib = plan.size(*(each for each in Access if each is not Access.SKIP)) * model.share / MIB
+    ms = len(files) * constants.spark_file_ms + mib * constants.spark_mib_ms
     return constants.spark_scan_ms + ms / max(1, min(cores, _most_tasks(files)))
 
 
