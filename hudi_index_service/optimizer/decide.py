@@ -96,8 +96,8 @@ def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:
     only where the look-up itself is expensive, and guaranteed bounds otherwise."""
     if expected.rows.least > model.scan_fraction * plan.total:
         return False
-    opening = (1 - OPENING_SHARE) * model.opening_ms(plan.entries)
-    return expected.index_ms - opening <= (1 + DEAR_LOOKUP) * expected.scan_ms
+    more = expected.index_ms - (1 + DEAR_LOOKUP) * expected.scan_ms
+    return more <= 0 or more <= (1 - OPENING_SHARE) * model.opening_ms(plan.entries)
 
 
 def most_keys_by_index(rows: int) -> int:

@@ -92,6 +92,8 @@ def _compiled(predicate: Predicate) -> Estimate:
 def _all_of(parts: Iterable[Part]) -> Estimate:
     value_ranges, others = ranges(parts)
     estimates = [*map(range_rows, value_ranges), *map(_estimate, others)]
+    if len(estimates) == 1:
+        return estimates[0]
     return lambda statistics, total: all_of([each(statistics, total) for each in estimates], total)
 
 
