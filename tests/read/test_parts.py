@@ -1,28 +1,30 @@
 """How Spark tasks share slices: as Spark's own tasks share files."""
 
 from itertools import pairwise
+from math import inf
 
 import pytest
 
-from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.spark.parts import Divisible, FileSplits, Part, RowGroup, shared
-from hudi_index_service.read.statistics import SliceStatistics, of_parts
+from hudi_index_service.read.spark.parts import FileSplits, Part, RowGroup, Weight, shared
 
 MIB = 2**20
 SPARKS = FileSplits(most_bytes=128 * MIB, open_bytes=4 * MIB, fewest_tasks=2)
 
 
-def divisible(*mib: float, rows: int = 100, most_tasks: int | None = None) -> Divisible:
-    """A slice with row groups of so many MiB."""
-    return Divisible([RowGroup(rows, each * MIB) for each in mib], most_tasks or len(mib))
+def sliced(*mib: float, most_tasks: float = inf) -> Weight:
+    """A slice with row groups of 100 rows and so many MiB."""
+    groups = [RowGroup(100, each * MIB) for each in mib]
+    return Weight(100 * len(mib), None, groups, most_tasks)
 
 
 def rows_of(tasks: list[list[Part]]) -> list[list[tuple[int, range | None]]]:
-    return [[tuple(each) for each in parts] for parts in tasks]
+    numbers = [part.number for parts in tasks for part in parts]
+    assert numbers == list(range(len(numbers)))
+    return [[(each.slice_number, each.rows) for each in parts] for parts in tasks]
 
 
 def test_a_large_base_file_is_shared_by_row_groups() -> None:
-    tasks = shared([divisible(*[120] * 16)], SPARKS)
+    tasks = shared([sliced(*[120] * 16)], SPARKS)
 
     assert len(tasks) == 15, "one split has the middles of two row groups"
     rows = sorted((part.rows for [part] in tasks if part.rows), key=lambda each: each.start)
@@ -32,62 +34,45 @@ def test_a_large_base_file_is_shared_by_row_groups() -> None:
 
 
 def test_a_smaller_one_is_shared_by_as_many_tasks_as_run_at_once() -> None:
-    assert rows_of(shared([divisible(10, 10, 10, 10)], SPARKS)) == [
+    assert rows_of(shared([sliced(10, 10, 10, 10)], SPARKS)) == [
         [(0, range(200))],
         [(0, range(200, 400))],
     ]
     four = FileSplits(128 * MIB, 4 * MIB, fewest_tasks=4)
-    assert len(shared([divisible(10, 10, 10, 10)], four)) == 4
+    assert len(shared([sliced(10, 10, 10, 10)], four)) == 4
 
 
 def test_row_groups_with_nothing_to_read_go_to_a_neighbor() -> None:
-    assert rows_of(shared([divisible(0, 0, 30, 0, 30, 0)], SPARKS)) == [
+    assert rows_of(shared([sliced(0, 0, 30, 0, 30, 0)], SPARKS)) == [
         [(0, range(400))],
         [(0, range(400, 600))],
     ]
 
 
 def test_small_slices_are_read_by_one_task() -> None:
-    tasks = shared([divisible(0.01) for _ in range(100)], SPARKS)
+    tasks = shared([sliced(0.01) for _ in range(100)], SPARKS)
 
     assert [len(each) for each in tasks] == [32, 32, 32, 4], "128 MiB, 4 for opening each"
     assert sorted(part.slice_number for parts in tasks for part in parts) == list(range(100))
-    assert rows_of(shared([divisible(0.01), divisible(0.01)], SPARKS)) == [
+    assert rows_of(shared([sliced(0.01), sliced(0.01)], SPARKS)) == [
         [(0, None)],
         [(1, None)],
     ]
 
 
 def test_large_slices_come_first() -> None:
-    tasks = shared([divisible(1), divisible(60, 60), divisible(100)], SPARKS)
+    tasks = shared([sliced(1), sliced(60, 60), sliced(100)], SPARKS)
 
     assert rows_of(tasks) == [[(1, None)], [(2, None), (0, None)]]
 
 
 @pytest.mark.parametrize(("most_tasks", "tasks"), [(1, 1), (2, 2), (3, 3)])
 def test_no_more_tasks_share_a_slice_than_pay(most_tasks: int, tasks: int) -> None:
-    assert len(shared([divisible(*[120] * 6, most_tasks=most_tasks)], SPARKS)) == tasks
+    assert len(shared([sliced(*[120] * 6, most_tasks=most_tasks)], SPARKS)) == tasks
 
 
 def test_settings_of_a_session_without_costs_or_bytes() -> None:
     nothing = FileSplits(most_bytes=1, open_bytes=0, fewest_tasks=1)
 
-    assert rows_of(shared([divisible(0), divisible(0, 0)], nothing)) == [[(0, None), (1, None)]]
+    assert rows_of(shared([sliced(0), sliced(0, 0)], nothing)) == [[(0, None), (1, None)]]
     assert shared([], nothing) == []
-
-
-def test_statistics_of_parts_are_those_of_their_slice() -> None:
-    first = SliceStatistics("f", Access.INDEX, candidates=3, pages=1, bytes_read=10)
-    second = SliceStatistics("f", Access.SCAN, candidates=None, bytes_read=30, rows_checked=50)
-    third = SliceStatistics("f", Access.INDEX, candidates=4, pages=2, rows_returned=4)
-    for each, ms in zip((first, second, third), (5.0, 7.0, 2.0), strict=True):
-        each.lookup_ms, each.ms = 2.0, ms
-
-    whole = of_parts([first, second, third])
-
-    assert (whole.candidates, whole.pages, whole.bytes_read) == (7, 3, 40)
-    assert (whole.rows_checked, whole.rows_returned) == (50, 4)
-    assert whole.access is Access.SCAN, "which read the most"
-    assert whole.lookup_ms == 2.0
-    assert whole.ms == 10.0, "with one look-up"
-    assert of_parts([first]) is first

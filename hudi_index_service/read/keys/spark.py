@@ -6,7 +6,6 @@ keys are shuffled to the groups of slices that may hold them.
 """
 
 import logging
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,7 +37,7 @@ from hudi_index_service.read.keys.tag_location import (
     RequestedKeys,
     named_column,
 )
-from hudi_index_service.read.spark.slice_task import SliceTask
+from hudi_index_service.read.spark.slice_task import SliceTask, numbers_in
 from hudi_index_service.read.statistics import ReadStatistics
 
 log = logging.getLogger(__name__)
@@ -60,22 +59,17 @@ _BYTES_A_ROW = 20  # of a base file, at least: it stores the row's key, which ha
 
 @dataclass(frozen=True, slots=True)
 class _LocatorTask:
-    """The data that a task needs to do the work of a locator. Make it by `of`.
-
-    Attributes:
-        groups: The slices of each group, pickled.
-    """
+    """The data that a task needs to do the work of a locator on groups of slices. Make it by
+    `of`."""
 
     task: SliceTask
     keys: RecordKeys
     find_deleted: bool
-    groups: Sequence[bytes]
 
     @classmethod
     def of(cls, locator: KeyLocator, groups: Iterable[Sequence[SlicePlan]]) -> "_LocatorTask":
         """The task that searches groups of slices."""
-        packed = [pickle.dumps(each) for each in groups]
-        return cls(SliceTask.of(locator.reader, None), locator.keys, locator.find_deleted, packed)
+        return cls(SliceTask.of(locator.reader, groups), locator.keys, locator.find_deleted)
 
     def locations(
         self, work: Iterable[tuple[int, RequestedKeys]]
@@ -89,16 +83,11 @@ class _LocatorTask:
             NeedsSpark: only Spark can read a slice.
             SnapshotChanged: a file of the snapshot is gone.
         """
-
-        @lru_cache(1)
-        def slices(group: int) -> Sequence[SlicePlan]:
-            plans: Sequence[SlicePlan] = pickle.loads(self.groups[group])  # noqa: S301 - ours
-            return plans
-
+        plans_of = lru_cache(1)(self.task.plans)
         with self.task.opened() as reader:
             locator = KeyLocator(reader, self.keys, self.find_deleted)
             for group, requested in work:
-                plans, statistics = slices(group), ReadStatistics()
+                plans, statistics = plans_of(group), ReadStatistics()
                 statistics.start(plans)
                 routes = KeyRoutes(self.keys, requested.every_key, requested.by_partition())
                 try:
@@ -129,13 +118,11 @@ def answer(
         with reader.failures_named():
             return requested.answered(_locations_by_job(spark, locator, plan, requested))
     except TableFeatureUnsupported as error:
-        if not _has_meta_columns(reader):
-            raise
-        log.info("Spark's own reader locates these keys: %s", error.message)
-        schema = from_arrow_schema(requested.table.schema)
-        frame = spark.createDataFrame(requested.table.to_pylist(), schema)
         with reader.failures_named():
-            locations = _by_meta_columns(reader).join(frame, frame.columns, "left_semi")
+            rows = _by_meta_columns(reader, error)
+            schema = from_arrow_schema(requested.table.schema)
+            frame = spark.createDataFrame(requested.table.to_pylist(), schema)
+            locations = rows.join(frame, frame.columns, "left_semi")
             return requested.answered(collected(locations.select(*LOCATIONS.names)).cast(LOCATIONS))
 
 
@@ -158,8 +145,7 @@ def _locations_by_job(
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         requested = RequestedKeys(broadcast.value)
-        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
-        for _, located in task.locations((number, requested) for number in numbers):
+        for _, located in task.locations((number, requested) for number in numbers_in(batches)):
             yield from located.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     numbers = spark.range(0, tasks, 1, tasks)
@@ -188,11 +174,8 @@ def frame_answer(
         by_tasks = _answer_by_each_task if by_each else _answer_by_groups
         return by_tasks(locator, plan, requested)
     except TableFeatureUnsupported as error:
-        reader = reader_on(keys.sparkSession)
-        if not _has_meta_columns(reader):
-            raise
-        log.info("Spark's own reader locates these keys: %s", error.message)
-        return _answer_of(requested, _by_meta_columns(reader))
+        rows = _by_meta_columns(reader_on(keys.sparkSession), error)
+        return _with_locations(requested, rows).select(*ANSWER.names)
 
 
 def _tasks(spark: SparkSession) -> int:
@@ -262,14 +245,13 @@ def _answer_by_groups(locator: KeyLocator, plan: QueryPlan, requested: DataFrame
     )
 
 
-def _has_meta_columns(reader: SparkHudiReader) -> bool:
-    """Whether rows have Hudi's meta columns."""
-    return RECORD_KEY in reader.schema().names
-
-
-def _by_meta_columns(reader: SparkHudiReader) -> DataFrame:
-    """The locations of all rows by Hudi's meta columns: without row ids, and without instant for
-    rows in log files."""
+def _by_meta_columns(reader: SparkHudiReader, error: TableFeatureUnsupported) -> DataFrame:
+    """The locations of all rows by Hudi's meta columns, as Spark's own reader gives them since the
+    service cannot: without row ids, and without instant for rows in log files. Raises that error
+    if the rows have no meta columns."""
+    if RECORD_KEY not in reader.schema().names:
+        raise error
+    log.info("Spark's own reader locates these keys: %s", error.message)
     rows = reader.frame([RECORD_KEY, "_hoodie_partition_path", "_hoodie_file_name"])
     name = F.col("_hoodie_file_name")
     in_base_file = name.rlike(_BASE_FILE)
@@ -303,10 +285,6 @@ def named_keys(keys: DataFrame) -> DataFrame:
     return keys.select(
         *(keys[column].cast("string").alias(name) for name, column in columns.items())
     )
-
-
-def _answer_of(requested: DataFrame, locations: DataFrame) -> DataFrame:
-    return _with_locations(requested, locations).select(*ANSWER.names)
 
 
 def _with_locations(requested: DataFrame, locations: DataFrame) -> DataFrame:

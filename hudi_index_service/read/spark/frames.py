@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import islice
+from math import inf
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.decide import most_tasks
@@ -26,9 +25,9 @@ from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.recording import ReadByTasks, is_remembered
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.read.spark.parts import Divisible, FileSplits, Part, RowGroup, shared
-from hudi_index_service.read.spark.slice_task import SliceTask, Weight, unpacked
-from hudi_index_service.read.spark.task_reports import Listener, TaskReport, task_reports
+from hudi_index_service.read.spark.parts import FileSplits, Weight, shared
+from hudi_index_service.read.spark.slice_task import SliceTask, numbers_in
+from hudi_index_service.read.spark.task_reports import Listener, task_reports
 from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
@@ -37,15 +36,7 @@ _NO_COLUMN = "_"
 _SCALA_OBJECTS = "_hudi_index_scala_objects"
 _MOST_PARTITIONS = 10_000
 _ROW_OVERHEAD = 8  # bytes, as Spark itself counts
-_GROUP = pa.struct([("rows", pa.int64()), ("bytes", pa.float64())])
-_WEIGHTS = pa.schema(
-    [
-        ("rows", pa.int64()),
-        ("row_bytes", pa.float64()),
-        ("groups", pa.list_(_GROUP)),
-        ("error", pa.binary()),
-    ]
-)
+_WEIGHTS = pa.schema([("weights", pa.binary())])  # pickled
 
 
 def rows_by_tasks(
@@ -69,17 +60,20 @@ def rows_by_tasks(
     Raises:
         IndexServiceError: an error of reading a slice that its first rows show.
     """
-    task = SliceTask.of(reader, limit)
-    plans = [each for each in plan.slices if each.access is not Access.SKIP]
-    # Pickled one by one, so that a task unpacks only its own.
-    slices = [pickle.dumps(each) for each in plans]
+    plans = [plan.slices[number] for number in plan.left()]
+    task = SliceTask.of(reader, [[each] for each in plans], limit)
     schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
     struct = from_arrow_schema(schema, prefer_timestamp_ntz=True)
-    if not slices:
+    if not plans:
         return _without_stand_in(spark.createDataFrame([], struct))
     splits = FileSplits.of(spark)
-    weights = list(_weights(spark, task, slices, whole=splits.whole_bytes))
-    tasks = shared(_divisible(plan, plans, weights, reader.settings, limit), splits)
+    # Each task opens the entries anew.
+    model = replace(CostModel.of(plan, reader.settings), opened=frozenset())
+    weights = [
+        each._replace(most_tasks=_most_tasks(model, planned, each, limit))
+        for planned, each in zip(plans, _weights(spark, task, splits.whole_bytes), strict=True)
+    ]
+    tasks = shared(weights, splits)
     parts = [part for parts in tasks for part in parts]
     partitions = min(len(tasks), _MOST_PARTITIONS)
     listeners: list[Listener] = []
@@ -88,14 +82,21 @@ def rows_by_tasks(
     if history is not None and limit is None and is_remembered(plan):
         by_slice = [part.slice_number for part in parts]
         listeners.append(ReadByTasks(plan, history, by_slice).add)
-    report = None
+    send = None
     if listeners:
-        report = task_reports(spark.sparkContext).expect(len(parts), listeners)
-    frame = spark.range(0, len(tasks), 1, partitions).mapInArrow(
-        _reading(task, slices, tasks, to_arrow_schema(struct), report), struct
-    )
+        send = task_reports(spark.sparkContext).expect(len(parts), listeners).send
+    arrow = to_arrow_schema(struct)
+
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in task.batches((x for each in numbers_in(numbers) for x in tasks[each]), send):
+            if batch.num_columns:
+                yield batch.cast(arrow)
+            else:
+                yield pa.record_batch([pa.nulls(batch.num_rows, pa.bool_())], schema=arrow)
+
+    frame = spark.range(0, len(tasks), 1, partitions).mapInArrow(read, struct)
     size = _size(weights, limit, frame)
-    log.info("About %d bytes from %d slices by %d Spark tasks.", size, len(slices), len(tasks))
+    log.info("About %d bytes from %d slices by %d Spark tasks.", size, len(plans), len(tasks))
     sized_frame = _without_stand_in(_with_size(spark, frame, partitions, size))
     return sized_frame if limit is None else sized_frame.limit(limit)
 
@@ -104,50 +105,12 @@ def _without_stand_in(frame: DataFrame) -> DataFrame:
     return frame.select() if frame.columns == [_NO_COLUMN] else frame
 
 
-def _divisible(
-    plan: QueryPlan,
-    plans: Sequence[SlicePlan],
-    weights: Sequence[Weight],
-    settings: Settings,
-    limit: int | None,
-) -> list[Divisible]:
-    """The slices that tasks share. With a limit, each is read by one task, which may stop early."""
-    # Each task opens the entries anew.
-    model = replace(CostModel.of(plan, settings), opened=frozenset())
-    slices = []
-    for each, weight in zip(plans, weights, strict=True):
-        most = 1 if limit is not None else len(weight.groups)
-        if most > 1 and each.access is Access.INDEX:
-            most = min(most, most_tasks(model, each, weight.rows))
-        slices.append(Divisible(weight.groups, most))
-    return slices
-
-
-def _reading(
-    task: SliceTask,
-    slices: list[bytes],
-    tasks: list[list[Part]],
-    schema: pa.Schema,
-    report: TaskReport | None,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """A function from batches of task numbers to the rows that these tasks read."""
-    numbered_parts = enumerate(part for parts in tasks for part in parts)
-    parts_of = [list(islice(numbered_parts, len(parts))) for parts in tasks]
-
-    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        parts = (
-            (number, unpacked(slices[part.slice_number]), part.rows)
-            for task_number in task_numbers
-            for number, part in parts_of[task_number]
-        )
-        for batch in task.batches(parts, None if report is None else report.send):
-            if batch.num_columns:
-                yield batch.cast(schema)
-            else:
-                yield pa.record_batch([pa.nulls(batch.num_rows, pa.bool_())], schema=schema)
-
-    return read
+def _most_tasks(model: CostModel, plan: SlicePlan, weight: Weight, limit: int | None) -> float:
+    """The most tasks that share a slice. With a limit, one reads it, which may stop early."""
+    if limit is not None:
+        return 1
+    is_looked_up = len(weight.groups) > 1 and plan.access is Access.INDEX
+    return most_tasks(model, plan, weight.rows) if is_looked_up else inf
 
 
 def _size(weights: Sequence[Weight], limit: int | None, frame: DataFrame) -> int:
@@ -161,27 +124,19 @@ def _size(weights: Sequence[Weight], limit: int | None, frame: DataFrame) -> int
     return int(rows * (max(columns, largest) + _ROW_OVERHEAD))
 
 
-def _weights(
-    spark: SparkSession, task: SliceTask, slices: list[bytes], *, whole: float
-) -> Iterator[Weight]:
+def _weights(spark: SparkSession, task: SliceTask, whole: float) -> list[Weight]:
     """The sizes of the slices, from one job on the workers that will read them."""
 
     def weigh(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        weights: list[dict[str, Any]] = []
+        weights: list[Weight] | IndexServiceError
         try:
-            plans = (unpacked(slices[number]) for number in slice_numbers)
-            for weight in task.weights(plans, whole=whole):
-                groups = [each._asdict() for each in weight.groups]
-                weights.append(
-                    {"rows": weight.rows, "row_bytes": weight.row_bytes, "groups": groups}
-                )
+            weights = task.weights(numbers_in(numbers), whole=whole)
         except IndexServiceError as error:
-            weights.append({"error": pickle.dumps(error)})
-        yield pa.RecordBatch.from_pylist(weights, schema=_WEIGHTS)
+            weights = error
+        yield pa.RecordBatch.from_pylist([{"weights": pickle.dumps(weights)}], schema=_WEIGHTS)
 
-    partitions = min(len(slices), 4 * spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, len(slices), 1, partitions)
+    slices = len(task.packed)
+    numbers = spark.range(0, slices, 1, min(slices, 4 * spark.sparkContext.defaultParallelism))
     try:
         rows = numbers.mapInArrow(weigh, from_arrow_schema(_WEIGHTS)).collect()
     except (PySparkException, Py4JJavaError) as error:
@@ -189,10 +144,13 @@ def _weights(
             f"Spark's tasks cannot read {task.storage.uri}: {str(error).splitlines()[0]}",
             remedy="See Spark's log; executors need this package and its native distributions.",
         ) from error
+    found: list[Weight] = []
     for row in rows:
-        if row.error is not None:
-            raise pickle.loads(row.error)  # noqa: S301 - packed by a task of ours
-        yield Weight(row.rows, row.row_bytes, [RowGroup(*each) for each in row.groups])
+        weights = pickle.loads(row.weights)  # noqa: S301 - packed by a task of ours
+        if isinstance(weights, IndexServiceError):
+            raise weights
+        found += weights
+    return found
 
 
 def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int) -> DataFrame:

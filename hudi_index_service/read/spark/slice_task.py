@@ -26,7 +26,7 @@ from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.read.spark.parts import RowGroup
+from hudi_index_service.read.spark.parts import Part, RowGroup, Weight
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
@@ -44,7 +44,12 @@ LATE_REMEDY = Remedy(
 
 @dataclass(frozen=True, slots=True)
 class SliceTask:
-    """The data that a process needs to read slices for a query. Make it by `of`."""
+    """The data that a process needs to read slices for a query. Make it by `of`.
+
+    Attributes:
+        packed: The plans of groups of slices, pickled one by one, so that a task unpacks only those
+            that it reads.
+    """
 
     storage: Storage
     query: Query
@@ -53,10 +58,14 @@ class SliceTask:
     build: BuildSettings
     index_required: bool
     limit: int | None
+    packed: Sequence[bytes]
 
     @classmethod
-    def of(cls, reader: SliceReader, limit: int | None) -> "SliceTask":
-        """The task that does the work of `reader` in another process, for at most `limit` rows."""
+    def of(
+        cls, reader: SliceReader, groups: Iterable[Sequence[SlicePlan]], limit: int | None = None
+    ) -> "SliceTask":
+        """The task that does the work of `reader` in another process, for about `limit` rows at
+        most, on groups of slices."""
         reader_settings = reader.settings
         return cls(
             storage=reader.table.storage,
@@ -66,53 +75,57 @@ class SliceTask:
             build=reader_settings.build,
             index_required=reader.index_required,
             limit=limit,
+            packed=[pickle.dumps(tuple(each)) for each in groups],
         )
+
+    def plans(self, group: int) -> Sequence[SlicePlan]:
+        """The plans of a group of slices, by its number."""
+        plans: Sequence[SlicePlan] = pickle.loads(self.packed[group])  # noqa: S301 - the driver's
+        return plans
 
     def batches(
         self,
-        parts: Iterable[tuple[int, SlicePlan, range | None]],
+        parts: Iterable[Part],
         observe: Callable[[int, SliceStatistics], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of parts of slices, at most `limit`. Raises what `SliceReader.batches` raises.
+        """The rows of parts of slices, each of which is a group. Raises what `SliceReader.batches`
+        raises.
 
         Args:
-            parts: The parts' numbers, the plans of their slices, and their rows (see `Part`).
             observe: Called with a part's number and statistics after it has been read.
 
         Raises:
             SnapshotChanged: a file of the snapshot is gone.
             NeedsSpark: only Spark can read a slice, which its first rows did not show.
         """
-        left = self.limit
+        read = 0
         keep_less_for_tasks()
         with self.opened() as reader:
-            for number, plan, rows in parts:
-                if left == 0:
-                    return
+            for part in parts:
+                (plan,) = self.plans(part.slice_number)
                 statistics = _statistics(plan)
                 try:
-                    for batch in statistics.timing(reader.batches(plan, statistics, rows)):
-                        head = batch if left is None else batch.slice(0, left)
-                        if head.num_rows:
-                            yield head
-                        if left is not None:
-                            left -= head.num_rows
-                            if left == 0:
-                                break
+                    for batch in statistics.timing(reader.batches(plan, statistics, part.rows)):
+                        if self.limit is not None:
+                            batch = batch.slice(0, self.limit - read)
+                        if batch.num_rows:
+                            yield batch
+                        read += batch.num_rows
+                        if read == self.limit:
+                            return
                 except TableFeatureUnsupported as error:
                     raise NeedsSpark(error.message, remedy=LATE_REMEDY) from error
                 if observe is not None:
-                    observe(number, statistics)
+                    observe(part.number, statistics)
 
-    def weights(self, plans: Iterable[SlicePlan], *, whole: float) -> "Iterator[Weight]":
-        """The approximate size of each slice. Raises what `batches` raises.
+    def weights(self, slices: Iterable[int], *, whole: float) -> list[Weight]:
+        """The approximate size of slices, each of which is a group. Raises what `batches` raises.
 
         Args:
             whole: Up to this many bytes to be read, a slice is not read in parts.
         """
         with self.opened() as reader:
-            for plan in plans:
-                yield _weight(reader, plan, whole)
+            return [_weight(reader, plan, whole) for each in slices for plan in self.plans(each)]
 
     @contextmanager
     def opened(self) -> Iterator[SliceReader]:
@@ -141,19 +154,9 @@ class SliceTask:
             pool.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """The approximate size of a slice for the query.
-
-    Attributes:
-        rows: The maximum number of rows (approximate for merged slices).
-        row_bytes: The bytes of one row in memory; None if no row was sampled.
-        groups: The row groups of the base file; one if the slice cannot be read in parts.
-    """
-
-    rows: int
-    row_bytes: float | None
-    groups: Sequence[RowGroup]
+def numbers_in(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """The numbers in the only column of some batches, by which tasks know what to do."""
+    return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
 def _weight(reader: SliceReader, plan: SlicePlan, whole: float) -> Weight:
@@ -207,12 +210,6 @@ def _row_groups(
             groups.append(RowGroup(rows, size))
             start += rows
     return groups or [_NOTHING]
-
-
-def unpacked(plan: bytes) -> SlicePlan:
-    """A plan that the driver pickled for a task."""
-    slice_plan: SlicePlan = pickle.loads(plan)  # noqa: S301 - from the driver, not a table
-    return slice_plan
 
 
 def _statistics(plan: SlicePlan) -> SliceStatistics:

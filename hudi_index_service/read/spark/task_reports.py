@@ -52,7 +52,7 @@ class TaskReports:
         self._numbers = count(1)
         self._runs: OrderedDict[int, tuple[int, Sequence[Listener]]] = OrderedDict()
         self._slices = 0
-        self._accumulator = context.accumulator([], _DeliveringParam(self._deliver))
+        self._accumulator = context.accumulator([], _Delivering(self._deliver))
 
     def expect(self, slices: int, listeners: Sequence[Listener]) -> TaskReport:
         """The report object for the tasks of a run. Beyond `MOST_SLICES` slices, the least recently
@@ -80,8 +80,12 @@ class TaskReports:
                     log.exception("The statistics of a task are not counted.")
 
 
-class _CollectingParam(AccumulatorParam[list[_SliceReport]]):
-    """The task's end: collects reports."""
+class _Delivering(AccumulatorParam[list[_SliceReport]]):
+    """Passes reports on in the driver; in tasks, where there is nobody to pass them to, collects
+    them."""
+
+    def __init__(self, deliver: Callable[[Sequence[_SliceReport]], None] | None = None) -> None:
+        self._deliver = deliver
 
     def zero(self, value: list[_SliceReport]) -> list[_SliceReport]:
         return []
@@ -89,24 +93,11 @@ class _CollectingParam(AccumulatorParam[list[_SliceReport]]):
     def addInPlace(
         self, value1: list[_SliceReport], value2: list[_SliceReport]
     ) -> list[_SliceReport]:
-        value1.extend(value2)
+        (self._deliver or value1.extend)(value2)
         return value1
 
-
-class _DeliveringParam(_CollectingParam):
-    """The driver's end: passes reports on."""
-
-    def __init__(self, deliver: Callable[[Sequence[_SliceReport]], None]) -> None:
-        self._deliver = deliver
-
-    def addInPlace(
-        self, value1: list[_SliceReport], value2: list[_SliceReport]
-    ) -> list[_SliceReport]:
-        self._deliver(value2)
-        return value1
-
-    def __reduce__(self) -> tuple[type[_CollectingParam], tuple[()]]:
-        return _CollectingParam, ()
+    def __reduce__(self) -> tuple[type["_Delivering"], tuple[()]]:
+        return _Delivering, ()
 
 
 def task_reports(context: SparkContext) -> TaskReports:
