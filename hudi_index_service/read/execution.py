@@ -230,7 +230,7 @@ class Execution:
         begun = self.statistics.begun
         slices_ms = sum(each.ms for each in begun.values())
         pace = min(1.0, ms * threads / slices_ms) if slices_ms else 1.0
-        read = [(self.plan.slices[number], each) for number, each in begun.items()]
+        read = [(self.plan.slices[number], [each]) for number, each in begun.items()]
         measurement = observation(self.plan, read, whole=whole, pace=pace)
         if measurement is not None:
             self.history.record(self.plan.table, measurement)

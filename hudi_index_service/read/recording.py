@@ -10,7 +10,7 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import EXCLUDED
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
-from hudi_index_service.read.statistics import SliceStatistics, of_parts
+from hudi_index_service.read.statistics import SliceStatistics
 
 _READ = (Access.INDEX, Access.SCAN)
 
@@ -36,7 +36,7 @@ def uses_index(plan: QueryPlan) -> bool:
 
 def observation(
     plan: QueryPlan,
-    read: Iterable[tuple[SlicePlan, SliceStatistics]],
+    read: Iterable[tuple[SlicePlan, Sequence[SliceStatistics]]],
     *,
     whole: bool,
     pace: float,
@@ -44,7 +44,7 @@ def observation(
     """The observation of a query for the history; None if `is_remembered` is false.
 
     Args:
-        read: The slices that were read, with their statistics.
+        read: The slices that were read, with the statistics of each of their parts.
         whole: Whether all matching rows were read, so that their number and cost are known.
         pace: The time of a slice read alone, as a share of its time in parallel to others.
     """
@@ -55,13 +55,14 @@ def observation(
     answered_columns, path_columns = _answered_columns(predicate, plan.slices)
     amounts: dict[str, float] = {}
     guess, rows = None, 0
-    for planned, actual in read:
+    for planned, parts in read:
         # What log files add is not the index's, and not known when rows are estimated.
         if planned.access in _READ and not planned.file_slice.log_files:
-            _add_amounts(amounts, actual, pace)
+            for each in parts:
+                _add_amounts(amounts, each, pace)
             if whole and planned.expected is not None:
                 guess = (guess or 0.0) + planned.expected.guess
-                rows += actual.rows_returned
+                rows += sum(each.rows_returned for each in parts)
     return Observation(
         shape,
         columns,
@@ -96,12 +97,12 @@ class ReadByTasks:
         self._statistics[number] = statistics
         if len(self._statistics) < len(self._parts):
             return
-        by_slice: dict[int, list[SliceStatistics]] = {}
+        by_slice: list[list[SliceStatistics]] = [[] for _ in self._slices]
         for part, slice_number in enumerate(self._parts):
-            by_slice.setdefault(slice_number, []).append(self._statistics[part])
-        read = [(self._slices[number], of_parts(parts)) for number, parts in by_slice.items()]
+            by_slice[slice_number].append(self._statistics[part])
         self._statistics = {}
         # Which tasks ran in parallel, and on which cores, is not known.
+        read = zip(self._slices, by_slice, strict=True)
         measurement = observation(self._plan, read, whole=True, pace=1.0)
         if measurement is not None:
             self._history.record(self._plan.table, measurement)

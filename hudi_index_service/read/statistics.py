@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 
 import pyarrow as pa
@@ -96,36 +96,6 @@ class SliceStatistics:
             if batch is None:
                 return
             yield batch
-
-
-_SUMS = (
-    "pages",
-    "kept_pages",
-    "ranges",
-    "bytes_read",
-    "rows_checked",
-    "rows_returned",
-    "index_requests",
-    "index_bytes",
-    "opened",
-)
-
-
-def of_parts(parts: Sequence[SliceStatistics]) -> SliceStatistics:
-    """The statistics of a slice that was read in parts. The time of the look-up, which each part
-    repeats, counts once; the access is that of the part with the most bytes."""
-    if len(parts) == 1:
-        return parts[0]
-    candidates = [each.candidates for each in parts if each.candidates is not None]
-    lookup_ms = max(each.lookup_ms for each in parts)
-    sums = {name: sum(getattr(each, name) for each in parts) for name in _SUMS}
-    return replace(
-        max(parts, key=lambda each: each.bytes_read),
-        candidates=sum(candidates) if candidates else None,
-        lookup_ms=lookup_ms,
-        ms=lookup_ms + sum(each.ms - each.lookup_ms for each in parts),
-        **sums,
-    )
 
 
 class _Sum:
