@@ -246,22 +246,22 @@ class Scan:
         """How the query is read, and why. With `analyze` the query is run, and the explanation
         includes what it actually read. Print it, or call `to_dict()`. Raises what `to_arrow`
         raises."""
+
+        def explained(run: Execution) -> Explanation:
+            plan = with_index_estimates(run.plan, run.reader)
+            if not analyze:
+                return Explanation.of(plan, self._where)
+            started = perf_counter()
+            run.table()
+            return Explanation.of(plan, self._where, run.statistics, perf_counter() - started)
+
         try:
-            if analyze:
-                return self._run(self._explain_analyze, None)
-            run = self._execution()
-            return Explanation.of(with_index_estimates(run.plan, run.reader), self._where)
+            return self._run(explained, None) if analyze else explained(self._execution())
         except _UNSUPPORTED as error:
             if self._planner.spark is None:
                 raise
             self._left_to_spark(error)
             return Explanation.by_spark(self._where, error.message)
-
-    def _explain_analyze(self, run: Execution) -> Explanation:
-        plan = with_index_estimates(run.plan, run.reader)
-        started = perf_counter()
-        run.table()
-        return Explanation.of(plan, self._where, run.statistics, perf_counter() - started)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Starts again once if files were cleaned before the first batch was returned. Later, a

@@ -6,7 +6,7 @@ from typing import Any
 
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.read.explanation import Explanation
-from hudi_index_service.sql.rule.uses import RelationUse
+from hudi_index_service.sql.rule.uses import Observed, RelationUse
 from hudi_index_service.sql.statement import Result
 
 EXPLAINED = """
@@ -77,8 +77,8 @@ def _row(use: RelationUse, seconds: float | None) -> dict[str, Any]:
         "expected_rows": use.expected,
         "query_milliseconds": None if seconds is None else 1000 * seconds,
     }
-    if use.by_index and use.observed is not None:
-        cost = use.observed
+    if use.by_index and seconds is not None:
+        cost = use.observed or Observed()
         row |= {
             "actual_rows": cost.rows,
             "pages": cost.pages,

@@ -119,18 +119,6 @@ def test_analyze_reports_what_was_read(session):
     assert 0 < row.milliseconds < row.query_milliseconds
 
 
-@pytest.mark.usefixtures("table", "read_by_tasks")
-def test_analyze_sums_what_tasks_read(session):
-    query = "EXPLAIN ANALYZE INDEX SELECT max(amount) FROM explained WHERE msg = 'Buying car 3'"
-
-    (row,) = session.sql(query).collect()
-
-    assert (row.reader, row.expected_rows, row.actual_rows) == ("tasks", 1, 3)
-    assert row.bytes > 0
-    assert row.milliseconds > 0
-    assert row.query_milliseconds > 0
-
-
 @pytest.mark.usefixtures("read_by_tasks")
 def test_analyze_counts_once_what_several_tasks_read_of_a_slice(session, spark, golden, tmp_path):
     path = golden("runs_in_row_groups").put(tmp_path)
@@ -150,6 +138,8 @@ def test_analyze_counts_once_what_several_tasks_read_of_a_slice(session, spark, 
     for row in found:
         assert (row.reader, row.actual_rows) == ("tasks", 20_000)
         assert len(row.slices) == 1
+        assert row.milliseconds > 0
+        assert row.query_milliseconds > 0
     assert found[1].bytes == pytest.approx(found[0].bytes, rel=0.1)
 
 

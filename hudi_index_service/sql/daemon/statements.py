@@ -150,7 +150,7 @@ class SessionStatements:
     def _explained(self, explained: _Explained, readers: SessionReaders) -> dict[str, Any]:
         if explained.changes:
             raise explains_queries_only()
-        uses = [each.explained(self._reader, readers) for each in explained.uses]
+        uses = [self._reader.explained(each, readers) for each in explained.uses]
         return _written(explained_result(uses, explained.seconds))
 
     def _opening(self, asked: _StatementText) -> Open:

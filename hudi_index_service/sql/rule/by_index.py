@@ -129,7 +129,7 @@ def _read(
     most_bytes: int,
     session: Any,
     statistics: ReadStatistics,
-    observe: Callable[[SliceStatistics], None] | None,
+    observe: Callable[[SliceStatistics], None],
 ) -> pa.Table | DataFrame | str:
     """The rows of a relation, see `ReadRows`; the driver hands over `most_bytes` of them at most.
     Raises what reading raises."""

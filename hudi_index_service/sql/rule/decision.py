@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     ReadRows = Callable[
-        [Any, ReadStatistics, Callable[[SliceStatistics], None] | None],
+        [Any, ReadStatistics, Callable[[SliceStatistics], None]],
         pa.Table | DataFrame | str,
     ]
     """Reads the rows of a relation: a table of few, a DataFrame whose tasks read many, or the
     reason why Spark has to scan. The arguments: the JVM's session, by whose settings tasks read;
     what receives the statistics of the driver's read; and what receives those of each slice that a
-    task has read, None if nobody wants them."""
+    task has read."""
 
 
 @dataclass(frozen=True, slots=True)

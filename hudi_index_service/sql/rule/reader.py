@@ -2,8 +2,8 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from threading import Lock
 from time import monotonic, perf_counter
@@ -22,7 +22,7 @@ from hudi_index_service.sql.rule.counting import by_counting
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes
 from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Request, read_request
-from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse
+from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse, Use
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ class RelationReader:
         self._tables: dict[str, IndexedTable] = {}
         self._kept: OrderedDict[str, tuple[Decision, float]] = OrderedDict()
         self._reads: OrderedDict[int, Read] = OrderedDict()
-        self._observed: dict[int, Observed] = {}
         self._lock = Lock()
         self.calls = FullTextCalls(self._table)
         """Answers questions about full-text calls."""
@@ -101,7 +100,7 @@ class RelationReader:
             use: The number of the relation's use, by which `read` finds what was read; None if
                 nobody asks.
             readers: What can read for the session.
-            observed: Receives what reading costs; by default that of the use, see `observing`.
+            observed: Receives what reading costs.
 
         Raises:
             IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
@@ -110,20 +109,17 @@ class RelationReader:
         decided = self._fresh(text) or self._decision(text, readers)
         if decided.read is None:
             return decided.reason
-        if observed is None and use is not None:
-            observed = self._observed.get(use)
+        observed = observed or Observed()
         statistics, started = ReadStatistics(), perf_counter()
-        rows = decided.read(
-            session, statistics, None if observed is None else observed.read_by_task
-        )
+        rows = decided.read(session, statistics, observed.read_by_task)
         if isinstance(rows, str):
             return rows
         # A search for the best rows has no statistics.
         in_driver = isinstance(rows, pa.Table) and bool(statistics.plans)
-        if in_driver and observed is not None:
+        if in_driver:
             observed.read_here(statistics, perf_counter() - started)
         if use is not None:
-            self._remember(use, Read(decided.where, statistics if in_driver else None))
+            self._remember(use, Read(decided.where, statistics if in_driver else None, observed))
         return rows
 
     def read(self, use: int) -> Read | None:
@@ -131,22 +127,9 @@ class RelationReader:
         with self._lock:
             return self._reads.get(use)
 
-    @contextmanager
-    def observing(self, uses: Iterable[int]) -> Iterator[Mapping[int, Observed]]:
-        """Measures what is read for some uses, by their numbers, during the block."""
-        observed = {each: Observed() for each in uses}
-        self._observed.update(observed)
-        try:
-            yield observed
-        finally:
-            for each in observed:
-                del self._observed[each]
-
-    def explained(
-        self, relation: RelationUse, request: Request, readers: SessionReaders
-    ) -> RelationUse:
-        """A use of a relation with how an index would read it, even if Spark reads; the same if no
-        index can.
+    def explained(self, use: Use, readers: SessionReaders) -> RelationUse:
+        """How a relation is read, with how an index would read it, even if Spark reads, if an index
+        can.
 
         Args:
             readers: What can read for the session.
@@ -154,7 +137,8 @@ class RelationReader:
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
-        if request.why_not() is not None:
+        relation, request = use.relation(self.read), use.request
+        if request is None or request.why_not() is not None:
             return relation
         decided = self._decided(request, readers)
         if decided.run is None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -147,16 +146,11 @@ class SqlStatements:
             frame = spark.sql(statement.query, args)
             uses = self._extensions.uses(frame._jdf)
             readers = session_readers(spark)
-            if not statement.analyze:
-                found = [each.explained(self._reader, readers) for each in _written(uses)]
-                return explained_result(found).frame(spark)
-            with self._reader.observing(each.number for each in _written(uses)) as observed:
+            if statement.analyze:
                 frame._jdf.queryExecution().toRdd().count()
-            found = [
-                replace(each.explained(self._reader, readers), observed=observed[each.number])
-                for each in _written(uses)
-            ]
-            return explained_result(found, perf_counter() - started).frame(spark)
+            found = [self._reader.explained(each, readers) for each in _written(uses)]
+            seconds = perf_counter() - started if statement.analyze else None
+            return explained_result(found, seconds).frame(spark)
 
     def _opening(self, spark: SparkSession) -> Open:
         def open_named(table: TableReference) -> IndexedTable:

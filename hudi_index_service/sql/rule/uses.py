@@ -3,17 +3,12 @@ reading it has cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.sql.rule.request import Message, Request
-
-if TYPE_CHECKING:
-    from hudi_index_service.sql.rule.reader import RelationReader
 
 
 @dataclass(slots=True)
@@ -60,10 +55,12 @@ class Read:
     Attributes:
         where: The condition, with the keys of a join.
         statistics: Of the driver's read; None if tasks read, or a search for the best rows.
+        observed: The measured cost, of tasks as far as they have ended.
     """
 
     where: str
     statistics: ReadStatistics | None
+    observed: Observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +80,8 @@ class RelationUse:
         read: Statistics of the driver's read; None if Spark or its tasks read.
         expected: Upper bound of matching rows in slices with an entry; None if not determined.
         indexes: The names of the indexes that are used, or would be.
-        explanation: How its slices are read, or would be; None without a plan. Only for EXPLAIN,
-            like the next attribute.
-        observed: Measured cost of reading it, for EXPLAIN ANALYZE, if the service reads it.
+        explanation: How its slices are read, or would be; None without a plan. Only for EXPLAIN.
+        observed: Measured cost of reading it; None if the service has not read it.
     """
 
     table: str
@@ -145,23 +141,8 @@ class Use(Message):
             read=None if read is None else read.statistics,
             expected=decision.rows if expects else None,
             indexes=tuple(decision.indexes),
-            observed=self.observed,
+            observed=self.observed if read is None else read.observed,
         )
-
-    def explained(self, reader: "RelationReader", readers: SessionReaders) -> RelationUse:
-        """The same, with how the index reads the relation, or would.
-
-        Args:
-            reader: Reads the relation, or would.
-            readers: What can read for the session.
-
-        Raises:
-            IndexServiceError, OSError: the table cannot be opened, planned or looked up.
-        """
-        relation = self.relation(reader.read)
-        if self.request is None:
-            return relation
-        return reader.explained(relation, self.request, readers)
 
     def _columns(self) -> tuple[str, ...]:
         """The columns that are read; conditions alone need none if rows are counted."""
