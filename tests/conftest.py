@@ -235,7 +235,7 @@ def golden_index(golden: "Golden", tmp_path_factory: pytest.TempPathFactory) -> 
     def table(name: str, /, *arguments: Any, **options: Any) -> Path:
         key = repr((name, arguments, sorted(options.items())))
         if key not in made:
-            folder = tmp_path_factory.mktemp(name)
+            folder = tmp_path_factory.mktemp(name) / "table"
             made[key] = golden_with_index(golden(name), folder, *arguments, **options)
         return made[key]
 

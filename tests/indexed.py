@@ -63,7 +63,7 @@ def golden_with_index(
     build: bool = True,
     **options: Any,
 ) -> Path:
-    """Puts a golden table into an empty folder, with an index.
+    """Puts a golden table into a new folder, with an index.
 
     Args:
         columns: The index's columns; without any there is no index.

@@ -1,6 +1,5 @@
-"""A table of several base files, written once; every test works on a copy of its own."""
+"""A table of several base files for each test, and work in threads beside it."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,14 +14,9 @@ from tests.golden.table import Golden
 ROWS = 2000
 
 
-@pytest.fixture(scope="session")
-def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return golden("four_base_files").put(tmp_path_factory.mktemp("concurrency"))
-
-
 @pytest.fixture
-def path(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(written, tmp_path / "table"))
+def path(golden: Golden, tmp_path: Path) -> Path:
+    return golden("four_base_files").put(tmp_path / "table")
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """A process ends in order while its daemon threads query, open and build."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.golden.table import Golden
 from tests.indexed import indexed
+from tests.programs import ended
 
 CALL_FOR_EVER = """
 import sys
@@ -37,6 +36,8 @@ for _ in range(20):
     done.acquire()
 """
 
+OTHERS = (("batches", "btree"), ("build", "lucene"))
+
 FORK_DURING_A_CALL = """
 import os, sys
 from threading import Event, Thread
@@ -61,20 +62,23 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-@pytest.mark.parametrize("using", ["lucene", "btree"])
-@pytest.mark.parametrize("kind", ["all", "batches", "build"])
+@pytest.mark.parametrize(
+    ("kind", "using"),
+    [
+        *(("all", "lucene"), ("all", "btree"), ("batches", "lucene"), ("build", "btree")),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS),
+    ],
+)
 def test_daemon_threads_do_not_abort_the_process(
     golden: Golden, tmp_path: Path, kind: str, using: str
 ) -> None:
     path = golden("awkward_clustered").put(tmp_path)
     indexed(path, ["name", "id"], using=using).close()
-    command = [sys.executable, "-c", CALL_FOR_EVER, str(path), kind]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = ended(CALL_FOR_EVER, path, kind)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_an_exit_waits_for_no_call_of_a_forks_parent_and_not_for_ever() -> None:
-    command = [sys.executable, "-c", FORK_DURING_A_CALL]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = ended(FORK_DURING_A_CALL)
     assert (done.returncode, done.stdout) == (0, "forked\n")
     assert done.stderr == "The process ends while calls are running: 1.\n"

@@ -1,9 +1,7 @@
 """A process that was forked after a Hudi table was opened uses neither hudi-rs nor its parent's
 folders. Of object stores: `tests/remote/test_s3_storage.py`."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from hudi_index_service import open_table
 from hudi_index_service.storage.temporary_folder import OwnedFolder
 from tests.forked_child import status_of_child
 from tests.golden.table import Golden
+from tests.programs import Running, ended
 
 pytestmark = pytest.mark.fast
 
@@ -50,9 +49,7 @@ def test_a_child_that_exits_does_not_remove_its_parents_folder(tmp_path: Path) -
         "os.waitpid(child, 0)\n"
         "sys.exit(0 if Path(folder.name).is_dir() else 3)\n"
     )
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    status = os.spawnve(os.P_WAIT, sys.executable, [sys.executable, "-c", program], environment)
-    assert status == 0
+    assert ended(program, TMPDIR=str(tmp_path)).returncode == 0
     assert list(tmp_path.iterdir()) == [], "the parent removes it"
 
 
@@ -65,15 +62,11 @@ sys.stdin.read()
 """
 
 
-def test_what_sigterm_leaves_is_removed_by_the_next_process(tmp_path: Path) -> None:
+def test_what_sigterm_leaves_is_removed_by_the_next_process(
+    tmp_path: Path, running: Running
+) -> None:
     def start() -> tuple[subprocess.Popen[str], Path]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", HOLD_A_FOLDER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "TMPDIR": str(tmp_path)},
-            text=True,
-        )
+        process = running(HOLD_A_FOLDER, TMPDIR=str(tmp_path))
         assert process.stdout is not None
         return process, Path(process.stdout.readline().strip())
 

@@ -1,17 +1,14 @@
 """A process that keeps looking up keys does not grow in memory."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service import open_table
-from tests.docs.markdown import ROOT
 from tests.index.golden import make
+from tests.programs import lines_of
 
 pytestmark = pytest.mark.slow
 
@@ -22,17 +19,10 @@ MOST_KB = 24 * 2**10  # when threads stayed attached to the JVM, 100,000 look-up
 
 def run(what: str, folder: Path) -> dict[str, int]:
     """The output of `many_lookups`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.concurrency.many_lookups", what, str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB)},
-        capture_output=True,
-        text=True,
-        timeout=MOST_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    heap = {"HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB)}
+    module = "tests.concurrency.many_lookups"
+    *_, printed = lines_of(module, what, folder, module=True, timeout=MOST_SECONDS, **heap)
+    result: dict[str, int] = json.loads(printed)
     return result
 
 

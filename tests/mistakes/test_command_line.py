@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from hudi_index_service.cli import main
 from hudi_index_service.storage.disk import Disk
 from tests.golden.table import Golden
 from tests.mistakes.clear import PYTHON, STATEMENTS, Expected, assert_clear
+from tests.programs import ended
 
 USAGE, FAILED = 2, 1
 
@@ -285,17 +284,8 @@ def test_an_endpoint_without_tls_is_explained_in_one_line(
 
 
 def test_a_wrong_java_home_is_explained_in_one_line(places: dict[str, object]) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "hudi_index_service", "build", str(places["table"])),
-            *("--strategy", "all"),
-        ],
-        env={**os.environ, "JAVA_HOME": "/nowhere"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    build = ("build", places["table"], "--strategy", "all")
+    done = ended("hudi_index_service", *build, module=True, JAVA_HOME="/nowhere")
     assert done.returncode == FAILED
     expected = Expected("NATIVE_MODULE_MISSING", "/nowhere/lib", "set JAVA_HOME to its folder")
     assert_clear(done.stderr, expected, foreign=(PYTHON, STATEMENTS))

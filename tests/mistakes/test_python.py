@@ -1,7 +1,6 @@
 """Mistakes in Python: each raises an error with code, message and remedy in terms of Python."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hudi_index_service import (
     IndexServiceError,
     open_table,
 )
-from tests.golden.table import Golden
+from tests.indexed import GoldenIndex
 from tests.mistakes.clear import COMMANDS, STATEMENTS, Expected, assert_clear
 
 ANALYSED = Column(name="msg", options={"analyzer": "standrad"})
@@ -150,11 +149,9 @@ MISTAKES: list[tuple[Callable[[Any], object], str, str, str]] = [
 
 
 @pytest.fixture(scope="module")
-def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
-    path: Path = golden("two_hundred_rows").put(tmp_path_factory.mktemp("python") / "table")
-    table = open_table(path)
-    table.create_index("by_amount", ["amount", "msg"])
-    return table
+def table(golden_index: GoldenIndex) -> IndexedTable:
+    by_amount = {"name": "by_amount", "build": False}
+    return open_table(golden_index("two_hundred_rows", ["amount", "msg"], **by_amount))
 
 
 @pytest.mark.parametrize(("mistake", "code", "says", "remedy"), MISTAKES)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.cli import main
 from hudi_index_service.config import HistorySettings, Settings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.hudi.files.parquet_file import FooterColumn, Footers, footers
@@ -23,18 +22,16 @@ from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.history.record import HistoryShape, Observation
 from hudi_index_service.storage.store import Storage
 from tests.cost_constants import set_constants
-from tests.golden.table import Golden
-from tests.indexed import indexed
+from tests.indexed import GoldenIndex, OwnTable
+from tests.programs import Command
 
 ROWS = 10_000
 
 
-@pytest.fixture(scope="module")
-def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def path(golden_index: GoldenIndex) -> Path:
     """One base file; `name` is indexed and built."""
-    path = golden("names_of_cities").put(tmp_path_factory.mktemp("advise"))
-    indexed(path, ["name", "amount"], name="by_name")
-    return path
+    return golden_index("names_of_cities", ["name", "amount"], name="by_name")
 
 
 SCANNING = ("scan_ms", "scanned_mib_ms", "scanned_value_ms")
@@ -102,18 +99,13 @@ def test_an_index_is_advised_for_columns_that_cause_scans(table: IndexedTable) -
     assert advised.pays_after is not None
 
 
-def test_a_defined_index_only_needs_a_build(
-    table: IndexedTable, path: Path, settings: Settings, tmp_path: Path
-) -> None:
-    table.create_index("by_city", ["city"])
-    try:
-        for number in range(4):
-            table.scan(f"city = 'city{number}'").to_arrow()
-        (advised,) = table.advise().indexes
-        assert advised.defined_by == ("by_city",)
-        assert advised.lines()[0].startswith("Build index by_city: ")
-    finally:
-        table.drop_index("by_city")
+def test_a_defined_index_only_needs_a_build(own_table: OwnTable) -> None:
+    table = own_table("names_of_cities", ["city"], name="by_city", build=False)
+    for number in range(4):
+        table.scan(f"city = 'city{number}'").to_arrow()
+    (advised,) = table.advise().indexes
+    assert advised.defined_by == ("by_city",)
+    assert advised.lines()[0].startswith("Build index by_city: ")
 
 
 def test_no_index_is_advised_where_it_is_slower(table: IndexedTable, settings: Settings) -> None:
@@ -270,31 +262,21 @@ def test_advise_on_the_command_line(
     path: Path,
     settings: Settings,
     own_state: Path,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     assert settings.state_folder == own_state, "the command uses the table's settings"
     with open_table(path, settings=settings) as table:
         for number in range(4):
             table.scan(f"city = 'city{number}'").to_arrow()
 
-    def run(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        printed = capsys.readouterr()
-        assert not ended.value.code, printed.err
-        return printed.out
-
-    parsed = json.loads(run("advise", str(path), "-o", "json"))
+    parsed = json.loads(command("advise", path, "-o", "json"))
     assert parsed["queries"] == 4
     assert parsed["indexes"][0]["columns"] == ["city"]
-    assert "Create an index on city: 4 queries scanned by city" in run("advise", str(path))
-    (shape,) = json.loads(run("history", str(path), "-o", "json"))["shapes"]
+    assert "Create an index on city: 4 queries scanned by city" in command("advise", path)
+    (shape,) = json.loads(command("history", path, "-o", "json"))["shapes"]
     assert (shape["shape"], shape["queries"], shape["unindexed"]) == ("city = ?", 4, ["city"])
-    assert "no index on city" in run("history", str(path))
-    with pytest.raises(SystemExit) as ended:
-        main(["forget"])
-    assert ended.value.code == 2
-    assert "Give a table, or --all" in capsys.readouterr().err
-    assert run("forget", str(path)) == "1 shape of queries forgotten.\n"
-    assert run("history", str(path)) == "0 shapes.\n"
-    assert run("forget", "--all") == "0 shapes of queries forgotten.\n"
+    assert "no index on city" in command("history", path)
+    assert "Give a table, or --all" in command("forget", status=2)
+    assert command("forget", path) == "1 shape of queries forgotten.\n"
+    assert command("history", path) == "0 shapes.\n"
+    assert command("forget", "--all") == "0 shapes of queries forgotten.\n"
