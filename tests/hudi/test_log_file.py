@@ -8,6 +8,7 @@ import pytest
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogFile, read_log_file
 from hudi_index_service.storage.store import Storage
+from tests.example_counts import share
 from tests.hudi.log_blocks import block
 
 DATA = block(
@@ -105,7 +106,7 @@ def test_malformed_log_file_is_left_to_spark(read, data, what):
 def test_damaged_bytes_give_blocks_or_an_error(read):
     """Whichever byte is changed, the result is blocks within the file or an error."""
     choice = random.Random(1)
-    for _ in range(2000):
+    for _ in range(share(2000)):
         data = bytearray(FILE)
         for _ in range(choice.randint(1, 3)):
             data[choice.randrange(len(data))] = choice.choice([0, 1, 0x7F, 0xFF])

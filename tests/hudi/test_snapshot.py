@@ -1,4 +1,5 @@
-"""Snapshots of real tables have the slices of Hudi's own view, with Spark's rows."""
+"""Snapshots of real tables have the slices of Hudi's own view, with Spark's rows. For the histories
+that each release writes see tests/versions."""
 
 import pytest
 from pyspark.sql import functions as F
@@ -52,98 +53,6 @@ def test_partitioned_copy_on_write_with_clustering_and_update(spark, tmp_path, c
     # At earlier instants too: before the clustering, the table has the source files.
     assert check_against_spark(tmp_path, before.instant).slices == before.slices
     assert check_against_spark(tmp_path, clustered.instant).slices == clustered.slices
-
-
-def test_copy_on_write_without_partitions(spark, tmp_path, check_against_spark):
-    options = hudi_options("t")
-    write(numbered_rows(spark, 0, 20), tmp_path, options)
-    write(numbered_rows(spark, 10, 30, version=1), tmp_path, options)
-    (file_slice,) = check_against_spark(tmp_path).slices
-    assert file_slice.partition == ""
-    assert file_slice.base_file.path.count("/") == 0
-    assert file_slice.base_file.size == (tmp_path / file_slice.base_file.path).stat().st_size
-    table = open_hudi_table(tmp_path)
-    assert table.partition_columns() == ()
-    assert table.record_key_columns() == ("id",)
-
-
-@pytest.mark.parametrize("version", ["6", "8", "9"])
-def test_merge_on_read_with_compaction_on_each_table_version(
-    spark, tmp_path, check_against_spark, version
-):
-    options = hudi_options(
-        "t",
-        "MERGE_ON_READ",
-        partition_column="dt",
-        **{"hoodie.write.table.version": version, "hoodie.write.auto.upgrade": "false"},
-    )
-    write(numbered_rows(spark, 0, 40), tmp_path, options)
-    write(numbered_rows(spark, 0, 10, version=1), tmp_path, options)
-    logged = check_against_spark(tmp_path)
-    assert [len(s.log_files) for s in logged.slices] == [1, 1]
-
-    run_compaction(spark, tmp_path)
-    compacted = check_against_spark(tmp_path)
-    assert [len(s.log_files) for s in compacted.slices] == [0, 0]
-    assert kinds(tmp_path)[-1] == ("commit", ServiceKind.COMPACTION)
-
-    write(numbered_rows(spark, 4, 6, version=2), tmp_path, options, "delete")
-    check_against_spark(tmp_path)
-
-
-def test_merge_on_read_with_a_pending_compaction(spark, tmp_path, check_against_spark):
-    options = hudi_options("t", "MERGE_ON_READ", partition_column="dt")
-    write(numbered_rows(spark, 0, 40), tmp_path, options)
-    write(numbered_rows(spark, 0, 10, version=1), tmp_path, options)
-    run_compaction(spark, tmp_path, "schedule")
-    write(numbered_rows(spark, 5, 15, version=2), tmp_path, options)
-    pending = check_against_spark(tmp_path)
-    assert [len(s.log_files) for s in pending.slices] == [2, 2]
-
-    run_compaction(spark, tmp_path, "run")
-    compacted = check_against_spark(tmp_path)
-    assert [len(s.log_files) for s in compacted.slices] == [1, 1]
-
-
-def test_version_6_with_a_pending_compaction_is_refused(spark, tmp_path, check_against_spark):
-    options = hudi_options(
-        "t",
-        "MERGE_ON_READ",
-        **{"hoodie.write.table.version": "6", "hoodie.write.auto.upgrade": "false"},
-    )
-    write(numbered_rows(spark, 0, 40), tmp_path, options)
-    write(numbered_rows(spark, 0, 10, version=1), tmp_path, options)
-    run_compaction(spark, tmp_path, "schedule")
-    write(numbered_rows(spark, 5, 15, version=2), tmp_path, options)
-    # These log files have the pending compaction's instant in their names.
-    with pytest.raises(TableFeatureUnsupported, match=r"\.log\."):
-        open_hudi_table(tmp_path).snapshot()
-    run_compaction(spark, tmp_path, "run")
-    check_against_spark(tmp_path)
-
-
-def test_insert_overwrite_replaces_file_groups(spark, tmp_path, check_against_spark):
-    options = hudi_options("t", partition_column="dt")
-    write(numbered_rows(spark, 0, 40), tmp_path, options)
-    first = check_against_spark(tmp_path)
-    write(
-        numbered_rows(spark, 0, 10, version=2).where("dt = '2026-01-01'"),
-        tmp_path,
-        options,
-        "insert_overwrite",
-    )
-    second = check_against_spark(tmp_path)
-    assert [s.file_id == t.file_id for s, t in zip(first.slices, second.slices, strict=True)] == [
-        False,
-        True,
-    ]
-    assert kinds(tmp_path)[-1] == ("replacecommit", ServiceKind.NONE)
-    check_against_spark(tmp_path, first.instant)
-
-    deletion = {"hoodie.datasource.write.partitions.to.delete": "2026-01-02"}
-    write(numbered_rows(spark, 0, 1), tmp_path, {**options, **deletion}, "delete_partition")
-    (left,) = check_against_spark(tmp_path).slices
-    assert left == second.slices[0]
 
 
 def test_files_of_an_unfinished_commit_are_ignored(spark, tmp_path, check_against_spark):
@@ -200,21 +109,6 @@ def test_encoded_partition_values(spark, tmp_path, check_against_spark, hive_sty
     )
 
 
-def test_nested_partitions(spark, tmp_path, check_against_spark):
-    options = hudi_options(
-        "t",
-        partition_column="dt,msg",
-        **{"hoodie.datasource.write.hive_style_partitioning": "true"},
-    )
-    rows = numbered_rows(spark, 0, 20).withColumn("msg", (F.col("amount") % 2).cast("string"))
-    write(rows, tmp_path, options)
-    snapshot = check_against_spark(tmp_path)
-    assert [s.partition for s in snapshot.slices] == [
-        "dt=2026-01-01/msg=0",
-        "dt=2026-01-02/msg=1",
-    ]
-
-
 def test_change_data_capture_files_are_ignored(spark, tmp_path, check_against_spark):
     for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):
         path = tmp_path / table_type
@@ -265,15 +159,6 @@ def test_partitions_with_the_same_file_id(spark, tmp_path, check_against_spark):
     write(numbered_rows(spark, 40, 50).withColumn("dt", F.lit("2026-02-01")), tmp_path, options)
     with pytest.raises(TableFeatureUnsupported, match=r"2026-02-01/.*\.log\.1.*no file slice"):
         open_hudi_table(tmp_path).snapshot()
-
-
-def test_inserts_into_log_files_are_refused(spark, tmp_path):
-    options = hudi_options("t", "MERGE_ON_READ", **{"hoodie.index.type": "INMEMORY"})
-    write(numbered_rows(spark, 0, 20), tmp_path, options)
-    table = open_hudi_table(tmp_path)
-    assert table.unsupported_feature() is None
-    with pytest.raises(TableFeatureUnsupported, match=r"\.log\.1.*no file slice"):
-        table.snapshot()
 
 
 def test_archived_instants_keep_their_files(spark, tmp_path, check_against_spark):

@@ -117,6 +117,7 @@ def test_texts(texts: list[str | None]) -> None:
     assert texts_array(texts, pa.large_string()).equals(pa.array(texts, pa.large_string()))
 
 
+@pytest.mark.slow  # it takes as much memory
 def test_bytes_of_two_gibibytes_do_not_fit() -> None:
     with pytest.raises(pa.ArrowInvalid, match="2,147,483,648 bytes are too many"):
         binary_array([bytes(1 << 30)] * 2)

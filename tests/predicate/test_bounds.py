@@ -16,6 +16,7 @@ from hudi_index_service.predicate import evaluate, negation_normal_form, parse_p
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, may_match
 from hudi_index_service.predicate.expression import BoundColumn
 from hudi_index_service.predicate.values import bound_of
+from tests.example_counts import share
 
 NAN = float("nan")
 TYPES: dict[str, pa.DataType] = {
@@ -144,7 +145,7 @@ def test_matching_rows_are_never_ruled_out(
     dice = random.Random(51)
     leaves = [parse_predicate(where, SCHEMA, time_zone="UTC") for where in LEAVES]
     ruled_out = matched = 0
-    for _ in range(120):
+    for _ in range(share(120)):
         rows = dice.randrange(1, 4)
         table = pa.record_batch(
             [
@@ -163,8 +164,8 @@ def test_matching_rows_are_never_ruled_out(
             assert may or not some, f"{predicate} on {table.to_pylist()}"
             ruled_out += not may
             matched += some
-    assert matched > 600
-    assert ruled_out > 300
+    assert matched > share(600)
+    assert ruled_out > share(300)
 
 
 def value_bounds(least: object = None, greatest: object = None, **more: bool) -> ValueBounds:
