@@ -118,8 +118,8 @@ def test_columns_without_values_are_exact(build_any: BuildIndex) -> None:
 
 
 def arrays_of(type: pa.DataType) -> pa.Table:
-    """Arrays of no, one, two and all values, with NULL elements and without, and NULLs."""
-    values = VALUES[type]
+    """Arrays of no, one, two and a dozen values, with NULL elements and without, and NULLs."""
+    values = VALUES[type][:12]
     arrays: list[object] = [
         None, [], *([value] for value in values), None, [None], *([None, v, v] for v in values),
         values, [None, *values, None], [], None,
@@ -130,7 +130,7 @@ def arrays_of(type: pa.DataType) -> pa.Table:
 @pytest.mark.parametrize("type", VALUES, ids=str)
 def test_array_contains_is_exact(build_any: BuildIndex, type: pa.DataType) -> None:
     column = BoundColumn("c", pa.list_(type))
-    contains = [ArrayContains(column, pa.scalar(value, type)) for value in VALUES[type]]
+    contains = [ArrayContains(column, pa.scalar(value, type)) for value in VALUES[type][:12]]
     indexed = build_any(arrays_of(type), batch_rows=5)
     for leaf in with_negations([*contains, IsNull(column)]):
         assert indexed.check(leaf) is Answer.EXACT
