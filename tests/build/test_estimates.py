@@ -8,14 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service import Column, IndexedTable
 from hudi_index_service.build import sample
 from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.build.sample import Rate
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from tests.golden.table import Golden
 from tests.indexed import OwnTable
 
 ROWS = 10_000
@@ -110,9 +109,8 @@ def test_reading_is_timed_by_what_a_build_would_decode() -> None:
     assert piece.decoded_rows(260, whole_groups=True) == 200
 
 
-def test_files_of_all_sizes_are_sampled(golden: Golden, tmp_path: Path) -> None:
-    table = open_table(golden("hundred_base_files").put(tmp_path / "table"))
-    table.create_index("by_amount", ["amount"], using="btree")
+def test_files_of_all_sizes_are_sampled(own_table: OwnTable) -> None:
+    table = own_table("hundred_base_files", ["amount"], using="btree", build=False)
 
     cost = estimated(table)
 
@@ -121,10 +119,10 @@ def test_files_of_all_sizes_are_sampled(golden: Golden, tmp_path: Path) -> None:
     assert sum(size for _, size in cost.entries) == pytest.approx(cost.index_bytes, rel=0.01)
 
 
-def test_a_large_index_is_named_with_what_makes_it_smaller(golden: Golden, tmp_path: Path) -> None:
-    table = open_table(golden("names_in_small_pages").put(tmp_path / "table"))
+def test_a_large_index_is_named_with_what_makes_it_smaller(own_table: OwnTable) -> None:
     analyzed = Column(name="name", options={"analyzer": "standard"})
-    table.create_index("by_all", ["id", analyzed, "text", "amount", "_hoodie_commit_seqno"])
+    columns = ["id", analyzed, "text", "amount", "_hoodie_commit_seqno"]
+    table = own_table("names_in_small_pages", columns, build=False)
 
     cost = estimated(table)
 

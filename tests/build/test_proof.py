@@ -14,6 +14,7 @@ from hudi_index_service.errors import BuildFailed, EntryInvalid
 from hudi_index_service.index.btree.index_type import BTreeIndexType
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.table import Golden
+from tests.indexed import OwnTable
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_an_entry_is_opened_before_it_is_published(
 
 
 def test_one_entry_of_a_kind_is_opened(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_table: OwnTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = []
     really_open = BTreeIndexType.open
@@ -97,8 +98,7 @@ def test_one_entry_of_a_kind_is_opened(
         opened.append(arguments)
         return really_open(self, *arguments)  # type: ignore[arg-type]
 
-    table = open_table(golden("hundred_base_files").put(tmp_path))
-    table.create_index("by_id", ["id"], using="btree")
+    table = own_table("hundred_base_files", ["id"], using="btree", build=False)
     monkeypatch.setattr(BTreeIndexType, "open", counted)
     some = list(table.partitions())[:30]
     assert len(table.build(strategy="all", partitions=some).raise_for_failures().built) == 30

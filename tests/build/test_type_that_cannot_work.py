@@ -8,29 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.optimizer.plan import Access
-from tests.golden.table import Golden
 from tests.index.plug_in import uninstalled
+from tests.indexed import OwnTable
 
 MISSING = "hbase needs the Python module (happybase|hudi_index_hbase), which is missing"
 
 
 @pytest.fixture(params=["client", "distribution"])
 def table(
-    golden: Golden,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
+    own_table: OwnTable, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[IndexedTable]:
     """A table with an index in HBase, defined where all that it needs was there, and one of
     btree."""
-    table = open_table(golden("four_base_files").put(tmp_path / "table"))
+    table = own_table("four_base_files", ["id"], name="here", using="btree", build=False)
     table.create_index("in_hbase", ["id"], using="hbase")
-    table.create_index("here", ["id"], using="btree")
     if request.param == "distribution":
         with uninstalled("hbase"):
             yield table

@@ -22,14 +22,15 @@ from hudi_index_service.maintain.recommend.by_rows import (
 )
 from hudi_index_service.maintain.recommend.results import ColumnProposal, Proposal
 from tests.golden.table import Golden
+from tests.indexed import GoldenIndex, OwnTable
 
 MILLION = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
-    """10,000 rows in one base file: unique names, a thousand cities, long texts."""
-    return open_table(golden("names_of_cities").put(tmp_path_factory.mktemp("propose")))
+def table(golden_index: GoldenIndex) -> IndexedTable:
+    """10,000 rows in one base file: unique names, a thousand cities, long texts; no index."""
+    return open_table(golden_index("names_of_cities"))
 
 
 def reasons(proposal: Proposal) -> dict[str, str]:
@@ -92,11 +93,8 @@ def test_a_wrong_choice_is_refused(
         propose(table)
 
 
-def test_partition_columns_and_indexed_columns_are_not_proposed(
-    golden: Golden, tmp_path: Path
-) -> None:
-    table = open_table(golden("two_partitions").put(tmp_path / "table"))
-    table.create_index("by_value", ["msg"])
+def test_partition_columns_and_indexed_columns_are_not_proposed(own_table: OwnTable) -> None:
+    table = own_table("two_partitions", ["msg"], name="by_value", build=False)
 
     proposal = table.propose(add=["amount"])
 
@@ -105,10 +103,8 @@ def test_partition_columns_and_indexed_columns_are_not_proposed(
     assert [each.name for each in proposal.indexes] == ["by_value_2"]
 
 
-def test_fields_of_structs_and_elements_of_arrays_are_looked_at(
-    golden: Golden, tmp_path: Path
-) -> None:
-    table = open_table(golden("nested_types").put(tmp_path / "table"))
+def test_fields_of_structs_and_elements_of_arrays_are_looked_at(own_table: OwnTable) -> None:
+    table = own_table("nested_types")
 
     proposal = table.propose(using="lucene")
 
