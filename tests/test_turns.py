@@ -41,6 +41,8 @@ IN_SPARK = {"TPC-H", "generated queries"}
         (["native/parquet_rows/src/lib.rs"], {"proof", *IN_SPARK}),
         (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
         (["native/spark_rule/java/Rule.java"], IN_SPARK),
+        (["native/pylucene/java/Helper.java"], {"proof"}),
+        (["native/pylucene/jars.txt"], {"wheels", "proof"}),
         (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
         (["pyproject.toml"], {"wheels"}),
         (["constraints/java-tools.txt"], set()),
