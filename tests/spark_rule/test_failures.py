@@ -15,7 +15,7 @@ from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import answers
 from hudi_index_service.sql.rule.enable import Callback
 from hudi_index_service.sql.rule.reader import RelationReader
-from tests.spark_rule.conftest import rows_of, write_indexed
+from tests.spark_rule.conftest import rows_of
 from tests.spark_rule.programs import run_program
 
 
@@ -134,9 +134,8 @@ def test_broken_answers(fresh, spark, monkeypatch):
             _agrees(fresh, spark, "id = '3'")
 
 
-def test_entries_that_are_gone_when_the_query_runs(fresh, spark, tmp_path):
-    path = tmp_path / "gone"
-    write_indexed(spark, path, "gone_cow", count=60)
+def test_entries_that_are_gone_when_the_query_runs(fresh, tables, tmp_path):
+    path = shutil.copytree(tables.folder / "rule_cow", tmp_path / "gone")
     frame = fresh.read.format("hudi").load(str(path)).where("id = '3'")
     assert "HudiIndexScan" in frame._jdf.queryExecution().toString()
     shutil.rmtree(path / ".hoodie" / ".index")
@@ -167,7 +166,7 @@ def test_a_table_that_moved(fresh, spark, tables, tmp_path):
     for frame in held:
         with pytest.raises(Py4JJavaError, match="TableNotFoundException"):
             frame.collect()
-    write_indexed(spark, old, "other_cow", count=60)
+    shutil.copytree(tables.folder / "rule_partitioned", old)
     assert rows_of(few(fresh, old)) == rows_of(few(spark, old))
     assert uses_index()
 
