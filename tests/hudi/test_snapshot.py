@@ -95,6 +95,7 @@ def test_encoded_partition_values(spark, tmp_path, check_against_spark, hive_sty
     options = hudi_options(
         "t",
         partition_column="dt",
+        **NO_METADATA_TABLE,
         **{
             "hoodie.datasource.write.partitionpath.urlencode": "true",
             "hoodie.datasource.write.hive_style_partitioning": hive_style,
@@ -123,7 +124,8 @@ def test_change_data_capture_files_are_ignored(spark, tmp_path, check_against_sp
 
 
 def test_virtual_keys(spark, tmp_path, check_against_spark):
-    options = hudi_options("t", "MERGE_ON_READ", **{"hoodie.populate.meta.fields": "false"})
+    virtual = {"hoodie.populate.meta.fields": "false"}
+    options = hudi_options("t", "MERGE_ON_READ", **virtual, **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 40), tmp_path, options)
     write(numbered_rows(spark, 0, 10, version=1), tmp_path, options)
     check_against_spark(tmp_path)
@@ -131,7 +133,7 @@ def test_virtual_keys(spark, tmp_path, check_against_spark):
 
 
 def test_keys_generated_by_hudi(spark, tmp_path, check_against_spark):
-    options = hudi_options("t", partition_column="dt")
+    options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     del options["hoodie.datasource.write.recordkey.field"]
     write(numbered_rows(spark, 0, 20), tmp_path, options, "insert")
     check_against_spark(tmp_path)
@@ -184,7 +186,7 @@ def test_archived_instants_keep_their_files(spark, tmp_path, check_against_spark
 
 
 def test_earlier_instant_with_cleaned_files_is_refused(spark, tmp_path):
-    options = hudi_options("t", **{"hoodie.clean.commits.retained": "1"})
+    options = hudi_options("t", **{"hoodie.clean.commits.retained": "1"}, **NO_METADATA_TABLE)
     for version in range(4):
         write(numbered_rows(spark, 0, 10, version), tmp_path, options)
     table = open_hudi_table(tmp_path)
@@ -208,7 +210,7 @@ def test_new_column_is_null_in_old_files_and_widened_column_is_cast(
 
 
 def test_snapshot_is_cached_while_the_timeline_is_unchanged(spark, tmp_path):
-    options = hudi_options("t", partition_column="dt")
+    options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 20), tmp_path, options)
     table = open_hudi_table(tmp_path)
     first, version = table.snapshot(), table.timeline_version()
@@ -226,7 +228,7 @@ def test_snapshot_is_cached_while_the_timeline_is_unchanged(spark, tmp_path):
 
 
 def test_missing_base_file_is_named(spark, tmp_path):
-    write(numbered_rows(spark, 0, 20), tmp_path, hudi_options("t"))
+    write(numbered_rows(spark, 0, 20), tmp_path, hudi_options("t", **NO_METADATA_TABLE))
     table = open_hudi_table(tmp_path)
     (file_slice,) = table.snapshot().slices
     (tmp_path / file_slice.base_file.path).unlink()
