@@ -6,7 +6,6 @@ as `search`."""
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +28,6 @@ from tests.hudi_tables import hudi_options, write
 from tests.indexed import indexed
 from tests.read.test_full_text import SEARCHES
 from tests.spark_rule.conftest import by_index
-from tests.spark_rule.programs import run_program
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -527,27 +525,3 @@ def test_views(enabled, texts) -> None:
     enabled.table("texts").where(F.expr("match(msg, 'car')")).createOrReplaceTempView("found")
     assert keys(enabled.sql("SELECT id FROM found WHERE amount < 100")) == CARS
     enabled.catalog.dropTempView("found")
-
-
-def test_extension_at_the_start_of_a_session(texts, tmp_path) -> None:
-    program = """
-    import hudi_index_spark
-    from pyspark.errors import AnalysisException
-    both = HUDI_SETTINGS["spark.sql.extensions"] + "," + hudi_index_spark.EXTENSIONS
-    spark = session(
-        jars=[hudi_index_spark.jar_path()], **{"spark.sql.extensions": both}
-    )
-    table(spark, "texts").createOrReplaceTempView("texts")
-    query = "SELECT id FROM texts WHERE match(msg, 'car')"
-    try:
-        spark.sql(query)
-    except AnalysisException as error:
-        print(error.getErrorClass())
-    enable(spark)
-    print(len(spark.sql(query).collect()), uses(spark)[0].by_index)
-    print(spark.sql("EXPLAIN INDEX " + query).first().reader)
-    spark.stop()
-    """
-    folder = Path(texts.uri.removeprefix("file://")).parent
-    lines = run_program(program, folder, tmp_path)
-    assert lines == ["INDEX_NOT_ENABLED", f"{len(CARS)} True", "driver"]
