@@ -1,7 +1,10 @@
 """Tables for the hook, and listeners that are closed after the test."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +23,33 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture(scope="session")
+def first_commits(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], MessageTable]:
+    """A table with one commit, by its name and type. It must not be changed."""
+
+    @cache
+    def written(name: str, table_type: str) -> MessageTable:
+        options = hudi_options(name, table_type, **NO_METADATA_TABLE)
+        table = MessageTable(spark, tmp_path_factory.mktemp("hook") / name, options)
+        table.write()
+        return table
+
+    return written
+
+
 @pytest.fixture
-def message_table(spark: "SparkSession", tmp_path: Path) -> Callable[..., MessageTable]:
-    """Creates a table with one commit, and an index on a column if given."""
+def message_table(
+    first_commits: Callable[[str, str], MessageTable], tmp_path: Path
+) -> Callable[..., MessageTable]:
+    """Makes a copy of a table with one commit, and an index on a column if given."""
 
     def make(
         name: str = "messages", table_type: str = "COPY_ON_WRITE", index: str = ""
     ) -> MessageTable:
-        table = MessageTable(
-            spark, tmp_path / name, hudi_options(name, table_type, **NO_METADATA_TABLE)
-        )
-        table.write()
+        first = first_commits(name, table_type)
+        table = replace(first, path=Path(shutil.copytree(first.path, tmp_path / name)))
         if index:
             open_table(table.path).create_index(f"by_{index}", [index])
         return table
