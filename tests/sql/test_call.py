@@ -42,14 +42,6 @@ def test_clustering_by_name_builds_entries_for_the_new_files(session, messages):
     assert open_table(messages.path).scan("msg = 'Buying car 3'", use_index="require").count() == 3
 
 
-def test_call_by_path_through_sql(session, messages):
-    open_table(messages.path).create_index("by_msg", ["msg"])
-
-    session.sql(f"CALL run_clustering(path => '{messages.path}', op => 'scheduleAndExecute');")
-
-    assert indexed(messages.path) == 2
-
-
 def test_compaction_of_a_table_whose_path_contains_a_quote(session, spark, tmp_path):
     path = tmp_path / "it's a table"
     options = hudi_options("mor", "MERGE_ON_READ")
@@ -75,12 +67,12 @@ def test_failed_build_does_not_hide_the_result(session, messages, caplog):
     builds.write_text("A file stands where the build's record has to go.")
 
     with caplog.at_level(logging.ERROR, logger="hudi_index_service"):
-        result = session.call(
-            f"call run_clustering(table => '{messages.name}', op => 'scheduleAndExecute')"
+        result = session.sql(
+            f"CALL run_clustering(path => '{messages.path}', op => 'scheduleAndExecute');"
         )
 
     assert len(result.collect()) == 1
-    assert f"The build after the table service on {messages.name} failed: STORAGE_" in caplog.text
+    assert f"The build after the table service on {messages.path} failed: STORAGE_" in caplog.text
 
 
 def test_other_procedures_are_passed_through_without_a_build(session, messages):
