@@ -230,13 +230,14 @@ def test_counts_run_no_job(enabled, tables):
         ),
     ],
 )
-@pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_counts_within_queries(agreed, enabled, query, counted, adaptive):
+@pytest.mark.parametrize(
+    ("adaptive", "kind"), [("true", "rule_partitioned"), ("false", "rule_cow")]
+)
+def test_counts_within_queries(agreed, enabled, query, counted, adaptive, kind):
     enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
     try:
-        for kind in ("rule_cow", "rule_partitioned"):
-            uses = agreed(query.format(t=kind))
-            assert [each.reason for each in uses].count(COUNTED) == counted
+        uses = agreed(query.format(t=kind))
+        assert [each.reason for each in uses].count(COUNTED) == counted
     finally:
         enabled.conf.unset("spark.sql.adaptive.enabled")
 

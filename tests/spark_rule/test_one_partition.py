@@ -5,7 +5,7 @@
 import pytest
 
 from hudi_index_service.sql.rule.reader import RelationReader
-from tests.spark_rule.conftest import KINDS, rows_of, without_ids, write_indexed
+from tests.spark_rule.conftest import rows_of, without_ids, write_indexed
 
 FEW = "SELECT id, msg, age FROM {t} WHERE msg = 'Buying car 3'"
 """About a seventh of 200 rows."""
@@ -33,7 +33,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_few_rows_need_no_exchange(agreed, enabled, tables, by_index, query):
-    for kind in KINDS:
+    for kind in ("rule_cow", "rule_merged"):
         asked = query.format(few=FEW.format(t=kind))
         assert all(each.by_index for each in agreed(asked))
         assert "Exchange" not in _executed(enabled.sql(asked))
@@ -77,10 +77,12 @@ def test_few_rows_are_broadcast_without_a_job(agreed, enabled, tables, by_index)
     assert len(context.statusTracker().getJobInfo(job).stageIds) == 1  # the join's
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize(
+    ("adaptive", "kind"), [("true", "rule_merged"), ("false", "rule_partitioned")]
+)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_spark_reads_them_after_all_and_the_partition_is_still_one(
-    enabled, spark, tables, by_index, monkeypatch, query, adaptive
+    enabled, spark, tables, by_index, monkeypatch, query, adaptive, kind
 ):
     def fail(self, *_):
         raise OSError("the index cannot be read")
@@ -88,9 +90,8 @@ def test_spark_reads_them_after_all_and_the_partition_is_still_one(
     enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
     with monkeypatch.context() as patched:
         patched.setattr(RelationReader, "rows", fail)
-        for kind in KINDS:
-            asked = query.format(few=FEW.format(t=kind))
-            assert rows_of(enabled.sql(asked)) == rows_of(spark.sql(asked))
+        asked = query.format(few=FEW.format(t=kind))
+        assert rows_of(enabled.sql(asked)) == rows_of(spark.sql(asked))
         assert enabled.sql(FEW.format(t="rule_partitioned")).rdd.getNumPartitions() == 1
     enabled.conf.unset("spark.sql.adaptive.enabled")
 

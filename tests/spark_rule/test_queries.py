@@ -7,83 +7,87 @@ from pyspark.sql import functions as F
 
 from tests.spark_rule.conftest import KINDS, by_index, rows_of
 
+_QUERIES = [
+    ("SELECT * FROM {t} WHERE id = '3'", [True]),
+    ("SELECT msg FROM {t} WHERE ID IN ('3', '4', '150') AND `Amount` > 9", [True]),
+    ("SELECT id FROM {t} WHERE msg LIKE 'Buying car 3%' AND upper(msg) <> 'X'", [True]),
+    ("SELECT ID, Msg AS msg, ID FROM {t} WHERE id = '5'", [True]),
+    ("SELECT id FROM {t} WHERE id = 'absent'", [True]),
+    ("SELECT count(*), max(ts) FROM {t} WHERE amount BETWEEN 30 AND 90", [True]),
+    ("SELECT place.zip, tags FROM {t} WHERE place.city = 'city 3'", [True]),
+    ("SELECT id, score, at, day FROM {t} WHERE score > 24.5", [True]),
+    (
+        "SELECT id FROM {t} WHERE day = DATE'2026-01-05' OR at < TIMESTAMP'2026-01-01 05:00:00'",
+        [True],
+    ),
+    ("SELECT id FROM {t} WHERE price <=> 2.25 OR age IS NULL", [True]),
+    ("SELECT id FROM {t} WHERE array_contains(tags, '3') AND id < '11'", [True]),
+    ("SELECT id FROM {t} WHERE NOT flag AND msg = 'Buying car 1'", [True]),
+    ("SELECT id FROM {t} WHERE upper(msg) = 'BUYING CAR 3'", [False]),
+    ("SELECT ts, count(*) FROM {t} GROUP BY ts", [False]),
+    (
+        "SELECT a.id, b.amount FROM {t} a JOIN {t} b ON a.amount = b.amount "
+        "WHERE a.id IN ('3', '4') AND b.msg <> 'Buying car 1'",
+        [True, True],
+    ),
+    (
+        "SELECT a.id, b.id FROM {t} a LEFT JOIN {t} b ON a.id = b.id AND b.amount < 15 "
+        "WHERE a.msg = 'Buying car 1'",
+        [True, True],
+    ),
+    (
+        "SELECT a.id, b.id FROM {t} a FULL JOIN (SELECT * FROM {t} WHERE id = '7') b "
+        "ON a.id = b.id AND a.id = '7'",
+        [False, True],
+    ),
+    (
+        "SELECT id FROM {t} WHERE dt > '2026-01-01' AND id IN "
+        "(SELECT id FROM {t} WHERE amount < 12)",
+        [True, True],
+    ),
+    (
+        "SELECT id FROM {t} a WHERE NOT EXISTS (SELECT 1 FROM {t} b WHERE b.id = a.id "
+        "AND b.msg = 'Buying car 2') AND a.amount < 60",
+        [True, True],
+    ),
+    (
+        "SELECT id FROM {t} WHERE amount = (SELECT max(amount) FROM {t} WHERE id < '12') "
+        "AND id > '1'",
+        [True, True],
+    ),
+    (
+        "WITH few AS (SELECT id, amount, dt FROM {t} WHERE amount < 20) "
+        "SELECT id, sum(amount) OVER (PARTITION BY dt ORDER BY id) FROM few "
+        "UNION ALL SELECT id, -1 FROM {t} WHERE id = '9' "
+        "UNION SELECT id, amount FROM few WHERE id > '2'",
+        [True, True, True],
+    ),
+    (
+        "SELECT /*+ BROADCAST(b) */ a.dt, count(DISTINCT b.msg) FROM {t} a JOIN {t} b "
+        "ON a.dt = b.dt AND b.amount < 9 WHERE a.id < '11' GROUP BY ROLLUP (a.dt)",
+        [True, True],
+    ),
+    (
+        "SELECT word FROM {t} LATERAL VIEW explode(split(msg, ' ')) AS word WHERE id = '5'",
+        [True],
+    ),
+    ("SELECT id FROM {t} WHERE id > '5' ORDER BY amount DESC, id LIMIT 3", [True]),
+    ("SELECT id FROM {t} WHERE id = '5' MINUS SELECT id FROM {t} WHERE id = '6'", [True]),
+    ("SELECT DISTINCT msg FROM {t} WHERE amount < 30 AND rand() < 2", [True]),
+    (
+        "WITH r AS (SELECT id, rand() AS x FROM {t} WHERE amount < 60) "
+        "SELECT count(*) FROM r a JOIN r b ON a.id = b.id AND a.x = b.x",
+        [True],
+    ),
+]
 
-@pytest.mark.parametrize("kind", KINDS)
+
 @pytest.mark.parametrize(
-    ("query", "used"),
+    ("kind", "query", "used"),
     [
-        ("SELECT * FROM {t} WHERE id = '3'", [True]),
-        ("SELECT msg FROM {t} WHERE ID IN ('3', '4', '150') AND `Amount` > 9", [True]),
-        ("SELECT id FROM {t} WHERE msg LIKE 'Buying car 3%' AND upper(msg) <> 'X'", [True]),
-        ("SELECT ID, Msg AS msg, ID FROM {t} WHERE id = '5'", [True]),
-        ("SELECT id FROM {t} WHERE id = 'absent'", [True]),
-        ("SELECT count(*), max(ts) FROM {t} WHERE amount BETWEEN 30 AND 90", [True]),
-        ("SELECT place.zip, tags FROM {t} WHERE place.city = 'city 3'", [True]),
-        ("SELECT id, score, at, day FROM {t} WHERE score > 24.5", [True]),
-        (
-            "SELECT id FROM {t} WHERE day = DATE'2026-01-05' "
-            "OR at < TIMESTAMP'2026-01-01 05:00:00'",
-            [True],
-        ),
-        ("SELECT id FROM {t} WHERE price <=> 2.25 OR age IS NULL", [True]),
-        ("SELECT id FROM {t} WHERE array_contains(tags, '3') AND id < '11'", [True]),
-        ("SELECT id FROM {t} WHERE NOT flag AND msg = 'Buying car 1'", [True]),
-        ("SELECT id FROM {t} WHERE upper(msg) = 'BUYING CAR 3'", [False]),
-        ("SELECT ts, count(*) FROM {t} GROUP BY ts", [False]),
-        (
-            "SELECT a.id, b.amount FROM {t} a JOIN {t} b ON a.amount = b.amount "
-            "WHERE a.id IN ('3', '4') AND b.msg <> 'Buying car 1'",
-            [True, True],
-        ),
-        (
-            "SELECT a.id, b.id FROM {t} a LEFT JOIN {t} b ON a.id = b.id AND b.amount < 15 "
-            "WHERE a.msg = 'Buying car 1'",
-            [True, True],
-        ),
-        (
-            "SELECT a.id, b.id FROM {t} a FULL JOIN (SELECT * FROM {t} WHERE id = '7') b "
-            "ON a.id = b.id AND a.id = '7'",
-            [False, True],
-        ),
-        (
-            "SELECT id FROM {t} WHERE dt > '2026-01-01' AND id IN "
-            "(SELECT id FROM {t} WHERE amount < 12)",
-            [True, True],
-        ),
-        (
-            "SELECT id FROM {t} a WHERE NOT EXISTS (SELECT 1 FROM {t} b WHERE b.id = a.id "
-            "AND b.msg = 'Buying car 2') AND a.amount < 60",
-            [True, True],
-        ),
-        (
-            "SELECT id FROM {t} WHERE amount = (SELECT max(amount) FROM {t} WHERE id < '12') "
-            "AND id > '1'",
-            [True, True],
-        ),
-        (
-            "WITH few AS (SELECT id, amount, dt FROM {t} WHERE amount < 20) "
-            "SELECT id, sum(amount) OVER (PARTITION BY dt ORDER BY id) FROM few "
-            "UNION ALL SELECT id, -1 FROM {t} WHERE id = '9' "
-            "UNION SELECT id, amount FROM few WHERE id > '2'",
-            [True, True, True],
-        ),
-        (
-            "SELECT /*+ BROADCAST(b) */ a.dt, count(DISTINCT b.msg) FROM {t} a JOIN {t} b "
-            "ON a.dt = b.dt AND b.amount < 9 WHERE a.id < '11' GROUP BY ROLLUP (a.dt)",
-            [True, True],
-        ),
-        (
-            "SELECT word FROM {t} LATERAL VIEW explode(split(msg, ' ')) AS word WHERE id = '5'",
-            [True],
-        ),
-        ("SELECT id FROM {t} WHERE id > '5' ORDER BY amount DESC, id LIMIT 3", [True]),
-        ("SELECT id FROM {t} WHERE id = '5' MINUS SELECT id FROM {t} WHERE id = '6'", [True]),
-        ("SELECT DISTINCT msg FROM {t} WHERE amount < 30 AND rand() < 2", [True]),
-        (
-            "WITH r AS (SELECT id, rand() AS x FROM {t} WHERE amount < 60) "
-            "SELECT count(*) FROM r a JOIN r b ON a.id = b.id AND a.x = b.x",
-            [True],
-        ),
+        *(("rule_merged", *each) for each in _QUERIES),
+        *(("rule_cow", *each) for each in _QUERIES[::3]),
+        *(("rule_partitioned", *each) for each in _QUERIES[1::3]),
     ],
 )
 def test_sql_returns_the_same_rows(agreed, kind, query, used):

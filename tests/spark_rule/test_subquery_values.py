@@ -10,7 +10,7 @@ import pytest
 
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.spark_rule.conftest import KINDS, build, rows
+from tests.spark_rule.conftest import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,21 +37,26 @@ def plan_of(frame: "DataFrame") -> str:
     return str(frame._jdf.queryExecution().toString())
 
 
-@pytest.fixture(params=["true", "false"])
-def adaptive(request, enabled):
-    enabled.conf.set("spark.sql.adaptive.enabled", request.param)
-    yield
-    enabled.conf.unset("spark.sql.adaptive.enabled")
-
-
-@pytest.mark.parametrize(("column", "compared"), VALUES)
-def test_rows_are_found_by_the_value_of_a_sub_query(agreed, costs, column, compared, adaptive):
+@pytest.mark.parametrize(
+    ("kind", "adaptive", "column", "compared"),
+    [
+        *(("rule_merged", "true", *each) for each in VALUES),
+        *(("rule_partitioned", "false", *each) for each in VALUES[::2]),
+        *(("rule_cow", "false", *each) for each in VALUES[1::2]),
+    ],
+)
+def test_rows_are_found_by_the_value_of_a_sub_query(
+    agreed, enabled, costs, kind, adaptive, column, compared
+):
     costs(spark_scan_ms=1e12)
-    for kind in KINDS:
+    enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
         uses = agreed(f"SELECT id, msg FROM {kind} WHERE {column} {compared.format(t=kind)}")
-        [use] = [each for each in uses if FEW in each.reason]
-        assert use.by_index
-        assert use.rows is not None
+    finally:
+        enabled.conf.unset("spark.sql.adaptive.enabled")
+    [use] = [each for each in uses if FEW in each.reason]
+    assert use.by_index
+    assert use.rows is not None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +91,7 @@ def test_forms_of_comparisons(agreed, costs, where):
 )
 def test_other_conditions_with_sub_queries_stay_right(agreed, costs, where):
     costs(spark_scan_ms=1e12)
-    for kind in KINDS:
+    for kind in ("rule_cow", "rule_merged"):
         agreed(f"SELECT id, amount FROM {kind} WHERE {where.format(t=kind)}")
 
 
@@ -150,24 +155,17 @@ def test_an_increment_since_the_latest_row_of_the_target(
 ) -> None:
     """What dbt's incremental models do."""
     costs(spark_scan_ms=1e12)
-    source, target = tmp_path / "source", tmp_path / "target"
-    options = hudi_options("source_cow", **NO_METADATA_TABLE)
-    write(rows(spark, 0, 200), source, options, "insert")
-    write(rows(spark, 0, 150), target, hudi_options("target_cow", **NO_METADATA_TABLE), "insert")
-    build(source)
-    for name, path in (("increment_source", source), ("increment_target", target)):
-        enabled.sql(f"CREATE TABLE {name} USING hudi LOCATION '{path}'")
+    options = hudi_options("target_cow", **NO_METADATA_TABLE)
+    write(rows(spark, 0, 150), tmp_path, options, "insert")
+    enabled.sql(f"CREATE TABLE target USING hudi LOCATION '{tmp_path}'")
 
     enabled.sql(
-        "INSERT INTO increment_target SELECT * FROM increment_source "
-        "WHERE amount > (SELECT coalesce(max(amount), 0) FROM increment_target)"
+        "INSERT INTO target SELECT * FROM rule_cow "
+        "WHERE amount > (SELECT coalesce(max(amount), 0) FROM target)"
     )
 
-    found = enabled.sql("SELECT id FROM increment_target ORDER BY amount").collect()
+    found = enabled.sql("SELECT id FROM target ORDER BY amount").collect()
     assert [each.id for each in found] == [str(each) for each in range(200)]
-    uses = [
-        use for query in last_queries(enabled) for use in query if use.table.endswith(str(source))
-    ]
-    assert any(use.by_index and use.rows == 50 for use in uses)
-    for name in ("increment_source", "increment_target"):
-        enabled.sql(f"DROP TABLE {name}")
+    uses = [use for query in last_queries(enabled) for use in query]
+    assert any(use.by_index and use.rows == 50 for use in uses if use.table.endswith("rule_cow"))
+    enabled.sql("DROP TABLE target")
