@@ -1,9 +1,9 @@
-"""The TPC-H tables: all copy-on-write, and two of them merge-on-read too."""
+"""The TPC-H tables: two of them merge-on-read, the others copy-on-write."""
 
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-Decisions = dict[str, dict[str, list[str]]]
+Decisions = dict[str, list[str]]
 DECISIONS = Path(__file__).with_name("decisions.json")
 
 
@@ -32,16 +32,13 @@ class Tpch:
     """The tables, by name in the session's current database.
 
     Attributes:
-        variant: ``cow``; or ``mor``, where orders and lineitem are merge-on-read tables and some of
-            their indexed base files have log files.
         spark: Queries by Spark alone.
         session: Queries through the index.
     """
 
-    variant: str
     spark: "SparkSession"
     session: IndexSession
-    _answers: dict[Path, Answer] = field(default_factory=dict)
+    _answers: dict[Path, Answer]
 
     def plain(self, query: Path) -> Answer:
         """The answer of plain Spark."""
@@ -60,36 +57,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
-    """Variant → table → folder, with indexes on the clustered tables."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables' parent folder, with indexes on the clustered ones."""
     folder = tmp_path_factory.mktemp("tpch")
     shutil.copytree(tables.written(), folder, dirs_exist_ok=True)
-    for variant in ("cow", "mor"):
-        for name in tables.CLUSTERED_BY:
-            tables.index(folder / variant, name)
-    cow = dict.fromkeys(tables.KEYS, folder / "cow")
-    return {"cow": cow, "mor": cow | dict.fromkeys(tables.CLUSTERED_BY, folder / "mor")}
+    for name in tables.CLUSTERED_BY:
+        tables.index(folder, name)
+    return folder
 
 
-@pytest.fixture(scope="module", params=("cow", "mor"))
-def tpch(
-    request: pytest.FixtureRequest, spark: "SparkSession", folders: dict[str, dict[str, Path]]
-) -> Iterator[Tpch]:
-    """The tables of one variant. Their database is the current one, so it must not outlive the
-    module: the tests of other folders create tables in it otherwise."""
+@pytest.fixture(scope="session")
+def answers() -> dict[Path, Answer]:
+    """What plain Spark has answered so far."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def tpch(spark: "SparkSession", folder: Path, answers: dict[Path, Answer]) -> Iterator[Tpch]:
+    """The tables. Their database is the current one, so it must not outlive the module: the tests
+    of other folders create tables in it otherwise."""
     enabled = spark.newSession()
     enabled.conf.set("hoodie.enable.data.skipping", "false")
     enabled.conf.set("spark.hudi.index.decideMillis", "60000")  # machines under test are busy
     session = IndexSession(enabled)
-    with tables.registered(spark, f"tpch_{request.param}", folders[request.param]):
+    with tables.registered(spark, "tpch", dict.fromkeys(tables.KEYS, folder)):
         enabled.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
-        yield Tpch(request.param, spark, session)
+        yield Tpch(spark, session, answers)
     session.close()
 
 
 @pytest.fixture(scope="session")
 def decisions(request: pytest.FixtureRequest) -> Iterator[Decisions]:
-    """Variant → query → how each of its Hudi relations is read, and why."""
+    """Query → how each of its Hudi relations is read, and why."""
     known = json.loads(DECISIONS.read_text())
     yield known
     if request.config.getoption("--write-decisions"):

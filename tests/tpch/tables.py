@@ -1,7 +1,7 @@
-"""The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered.
+"""The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered, merge-on-read, with
+log files above one of their base files.
 
-``python -m tests.tpch.tables FOLDER`` writes them below ``FOLDER/cow``, and these two once more as
-merge-on-read tables with log files below ``FOLDER/mor``; `written` keeps what it writes.
+``python -m tests.tpch.tables FOLDER`` writes them below ``FOLDER``; `written` keeps what it writes.
 
 The rows come from tpchgen-cli and are the same in every run. `orders` is sorted by order date, as
 such tables usually are, and `lineitem` by shipping date. Both have one base file per year.
@@ -129,25 +129,22 @@ def change(spark: "SparkSession", folder: Path) -> None:
 
 
 def write_all(folder: Path) -> None:
-    """Writes the tables of both variants."""
+    """Writes the tables."""
     folder.mkdir(parents=True, exist_ok=True)
     generate(folder / "generated")
     with spark_session(folder / "warehouse") as spark:
-        for variant, table_type, names in (
-            ("cow", "COPY_ON_WRITE", list(KEYS)),
-            ("mor", "MERGE_ON_READ", list(CLUSTERED_BY)),
-        ):
-            for name in names:
-                print(f"{variant}: writing {name} …", flush=True)
-                write_table(spark, folder / "generated", folder / variant, name, table_type)
-        print("mor: updating and deleting …", flush=True)
-        change(spark, folder / "mor")
+        for name in KEYS:
+            print(f"writing {name} …", flush=True)
+            table_type = "MERGE_ON_READ" if name in CLUSTERED_BY else "COPY_ON_WRITE"
+            write_table(spark, folder / "generated", folder, name, table_type)
+        print("updating and deleting …", flush=True)
+        change(spark, folder)
     for each in ("generated", "warehouse"):
         shutil.rmtree(folder / each)
 
 
 def written() -> Path:
-    """The folder of both variants' tables, without indexes. It must not be changed."""
+    """The folder of the tables, without indexes. It must not be changed."""
     digest = sha256()
     for script in ("tpch/tables.py", "hudi_tables.py", "spark_session.py"):
         digest.update((ROOT / "tests" / script).read_bytes())
