@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from threading import Lock
 from typing import NamedTuple, TypeAlias
 
@@ -18,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.index.contract import Answer, ManyReaders, Truths
-from hudi_index_service.index.files.opened_file import OpenedFiles
+from hudi_index_service.index.contract import Answer, Positions, Truths
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.optimizer.decide import (
     ask_open_entries,
@@ -34,7 +34,12 @@ from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.read.coverage import RequiredColumns, served_by
 from hudi_index_service.read.index_folder import IndexFolder
-from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
+from hudi_index_service.read.slices.reader_pool import (
+    HeldEntries,
+    OpenEntry,
+    OpenGroup,
+    ReaderPool,
+)
 
 _Without: TypeAlias = Callable[[Truths], Truths]
 """For some slices, in which of them a condition is TRUE for no row."""
@@ -122,15 +127,14 @@ class _Group:
 
     Attributes:
         typical: One of the entries; the others answer the same leaves.
-        numbers: The number of each one's slice.
-        readers: Asks them.
-        files: Their data files.
+        numbers: The number of each one's slice…
+        positions: … and its position among the open entries.
     """
 
     typical: ServingEntry
     numbers: npt.NDArray[np.int64]
-    readers: ManyReaders
-    files: OpenedFiles
+    positions: Positions
+    opened: OpenGroup
 
     def without_rows(
         self, leaf: Predicate, among: Truths, served: npt.NDArray[np.object_]
@@ -140,23 +144,22 @@ class _Group:
         Args:
             served: All slices with their open entries.
         """
-        nothing = np.empty(0, dtype=np.int64)
-        positions = np.flatnonzero(among[self.numbers]).astype(np.int32)
-        if not len(positions) or self.typical.answer(leaf) is Answer.NONE:
+        asked = among[self.numbers]
+        nothing, numbers = np.empty(0, dtype=np.int64), self.numbers[asked]
+        if not len(numbers) or self.typical.answer(leaf) is Answer.NONE:
             return nothing
-        first = served[self.numbers[positions[0]]]
-        if not may_have_none(leaf, partial(estimated_rows, first, leaf)):
+        if not may_have_none(leaf, partial(estimated_rows, served[numbers[0]], leaf)):
             return nothing
         try:
-            is_empty = self.readers.without_rows(leaf, positions)
+            is_empty = self.opened.readers.without_rows(leaf, self.positions[asked])
         except EntryUnusable:  # looking up each slice reports it
             return nothing
-        return nothing if is_empty is None else self.numbers[positions[is_empty]]
+        return nothing if is_empty is None else numbers[is_empty]
 
     def changed(self, among: Truths) -> npt.NDArray[np.int64]:
         """The numbers of slices, of some, whose entry has changed, or was deleted."""
-        positions = np.flatnonzero(among[self.numbers]).astype(np.int32)
-        return self.numbers[positions[~self.files.are_as_opened(positions)]]
+        asked = among[self.numbers]
+        return self.numbers[asked][~self.opened.are_as_opened(self.positions[asked])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +212,16 @@ class _Entries:
                     by_layout.setdefault((name, serving.layout), []).append(member)
         groups, open_entries = list[_Group](), defaultdict[int, list[_Member]](list)
         for members in by_layout.values():
-            group = _group(members)
-            if group is not None:
-                groups.append(group)
-                for each in members:
-                    open_entries[each.number].append(each)
+            servings = [each.serving for each in members]
+            group = held.group(servings)
+            if group is None:
+                continue
+            numbers = np.array([each.number for each in members], dtype=np.int64)
+            positions = np.array(list(map(group.position, servings)), dtype=np.int32)
+            is_open = positions >= 0
+            groups.append(_Group(servings[0], numbers[is_open], positions[is_open], group))
+            for each in compress(members, is_open):
+                open_entries[each.number].append(each)
         served, without_base_rows = _objects(slices), _objects(slices)
         is_served = np.zeros(len(slices), dtype=bool)
         for number, of_slice in open_entries.items():
@@ -278,23 +286,6 @@ def _without_any(arms: Sequence[_Without], among: Truths) -> Truths:
     for without in arms:
         left = left & without(left)
     return left
-
-
-def _group(members: Sequence[_Member]) -> _Group | None:
-    """Entries of one layout; None if each is asked by itself."""
-    index_type = members[0].serving.index_type
-    try:
-        readers = index_type.together([each.opened.reader for each in members])
-    except EntryUnusable:  # looking up each slice reports it
-        return None
-    if readers is None:
-        return None
-    return _Group(
-        members[0].serving,
-        np.array([each.number for each in members], dtype=np.int64),
-        readers,
-        OpenedFiles([each.opened.file for each in members]),
-    )
 
 
 def _objects(slices: Sequence[SlicePlan]) -> npt.NDArray[np.object_]:
