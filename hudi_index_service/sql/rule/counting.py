@@ -45,9 +45,9 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Decisi
             return Decision.spark(run)
         runs[each] = run
     run = next(iter(runs.values()))
-    slices = (each.for_counting() for each in run.plan.slices)
+    slices = [each.for_counting() for each in run.plan.slices]
     served = [each for each in slices if each.access is Access.INDEX]
-    others = sum(map(run.plan.count, OTHERS))
+    others = sum(each.access in OTHERS for each in slices)
     return Decision(
         "driver",
         with_others("the index counts its rows", others),
