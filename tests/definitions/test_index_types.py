@@ -13,10 +13,10 @@ from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexTypeUnknown,
 )
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 from tests.definitions.entries import columns, index_files
+from tests.index.plug_in import uninstalled
 from tests.indexed import indexed
 
 
@@ -182,19 +182,16 @@ def test_invalid_lists_of_types_are_refused(
         table.create_index("i", ["amount"], using=using)
 
 
-def test_a_type_that_is_not_installed_is_ignored(
-    table: IndexedTable, copied: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_type_that_is_not_installed_is_ignored(table: IndexedTable, copied: str) -> None:
     indexed(table, ["amount"], name="both", using=[copied, "lucene"])
     built = index_files(table)
-    monkeypatch.undo()
-    index_type.cache_clear()
 
-    assert [status.index_type for status in table.status()] == ["lucene"]
-    assert table.scan("amount = 30", use_index="require").count() == 1
-    assert table.refresh("both").due == ()
-    table.clean()
-    assert index_files(table) == built
+    with uninstalled(copied):
+        assert [status.index_type for status in table.status()] == ["lucene"]
+        assert table.scan("amount = 30", use_index="require").count() == 1
+        assert table.refresh("both").due == ()
+        table.clean()
+        assert index_files(table) == built
 
 
 def test_a_large_base_file_is_built_in_parts_by_any_type(table: IndexedTable, copied: str) -> None:

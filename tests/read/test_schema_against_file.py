@@ -181,7 +181,7 @@ def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: P
             found = scan.to_arrow()
             assert scan.count() == found.num_rows == rows
             assert found.column("at").type == MICROS
-        plan = again.scan(where).explain().plan
+        plan = again.scan(where, use_index="require").explain().plan
         assert plan is not None
         assert plan.count(Access.INDEX) == 1
     moment = IN_2024.replace(tzinfo=UTC)

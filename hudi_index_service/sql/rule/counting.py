@@ -53,7 +53,7 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Decisi
         with_others("the index counts its rows", others),
         _most_rows(counts, served),
         sum(each.total for each in served),
-        serving_indexes(table.indexes(), run.plan),
+        serving_indexes(table.indexes(), run.plan.with_slices(tuple(slices), run.plan.left())),
         where,
         run.plan.snapshot.instant,
         run,
