@@ -6,16 +6,18 @@ from collections.abc import Iterable
 from pyroaring import BitMap
 
 
-def row_sets(counts: Iterable[int], rows: bytes) -> list[BitMap | None]:
-    """The rows of each entry; None for a negative count.
+def row_sets(is_asked: Iterable[bool], counts: Iterable[int], rows: bytes) -> list[BitMap | None]:
+    """The rows of each entry; None for one that was not asked, and for a negative count.
 
     Args:
-        counts: The number of rows of each entry.
-        rows: The row ids of all entries, one after the other, as unsigned 32-bit integers.
+        is_asked: For each entry, whether the call asked it.
+        counts: The number of rows of each entry that was asked.
+        rows: The row ids of all these, one after the other, as unsigned 32-bit integers.
     """
     sets: list[BitMap | None] = []
-    end = 0
-    for count in counts:
+    left, end = iter(counts), 0
+    for each in is_asked:
+        count = next(left) if each else -1
         if count < 0:
             sets.append(None)
             continue

@@ -94,7 +94,7 @@ def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:
     """Whether to use a slice's entries: yes, unless a scan is clearly cheaper. While reading, pages
     and file are compared again with known row ids, and a look-up costs little. So estimates decide
     only where the look-up itself is expensive, and guaranteed bounds otherwise."""
-    if expected.rows.least > model.scan_fraction * plan.total:
+    if are_too_many(expected.rows.least, plan.total, model.scan_fraction):
         return False
     more = expected.index_ms - (1 + DEAR_LOOKUP) * expected.scan_ms
     return more <= 0 or more <= (1 - OPENING_SHARE) * model.opening_ms(plan.entries)
@@ -144,10 +144,10 @@ def are_few(rows: int, total: int) -> bool:
     return rows * PICKED_OF_PAGE < total
 
 
-def are_too_many(least: int, total: int, settings: Settings) -> bool:
+def are_too_many(least: int, total: int, scan_fraction: float) -> bool:
     """Whether a scan is cheaper by the number of rows alone: even if they are clustered, their
     pages have too large a share of the file's bytes."""
-    return least > settings.read.scan_fraction * total
+    return least > scan_fraction * total
 
 
 def may_count_by_rows(total: int) -> bool:

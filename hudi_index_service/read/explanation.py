@@ -306,12 +306,13 @@ def _cost(plan: SlicePlan) -> ExplainedCost | None:
 
 
 def _reading(read: SliceStatistics) -> ExplainedReading:
-    fields = {name: getattr(read, name, None) for name in ExplainedReading.model_fields} | {
+    renamed = {
         "access": read.access.value,
         "rows": read.rows_returned,
         "bytes": read.bytes_read,
     }
-    return ExplainedReading(**fields)
+    others = ExplainedReading.model_fields.keys() - renamed.keys()
+    return ExplainedReading(**renamed, **{name: getattr(read, name) for name in others})
 
 
 def _expected(slices: Sequence[ExplainedSlice]) -> ExplainedCost | None:

@@ -34,6 +34,21 @@ class BTreeReaders(ManyReaders):
         self._readers = [each for each in of_btree if each.is_local]
         self._trees: dict[str, Trees] = {}
 
+    def few_rows(
+        self, leaf: Predicate, among: Positions, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
+        lookup = known_lookup(leaf, self._columns)
+        if lookup is None or lookup.complement:
+            return None
+        points = lookup.search
+        if not isinstance(points, Points) or len(points) > _SHORT_LIST:
+            return None
+        count = np.count_nonzero(self._is_local[among])
+        starts = np.arange(count + 1, dtype=np.int32) * np.int32(len(points))
+        numbers = np.tile(np.arange(len(points), dtype=np.int32), count)
+        return self._found(lookup, points, among, starts, numbers, most)
+
     def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
         """See `ManyReaders`."""
         rows = self.few_rows(leaf, among, _MOST_ROWS)
@@ -58,21 +73,6 @@ class BTreeReaders(ManyReaders):
         starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(places)
         return self._found(lookup, points, among, starts, numbers, most)
 
-    def few_rows(
-        self, leaf: Predicate, among: Positions, most: int
-    ) -> Sequence[BitMap | None] | None:
-        """See `ManyReaders`."""
-        lookup = known_lookup(leaf, self._columns)
-        if lookup is None or lookup.complement:
-            return None
-        points = lookup.search
-        if not isinstance(points, Points) or len(points) > _SHORT_LIST:
-            return None
-        count = np.count_nonzero(self._is_local[among])
-        starts = np.arange(count + 1, dtype=np.int32) * np.int32(len(points))
-        numbers = np.tile(np.arange(len(points), dtype=np.int32), count)
-        return self._found(lookup, points, among, starts, numbers, most)
-
     def _found(
         self,
         lookup: TreeLookup,
@@ -90,8 +90,7 @@ class BTreeReaders(ManyReaders):
             )
         except OSError as error:
             raise EntryInvalid(f"Leaves cannot be read: {error.strerror}.") from error
-        found = iter(row_sets(np.frombuffer(counts, dtype=np.int32).tolist(), rows))
-        return [next(found) if each else None for each in is_local.tolist()]
+        return row_sets(is_local.tolist(), np.frombuffer(counts, dtype=np.int32).tolist(), rows)
 
     def _trees_of(self, column: str) -> Trees:
         trees = self._trees.get(column)

@@ -335,8 +335,7 @@ class LuceneReaders(ManyReaders):
         counts = np.empty(np.count_nonzero(is_local), dtype=np.int32)
         rows = np.empty(int(found.size()), dtype=np.uint32)
         found.into(counts.ctypes.data, rows.ctypes.data)
-        of_local = iter(row_sets(counts.tolist(), rows.tobytes()))
-        return [next(of_local) if each else None for each in is_local.tolist()]
+        return row_sets(is_local.tolist(), counts.tolist(), rows.tobytes())
 
     def _search(self, leaf: Predicate) -> Search | None:
         """The search for a leaf; None if single readers are asked instead."""

@@ -36,7 +36,6 @@ from hudi_index_service.read.coverage import RequiredColumns, served_by
 from hudi_index_service.read.index_folder import IndexFolder
 from hudi_index_service.read.slices.reader_pool import (
     HeldEntries,
-    OpenEntry,
     OpenGroup,
     ReaderPool,
 )
@@ -117,7 +116,6 @@ class _Member(NamedTuple):
 
     number: int
     serving: ServingEntry
-    opened: OpenEntry
     serves: bool
 
 
@@ -208,7 +206,7 @@ class _Entries:
                 newest, entry = stated.get(base_file.path), serving.entry
                 if newest is None or newest.number <= entry.manifest.generation:
                     serves = newest == entry.stated is not None and opened.listed == entry.listed
-                    member = _Member(number, serving, opened, serves)
+                    member = _Member(number, serving, serves)
                     by_layout.setdefault((name, serving.layout), []).append(member)
         groups, open_entries = list[_Group](), defaultdict[int, list[_Member]](list)
         for members in by_layout.values():

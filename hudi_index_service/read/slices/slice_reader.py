@@ -455,7 +455,7 @@ class SliceReader:
                 least = row_estimate(lookup.predicate, entries).least
         except EntryUnusable:  # looking it up reports it
             return False
-        if not are_too_many(least, plan.total, self.settings):
+        if not are_too_many(least, plan.total, self.settings.read.scan_fraction):
             return False
         lookup.statistics.note = f"at least {least} rows match: reading the file whole is cheaper"
         return True
