@@ -118,6 +118,8 @@ def enabled(enabled_once: "SparkSession") -> "Iterator[SparkSession]":
     """The session with the rule, with its settings as they were after each test."""
     for key, value in PATIENT.items():
         enabled_once.conf.set(key, value)
+    # Hudi leaves it switched off, as tests/conftest.py says of the other session.
+    enabled_once.conf.set("spark.sql.parquet.enableVectorizedReader", "true")
     yield enabled_once
     enabled_once.conf.unset("spark.hudi.index.enabled")
 
