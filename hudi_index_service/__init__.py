@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hudi_index_service.build.strategy import Budget
+    from hudi_index_service.cancellation import Cancellation
     from hudi_index_service.errors import IndexServiceError
     from hudi_index_service.hook import IndexHook
     from hudi_index_service.index.metadata.definitions import Column
@@ -19,10 +20,19 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Budget", "Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]
+__all__ = [
+    "Budget",
+    "Cancellation",
+    "Column",
+    "IndexHook",
+    "IndexServiceError",
+    "IndexedTable",
+    "open_table",
+]
 
 _MODULES = {
     "Budget": "build.strategy",
+    "Cancellation": "cancellation",
     "Column": "index.metadata.definitions",
     "IndexHook": "hook",
     "IndexServiceError": "errors",

@@ -326,6 +326,15 @@ class IndexRequired(IndexServiceError):
     )
 
 
+class QueryCancelled(IndexServiceError):
+    """Nobody waits for a query any more, or it has taken too long; see `Cancellation`."""
+
+    code = "QUERY_CANCELLED"
+    default_remedy = Remedy(
+        "Run it again if its result is wanted after all, or allow it more time."
+    )
+
+
 class ScoreUnavailable(IndexServiceError):
     """A query calls score() where no score is available."""
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from hudi_index_service.cancellation import check
 from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
@@ -287,6 +288,7 @@ class Execution:
             left = sorted(left, key=lambda number: plans[number].access is Access.LOGS)
         merged = {number for number in left if plans[number].is_merged_in_part}
         for numbers in windows(left, merged, at_first):
+            check()
             yield [(plans[number], self.statistics.begin(number)) for number in numbers]
         self.statistics.reached = len(plans)
 

@@ -3,10 +3,12 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from time import perf_counter_ns
 from typing import TypeAlias, TypeVar
 
+from hudi_index_service.cancellation import Cancellation, check, in_caller
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -54,23 +56,20 @@ def prefetch(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -
     """The results in order, computed on demand: first one at a time, then with more and more
     prefetching, since the first ones were not enough."""
     if jobs:
+        check()
         yield work(jobs[0])
     if len(jobs) < 2:
         return
     window, todo = min(2, parallelism), iter(jobs[1:])
-    with ThreadPoolExecutor(min(parallelism, len(jobs) - 1), "index-read") as pool:
+    with _threads(min(parallelism, len(jobs) - 1), work) as (pool, work):
         running: deque[Future[Result]] = deque()
-        try:
-            while True:
-                next_jobs = islice(todo, window - len(running))
-                running.extend(pool.submit(work, job) for job in next_jobs)
-                if not running:
-                    return
-                yield running.popleft().result()
-                window = min(2 * window, parallelism)
-        finally:
-            for each in running:
-                each.cancel()
+        while True:
+            next_jobs = islice(todo, window - len(running))
+            running.extend(pool.submit(work, job) for job in next_jobs)
+            if not running:
+                return
+            yield running.popleft().result()
+            window = min(2 * window, parallelism)
 
 
 def mapped(
@@ -86,6 +85,7 @@ def mapped(
     results: list[Result] = []
     started = perf_counter_ns()
     for job in jobs:
+        check()
         results.append(work(job))
         mean_ms = (perf_counter_ns() - started) / len(results) / 1e6
         if mean_ms > _FAST_MS and len(results) < len(jobs):
@@ -102,8 +102,24 @@ def _by_threads(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int
     threads = min(parallelism, len(jobs))
     if threads < 2:
         return [work(job) for job in jobs]
-    with ThreadPoolExecutor(threads, "index-read") as pool:
+    with _threads(threads, work) as (pool, work):
         return list(pool.map(work, jobs))
+
+
+@contextmanager
+def _threads(
+    count: int, work: Callable[[T], Result]
+) -> Iterator[tuple[ThreadPoolExecutor, Callable[[T], Result]]]:
+    """Threads, and the work as they do it. What they still do at the end of the block is ended."""
+    with ThreadPoolExecutor(count, "index-read") as pool:
+        cancellation = Cancellation()
+        with cancellation:
+            in_threads = in_caller(work)
+        try:
+            yield pool, in_threads
+        finally:
+            cancellation.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _may_be_fast(plan: SlicePlan) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, Self, get_args
 
 import pyarrow as pa
 
+from hudi_index_service.cancellation import check
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, TableFeatureUnsupported
 from hudi_index_service.hudi.gate import (
@@ -361,6 +362,7 @@ class QueryPlanner:
         return last
 
     def _snapshot(self, options: ScanOptions) -> Snapshot:
+        check()
         base_files_only = options.query_type == "read_optimized"
         return self._table.snapshot(options.as_of, base_files_only=base_files_only)
 

@@ -1,8 +1,10 @@
-"""A signal, Ctrl-C for one, ends a read that the row reader is in the midst of."""
+"""A signal, Ctrl-C for one, ends a read that the row reader is in the midst of; and so does the
+check that it calls."""
 
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import Footer, PageCache, stripped_footer
 
+from hudi_index_service import Cancellation
+from hudi_index_service.errors import QueryCancelled
 from tests.native.test_page_cache import A_TICK
 
 ROWS, PAGE_ROWS = 12_000_000, 20_000
@@ -60,4 +64,18 @@ def test_a_read_ends_before_all_pages_are_opened(footer: tuple[Path, Footer], th
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.03)
     with pytest.raises(Stopped):
         of_file.read(path, rows, ["number"], pages=pages, threads=threads)
+    assert 0 < pages.bytes < ROWS * 8 * 0.9
+
+
+@pytest.mark.parametrize("threads", [2, 1])
+def test_a_cancelled_read_of_any_thread_ends(footer: tuple[Path, Footer], threads: int) -> None:
+    path, of_file = footer
+    pages, rows = PageCache(2**28), np.arange(0, ROWS, PAGE_ROWS // 2)
+
+    def read() -> None:
+        with Cancellation(seconds=0.03):
+            of_file.read(path, rows, ["number"], pages=pages, threads=threads)
+
+    with ThreadPoolExecutor(1) as thread, pytest.raises(QueryCancelled):
+        thread.submit(read).result()
     assert 0 < pages.bytes < ROWS * 8 * 0.9

@@ -12,10 +12,13 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.cancellation import check
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
 from hudi_index_service.hudi.timeline import list_timeline
 from hudi_index_service.sql.daemon.answer import AllowedFolders
+from hudi_index_service.sql.daemon.listener import SessionListener
 from hudi_index_service.sql.rule.answers import Answers
+from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
 from tests.golden.table import Golden
 from tests.indexed import indexed
@@ -45,6 +48,19 @@ def request(path: Path, key: int) -> str:
             "where": [condition],
         }
     )
+
+
+def question(name: str, body: str) -> bytes:
+    """A question as it is sent."""
+    head = f"POST /v{VERSION}/{name} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+def connected(listener: SessionListener, sent: bytes) -> socket.socket:
+    """A connection over which something was sent."""
+    connection = socket.create_connection(("127.0.0.1", int(listener.url.rpartition(":")[2])))
+    connection.sendall(sent)
+    return connection
 
 
 def test_decision_and_rows(orders: Path) -> None:
@@ -217,23 +233,36 @@ def test_questions_of_sessions_that_have_left_are_not_answered(
         return answered(*arguments, **named)
 
     monkeypatch.setattr(Answers, "rows", slowly)
-    body = request(orders, 7).encode()
-    head = f"POST /v{VERSION}/rows HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n"
-    question = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    body = request(orders, 7)
     with daemon(orders.parent) as listener:
-        port = int(listener.url.rpartition(":")[2])
-        sessions = [socket.create_connection(("127.0.0.1", port)) for _ in range(12)]
-        for each in sessions:
-            each.sendall(question)
+        sessions = [connected(listener, question("rows", body)) for _ in range(12)]
         for _ in range(4):
             assert begun.acquire(timeout=60)
         for each in sessions:
             each.close()
-        assert post(listener.url, "decide", body.decode())[0] == 200  # these need not wait
+        assert post(listener.url, "decide", body)[0] == 200  # these need not wait
         with ThreadPoolExecutor() as threads:
-            waits = threads.submit(post, listener.url, "rows", body.decode())
+            waits = threads.submit(post, listener.url, "rows", body)
             go_on.set()
             status, rows = waits.result(60)
         assert (status, pa.ipc.open_stream(rows).read_all().num_rows) == (200, 1)
         assert begun.acquire(timeout=60)
         assert not begun.acquire(timeout=0), "none but those that had begun, and the one that waits"
+
+
+def test_work_for_a_session_that_leaves_ends(orders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = Event(), Event()
+
+    def until_cancelled(*arguments: Any, **named: Any) -> Any:
+        begun.set()
+        try:
+            while True:
+                check()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(RelationReader, "rows", until_cancelled)
+    with daemon(orders.parent) as listener:
+        with connected(listener, question("rows", request(orders, 7))):
+            assert begun.wait(60)
+        assert ended.wait(60)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import as_truths, truths_array
+from hudi_index_service.cancellation import check
 from hudi_index_service.index.contract import ColumnSpec, RankedRows, RankedTexts
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, TEXT_PREFIX
@@ -76,6 +77,7 @@ def _pieces(texts: pa.Array) -> Iterator[tuple[int, pa.Array]]:
     pieces = 1 + texts.nbytes // BYTES_AT_ONCE
     length = -(-len(texts) // pieces)
     for start in range(0, len(texts), length):
+        check()
         yield start, texts.slice(start, length)
 
 

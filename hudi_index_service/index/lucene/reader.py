@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from pyroaring import BitMap
 
+from hudi_index_service.cancellation import check
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import (
     Answer,
@@ -174,6 +175,7 @@ class LuceneReader(IndexReader):
             values_read += 1
             if values_read > most:
                 return None
+            check()
             # Java would make other characters of bytes that are not UTF-8.
             text = bytes.fromhex(str(term.toString())[1:-1])
             try:

@@ -12,6 +12,7 @@ from hudi_index_parquet import FileRows, Footer, ParquetReadError, ReadStats, Ro
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import as_numbers, numbers_array
+from hudi_index_service.cancellation import check
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns
 from hudi_index_service.hudi.files.parquet_file import (
@@ -180,6 +181,7 @@ class RowReader:
         if limit is not None:
             most = min(most, max(limit, 1))
         while start < len(rows):
+            check()
             stop = start + most
             if most > _MANY and stop < len(rows):
                 if starts is None:

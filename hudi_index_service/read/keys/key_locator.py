@@ -25,6 +25,7 @@ import pyarrow as pa
 from hudi_index_parquet import FileRows, read_columns, read_files
 
 from hudi_index_service.arrow import numbers_array, texts_array, truths_array
+from hudi_index_service.cancellation import check
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import Answer
@@ -140,6 +141,7 @@ class KeyLocator:
                 others.append(job)
         others += self._by_index(by_index, statistics, join)
         for first in range(0, len(small), _FILES_AT_ONCE):
+            check()
             others += self._by_file(small[first : first + _FILES_AT_ONCE], statistics, join)
         others.sort(key=lambda job: job.number)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, numbers_array
+from hudi_index_service.cancellation import check
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.index.contract import RankedRows, TextRanker
@@ -121,6 +122,7 @@ class RankedSearch:
         return replace(self, plan=replace(self.plan, slices=slices))
 
     def _scored_slice(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
+        check()
         if plan.access is Access.INDEX and not plan.file_slice.log_files:
             try:
                 entries = stack.enter_context(SliceEntries.leased(plan, self.reader.pool))

@@ -15,6 +15,7 @@ Answers with the status 200 are those that Python gives by py4j (`Answers`). Oth
 with the error's code, message and remedy in JSON: 4xx if asking again is of no use.
 """
 
+import asyncio
 import json
 import logging
 from asyncio import Semaphore
@@ -27,6 +28,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hudi_index_service.cancellation import Cancellation
 from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import IndexServiceError, RequestRefused
 from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
@@ -110,7 +112,9 @@ class SessionListener:
             async with self._rows if asks_for_rows else self._others:
                 if await request.is_disconnected():
                     return Response(status_code=HTTPStatus.REQUEST_TIMEOUT)  # nobody reads it
-                return await run_in_threadpool(answer, text)
+                if request.path_params["question"] == "run":  # what has begun to change is finished
+                    return await run_in_threadpool(answer, text)
+                return await _while_awaited(request, answer, text)
         except Exception as error:  # of this program: sessions that wait need an answer
             log.exception("A session gets no answer.")
             failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
@@ -142,6 +146,24 @@ class SessionListener:
         if question not in known:
             raise RequestRefused(f"There is no question {question[:50]!r}.")
         return known[question]
+
+
+async def _while_awaited(
+    request: Request, answer: Callable[[str], Response], body: str
+) -> Response:
+    """The answer to a request whose body was read. Work on it ends if its session leaves."""
+    with Cancellation() as cancellation:
+        left = asyncio.create_task(_cancelled_when_left(request, cancellation))
+        try:
+            return await run_in_threadpool(answer, body)
+        finally:
+            left.cancel()
+
+
+async def _cancelled_when_left(request: Request, cancellation: Cancellation) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    cancellation.cancel()
 
 
 def _json(text: str) -> Response:

@@ -43,7 +43,10 @@ use parquet_rows::wanted::PageCounts;
 
 use crate::conditions::NativeCondition;
 use crate::pages::{Pages, keeping};
-use crate::python::{Callback, ParquetReadError, ask_signals, copy_buffer, guard, raised};
+use crate::python::{
+    Callback, ParquetReadError, ask_while_working, check_while_working, copy_buffer, guard,
+    is_wanted, raise_ended, raised,
+};
 
 /// (calls, ranges, bytes, pages, kept pages)
 type StatsFields = (u64, u64, u64, u64, u64);
@@ -613,7 +616,7 @@ fn read_leaf(py: Python<'_>, body: &[u8], rows: usize, keys: usize) -> PyResult<
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     silence_guarded_panics();
-    ask_signals();
+    ask_while_working();
     module.add(
         "ParquetReadError",
         module.py().get_type::<ParquetReadError>(),
@@ -624,6 +627,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NativeCondition>()?;
     module.add_class::<routing::PyRouting>()?;
     module.add_class::<trees::Trees>()?;
+    module.add_function(wrap_pyfunction!(check_while_working, module)?)?;
+    module.add_function(wrap_pyfunction!(is_wanted, module)?)?;
+    module.add_function(wrap_pyfunction!(raise_ended, module)?)?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;

@@ -1,5 +1,6 @@
 //! Errors of the row reader as Python's exceptions, and Python's buffers and callables as bytes.
 
+use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -12,6 +13,7 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 create_exception!(
     hudi_index_parquet,
@@ -20,15 +22,57 @@ create_exception!(
     "The file, or its stored metadata, is not readable Parquet."
 );
 
-/// Runs `work` on bytes that may be damaged; raises its error, or what a signal's handler raises
-/// meanwhile.
+/// Runs `work` on bytes that may be damaged; raises its error, or what ends it meanwhile (see
+/// `is_wanted`).
 pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> PyResult<T> {
     while_wanted(|| error::guard(work)).map_err(raised)
 }
 
-/// Has signals handled while work is done.
-pub fn ask_signals() {
-    ask(|| Python::attach(|py| py.check_signals()).map_err(|error| Error::Fetch(error.into())));
+/// Called while work is done, and raises if nobody waits for it any more.
+static CHECK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+thread_local! {
+    /// Why this thread's work is not wanted any more, until that is raised.
+    static ENDED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Has signals handled, and the check called, while work is done.
+pub fn ask_while_working() {
+    ask(|| Python::attach(wanted).map_err(|error| Error::Fetch(error.into())));
+}
+
+/// Raises what a signal's handler raises, or the check.
+fn wanted(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()?;
+    match CHECK.get(py) {
+        Some(check) => check.call0(py).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// The first check is called; later ones are ignored.
+#[pyfunction]
+pub fn check_while_working(py: Python<'_>, check: Py<PyAny>) {
+    CHECK.get_or_init(py, || check);
+}
+
+/// Whether work of other native code is still wanted. Errors cannot pass through that, so
+/// `raise_ended` raises them later.
+#[pyfunction]
+pub fn is_wanted(py: Python<'_>) -> bool {
+    match wanted(py) {
+        Ok(()) => true,
+        Err(error) => {
+            ENDED.set(Some(error));
+            false
+        }
+    }
+}
+
+/// Raises the error for which `is_wanted` was false in this thread, if there is one.
+#[pyfunction]
+pub fn raise_ended() -> PyResult<()> {
+    ENDED.take().map_or(Ok(()), Err)
 }
 
 /// The exception for an error; what a callback raised is raised again unchanged.

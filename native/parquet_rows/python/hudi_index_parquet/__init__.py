@@ -44,8 +44,11 @@ __all__ = [
     "TreeLeaves",
     "Trees",
     "WrittenLeaves",
+    "check_while_working",
+    "is_wanted",
     "plan_rows",
     "polynomials",
+    "raise_ended",
     "read_columns",
     "read_files",
     "read_leaf",
@@ -86,6 +89,26 @@ class ReadStats:
     """Data pages that held the rows; a column chunk without an offset index counts as one."""
     kept: int = 0
     """Those of these pages that were kept by an earlier read; no byte was read for them."""
+
+
+def check_while_working(check: Callable[[], None]) -> None:
+    """Have a function called every 50 ms or so by each thread that waits for this module, between
+    pages. If it raises, or the handler of a signal does, the work ends and that is raised.
+
+    The first function is called; later ones are ignored.
+    """
+    _native.check_while_working(check)
+
+
+is_wanted: Callable[[], bool] = _native.is_wanted
+"""Tells other native code, which no exception can pass, whether this thread's work is still wanted:
+handles signals and calls the function of `check_while_working`. After False, call `raise_ended`. It
+is native itself, so that no signal's handler raises in its caller."""
+
+
+def raise_ended() -> None:
+    """Raise that for which `is_wanted` was False in this thread, once; else do nothing."""
+    _native.raise_ended()
 
 
 class PageCache:

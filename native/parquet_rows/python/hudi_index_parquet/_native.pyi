@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -64,6 +64,9 @@ class Footer:
         self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
     ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...
 
+def check_while_working(check: Callable[[], None]) -> None: ...
+def is_wanted() -> bool: ...
+def raise_ended() -> None: ...
 def read_rows(
     source: str | PathLike[str] | Fetch,
     rows: Rows,

@@ -2,7 +2,7 @@ package hudiindex;
 
 import java.io.IOException;
 import java.util.Arrays;
-import java.util.stream.IntStream;
+import java.util.function.IntConsumer;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.IndexSearcher;
@@ -43,13 +43,24 @@ public final class ManyIndexes {
     int[] positions = new int[count];
     NativeMemory.read(among, positions, count);
     byte[] isEmpty = new byte[count];
-    inParallel(count).forEach(i -> isEmpty[i] = hasNone(searchers[positions[i]], query));
+    inParallel(count, i -> isEmpty[i] = hasNone(searchers[positions[i]], query));
     NativeMemory.write(isEmpty, count, answers);
   }
 
-  private static IntStream inParallel(int count) {
-    IntStream every = IntStream.range(0, count);
-    return count < MANY ? every : every.parallel();
+  private static void inParallel(int count, IntConsumer work) {
+    Effort effort = new Effort();
+    IntConsumer wanted =
+        i -> {
+          effort.take(0);
+          work.accept(i);
+        };
+    if (count >= MANY) {
+      Items.each(count, effort, wanted);
+      return;
+    }
+    for (int i = 0; i < count; i++) {
+      wanted.accept(i);
+    }
   }
 
   private static byte hasNone(IndexSearcher searcher, Query query) {
@@ -70,7 +81,7 @@ public final class ManyIndexes {
     int[] positions = new int[count];
     NativeMemory.read(among, positions, count);
     int[][] found = new int[count][];
-    inParallel(count).forEach(i -> found[i] = fewRows(searchers[positions[i]], query, most));
+    inParallel(count, i -> found[i] = fewRows(searchers[positions[i]], query, most));
     return new RowsFound(found);
   }
 
@@ -162,16 +173,16 @@ public final class ManyIndexes {
     int[] every = new int[begins[count]];
     NativeMemory.read(numbers, every, every.length);
     int[][] found = new int[count][];
-    inParallel(count)
-        .forEach(
-            i -> {
-              int[] own = Arrays.copyOfRange(every, begins[i], begins[i + 1]);
-              try {
-                found[i] = own.length == 0 ? NONE : search.rows(searchers[positions[i]], own);
-              } catch (IOException | RuntimeException | InternalError e) {
-                found[i] = null;
-              }
-            });
+    inParallel(
+        count,
+        i -> {
+          int[] own = Arrays.copyOfRange(every, begins[i], begins[i + 1]);
+          try {
+            found[i] = own.length == 0 ? NONE : search.rows(searchers[positions[i]], own);
+          } catch (IOException | RuntimeException | InternalError e) {
+            found[i] = null;
+          }
+        });
     return new RowsFound(found);
   }
 

@@ -81,7 +81,10 @@ public final class RankedSearch {
     IndexSearcher global = new Global(reader, field, words, statistics);
     TopScoreDocCollector best = TopScoreDocCollector.create(k, 0);
     FixedBitSet allowed = allowedAddr == 0 ? null : bits(reader, allowedAddr, allowedCount);
+    Effort effort = new Effort();
+    global.setTimeout(effort::isOver);
     global.search(query, allowed == null ? best : new Among(best, allowed));
+    effort.take(0);
     ScoreDoc[] found = best.topDocs().scoreDocs;
     int[] rows = new int[found.length];
     int[] scores = new int[found.length];

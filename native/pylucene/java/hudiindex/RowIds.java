@@ -2,9 +2,8 @@ package hudiindex;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.Collectors;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.BulkScorer;
 import org.apache.lucene.search.DocIdSet;
@@ -21,6 +20,9 @@ import org.apache.lucene.search.Weight;
 
 /** The ids (segment base + doc id) of the rows that match a query: all, unscored, ascending. */
 public final class RowIds {
+  /** Rows of a segment that are visited before it is asked whether they are still wanted. */
+  private static final int ROWS_AT_ONCE = 1 << 16;
+
   private RowIds() {}
 
   /** Number of matching rows. */
@@ -65,11 +67,16 @@ public final class RowIds {
     if (most < searcher.getIndexReader().maxDoc() && cost(searcher, weight) > most) {
       return false;
     }
+    Effort effort = new Effort();
     for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
       BulkScorer scorer = weight.bulkScorer(leaf);
-      if (scorer != null) {
-        output.base = leaf.docBase;
-        scorer.score(output, leaf.reader().getLiveDocs(), 0, DocIdSetIterator.NO_MORE_DOCS);
+      output.base = leaf.docBase;
+      int row = scorer == null ? DocIdSetIterator.NO_MORE_DOCS : 0;
+      while (row != DocIdSetIterator.NO_MORE_DOCS) {
+        effort.take(0);
+        int end =
+            leaf.reader().maxDoc() - row > ROWS_AT_ONCE ? row + ROWS_AT_ONCE : Integer.MAX_VALUE;
+        row = scorer.score(output, leaf.reader().getLiveDocs(), row, end);
       }
     }
     return true;
@@ -79,20 +86,19 @@ public final class RowIds {
   private static boolean scan(IndexSearcher searcher, TermScan scan, Output output, long most)
       throws IOException {
     List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
-    AtomicLong left = new AtomicLong(most);
-    List<DocIdSet> found;
+    Effort effort = new Effort(most);
+    DocIdSet[] found = new DocIdSet[leaves.size()];
     try {
-      found =
-          leaves.parallelStream().map(leaf -> rows(scan, leaf, left)).collect(Collectors.toList());
+      Items.each(found.length, effort, i -> found[i] = rows(scan, leaves.get(i), effort));
     } catch (UncheckedIOException e) {
       throw e.getCause();
     }
-    if (found.contains(null)) {
+    if (Arrays.asList(found).contains(null)) {
       return false;
     }
-    for (int i = 0; i < leaves.size(); i++) {
+    for (int i = 0; i < found.length; i++) {
       output.base = leaves.get(i).docBase;
-      DocIdSetIterator rows = found.get(i).iterator();
+      DocIdSetIterator rows = found[i].iterator();
       while (rows.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
         output.collect(rows.docID());
       }
@@ -100,9 +106,9 @@ public final class RowIds {
     return true;
   }
 
-  private static DocIdSet rows(TermScan scan, LeafReaderContext leaf, AtomicLong left) {
+  private static DocIdSet rows(TermScan scan, LeafReaderContext leaf, Effort effort) {
     try {
-      return scan.rows(leaf.reader(), left);
+      return scan.rows(leaf.reader(), effort);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -3,7 +3,6 @@ package hudiindex;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicLong;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PostingsEnum;
@@ -97,10 +96,9 @@ public final class TermScan extends Query {
   /**
    * The matching rows of a segment.
    *
-   * @param left how many more terms and rows may be visited, which this method counts down
-   * @return null if these are too few
+   * @return null if that takes too many steps
    */
-  DocIdSet rows(LeafReader segment, AtomicLong left) throws IOException {
+  DocIdSet rows(LeafReader segment, Effort effort) throws IOException {
     Terms terms = segment.terms(field);
     if (terms == null) {
       return DocIdSet.EMPTY;
@@ -117,13 +115,13 @@ public final class TermScan extends Query {
         steps += each.docFreq() - 1;
       }
       if (steps >= TERMS_AT_ONCE) {
-        if (left.addAndGet(-steps) < 0) {
+        if (!effort.take(steps)) {
           return null;
         }
         steps = 0;
       }
     }
-    return left.addAndGet(-steps) < 0 ? null : rows.build();
+    return effort.take(steps) ? rows.build() : null;
   }
 
   /**
@@ -236,7 +234,7 @@ public final class TermScan extends Query {
         return new ScorerSupplier() {
           @Override
           public Scorer get(long leadCost) throws IOException {
-            DocIdSet rows = rows(leaf.reader(), new AtomicLong(Long.MAX_VALUE));
+            DocIdSet rows = rows(leaf.reader(), new Effort());
             return new ConstantScoreScorer(weight, score(), scoreMode, rows.iterator());
           }
 
