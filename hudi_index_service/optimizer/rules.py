@@ -269,15 +269,16 @@ def _by_cost(
             # Sorting is stable: equals keep their order.
             entries = tuple(sorted(each.entries, key=model.first_result_ms))
             each = each._replace(entries=entries)
-        by_cost = expected = model.expected(each, rows)
-        if factor is not None:
+        if factor is None:
+            expected = model.expected(each, rows)
+        else:
             corrected = between(rows.least, rows.expected * factor, rows.most)
             expected = model.expected(each, corrected)._replace(guessed=rows.expected)
         if plan.use_index == "require" or index_pays(model, each, expected):
             return each._replace(expected=expected)
         # Without the slice's numbers, since EXPLAIN counts slices by their reason.
         reason, rule = "a scan is cheaper than reading these rows through the index", BY_COST
-        if past is not None and index_pays(model, each, by_cost):
+        if past is not None and index_pays(model, each, model.expected(each, rows)):
             queries = f"{past.sums['queries']:.0f} queries of this shape"
             reason, rule = f"a scan is cheaper according to {queries}", BY_HISTORY
         return each.declined(reason, rule, expected)

@@ -11,7 +11,7 @@ from time import perf_counter_ns
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import ParquetReadError, RowPlan, read_files
+from hudi_index_parquet import ParquetReadError, read_files
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
@@ -39,7 +39,6 @@ class FoundRows:
         rows: The rows to be read; None for all rows that a scan leaves.
         by_page: Reads the pages of these rows; None for a scan.
         stored: Reads them from the values that an entry stores, if it has all columns.
-        cost: The cost of reading them by page, or from stored values; None for a scan.
         readable_by_row: Whether the row reader can read the file.
         replaced: Rows of the base file that count no longer, since log files have their record
             keys; none of `rows`.
@@ -56,7 +55,6 @@ class FoundRows:
     rows: BitMap | None = None
     by_page: RowReader | None = None
     stored: RowReader | None = None
-    cost: RowPlan | None = None
     readable_by_row: bool = True
     trusted: bool = True
     replaced: BitMap | None = None
@@ -88,19 +86,14 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     for each in found:
         if each.is_nothing:
             continue
-        reader, cost = each.reader, each.cost
-        if (
-            reader is None
-            or cost is None
-            or each.rows is None
-            or each.log_rows
-            or not reader.storage.is_local
-        ):
+        reader = each.reader
+        if reader is None or each.rows is None or each.log_rows or not reader.storage.is_local:
             groups.append([each])
             columns = None
             continue
         rows, last = len(each.rows), groups[-1][0].query if groups else None
-        size = rows * cost.plain_bytes / max(cost.group_rows, 1)
+        footer = reader.footer
+        size = rows * footer.plain_bytes / max(footer.rows, 1)
         if (
             columns != reader.present
             or rows > rows_left

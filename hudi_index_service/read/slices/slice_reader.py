@@ -410,20 +410,20 @@ class SliceReader:
     def _choose_reading(self, found: FoundRows, rows: BitMap, footer: Footer) -> None:
         """Chooses how to read the rows: page by page, unless reading more of the file costs
         less."""
-        plan, row_ids, storage = found.plan, row_positions(rows), self.table.storage
-        base_file = base_file_of(plan)
-        reader = RowReader(storage, base_file, footer, found.query.needed)
-        first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
+        plan, storage = found.plan, self.table.storage
+        base_file, few = base_file_of(plan), min(len(rows), self.limit or len(rows))
+        by_page = RowReader(storage, base_file, footer, found.query.needed)
+        # Stored values are never more than a scan of the base file.
+        if found.stored is not None or (storage.is_local and are_few(few, plan.total)):
+            found.by_page = by_page
+            return
         try:
-            if found.stored is not None:  # never more than a scan of the base file
-                found.by_page, found.cost = reader, found.stored.plan(first_row_ids)
-                return
-            cost = reader.plan(first_row_ids)
+            cost = by_page.plan(row_positions(rows)[:few])
         except ParquetReadError as error:
             found.statistics.note = unreadable_by_row(base_file, error)
             found.readable_by_row = False
             return
-        remote, few = not storage.is_local, len(first_row_ids)
+        remote = not storage.is_local
         reading = cheapest_reading(cost, self.settings, remote=remote, rows=few)
         if reading is not Reading.PAGES and not self.index_required:
             what = "the file" if reading is Reading.FILE else "their row groups"
@@ -432,7 +432,7 @@ class SliceReader:
             if reading is Reading.FILE and self._tests_all(found, footer):
                 found.rows = None  # picking the rows that were found takes longer
             return
-        found.by_page, found.cost = reader, cost
+        found.by_page = by_page
 
     def _tests_all(self, found: FoundRows, footer: Footer) -> bool:
         """Whether a scan tests the whole predicate where the values lie."""

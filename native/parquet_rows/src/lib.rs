@@ -89,6 +89,11 @@ impl KnownFile {
     }
 
     #[getter]
+    fn plain_bytes(&self) -> i64 {
+        metadata::plain_bytes(self.file.metadata())
+    }
+
+    #[getter]
     fn schema(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let schema = self.schema.get_or_try_init(py, || -> PyResult<Py<PyAny>> {
             let fields = self.file.schema().fields().clone();

@@ -176,6 +176,12 @@ pub fn stripped_footer(source: &mut Source) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The bytes of all columns before compression.
+pub fn plain_bytes(metadata: &ParquetMetaData) -> i64 {
+    let groups = metadata.row_groups().iter();
+    groups.map(|group| group.total_byte_size()).sum()
+}
+
 /// Number of rows in the file.
 pub fn row_count(metadata: &ParquetMetaData) -> i64 {
     metadata.file_metadata().num_rows()

@@ -228,6 +228,11 @@ class Footer:
         return self._native.rows
 
     @property
+    def plain_bytes(self) -> int:
+        """Bytes of all columns before compression; see `RowPlan.plain_bytes`."""
+        return self._native.plain_bytes
+
+    @property
     def schema(self) -> pa.Schema:
         """All columns of the file, with the types that `read` returns."""
         return self._native.schema
