@@ -110,14 +110,10 @@ class Execution:
 
     def _all_rows(self) -> Iterator[Sequence[pa.RecordBatch]]:
         """The matching rows of each window. Those of many slices are read by one call."""
-        reader, most = self.reader, self.reader.settings.read.parallelism
-        local = reader.table.storage.is_local
         for window in self._windows():
-            found = reader.find(window)
+            found = self.reader.find(window)
             yield list(matching_log_rows(found))
-            groups = in_calls([replace(x, log_rows=()) if x.log_rows else x for x in found])
-            may_be_fast = local and are_fast(group[0].plan for group in groups if len(group) == 1)
-            yield from mapped(reader.matching, groups, most, may_be_fast=may_be_fast)
+            yield from self._read(found, list)
 
     def _first_rows(self, limit: int) -> Iterator[list[pa.RecordBatch]]:
         """The first matching rows of each slice, as many as are asked for."""
@@ -139,8 +135,9 @@ class Execution:
             known = [each for each in exact if each is not None]
             others = [job for job, each in zip(window, exact, strict=True) if each is None]
             number += sum(map(_counted, known))
-            number += sum(self._read(others, _count))
-            number += sum(batch.num_rows for batch in matching_log_rows(known))
+            found = self.reader.find(others)
+            number += sum(self._read(found, _count))
+            number += sum(batch.num_rows for batch in matching_log_rows([*known, *found]))
         self._end(whole=True)
         return number
 
@@ -161,8 +158,10 @@ class Execution:
                 _counted(found)
                 counts.update({_utf8(each): number for each, number in values.items()})
                 counts.update(_counts_of(column, matching_log_rows([found])))
-            for each in self._read(others, partial(_counts_of, column)):
+            rows = self.reader.find(others)
+            for each in self._read(rows, partial(_counts_of, column)):
                 counts.update(each)
+            counts.update(_counts_of(column, matching_log_rows(rows)))
         self._end(whole=True)
         return counts
 
@@ -293,14 +292,17 @@ class Execution:
         self.statistics.reached = len(plans)
 
     def _read(
-        self, jobs: Sequence[Job], work: Callable[[Iterable[pa.RecordBatch]], Result]
+        self, found: Iterable[FoundRows], work: Callable[[Iterable[pa.RecordBatch]], Result]
     ) -> list[Result]:
-        """The result of some work on the matching rows of each slice, in order."""
+        """The results of some work on the matching rows of base files, in order; on those of many
+        at once where one call reads them."""
         reader = self.reader
-        may_be_fast = reader.table.storage.is_local and are_fast(plan for plan, _ in jobs)
+        groups = in_calls([replace(x, log_rows=()) if x.log_rows else x for x in found])
+        local = reader.table.storage.is_local
+        may_be_fast = local and are_fast(group[0].plan for group in groups if len(group) == 1)
         return mapped(
-            lambda each: work(each.statistics.timing(reader.rows(each))),
-            reader.find(jobs),
+            lambda group: work(reader.matching(group)),
+            groups,
             reader.settings.read.parallelism,
             may_be_fast=may_be_fast,
         )

@@ -200,7 +200,7 @@ def test_rows_of_several_files_are_read_by_one_call(
     footers = [Footer(stripped_footer(path)) for path in paths]
     rows = [positions(3, 7_500, 19_999), np.arange(100, 2_000), positions(0)]
     columns = ["key", "list", "number"]
-    batch, did = read_files(
+    batch, counts, tested, did = read_files(
         [
             FileRows(footer, path, these, path.stat().st_size)
             for footer, path, these in zip(footers, paths, rows, strict=True)
@@ -213,8 +213,10 @@ def test_rows_of_several_files_are_read_by_one_call(
     ]
     expected = pa.concat_tables(each for each, _ in alone).combine_chunks()
     assert pa.Table.from_batches([batch]).equals(expected)
+    assert counts == tested == [3, 1_900, 1]
     assert did == [stats for _, stats in alone]
-    nothing, did = read_files([FileRows(footers[0], paths[0], rows[1])], []) or pytest.fail("no")
+    some = [FileRows(footers[0], paths[0], rows[1])]
+    nothing, _, _, did = read_files(some, []) or pytest.fail("no")
     assert (nothing.num_rows, nothing.num_columns, did[0].bytes) == (1_900, 0, 0)
 
 

@@ -1,5 +1,6 @@
 """Writes a predicate for the row reader, which checks it where the values lie."""
 
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -60,9 +61,20 @@ def native_condition(predicate: Predicate, stored: pa.Schema) -> NativeCondition
         predicate: In negation normal form.
         stored: The columns of the file.
     """
-    unwritten: list[Predicate] = []
-    tree = _tree(predicate, stored, unwritten)
-    return None if tree is None else NativeCondition(Condition(tree), not unwritten)
+    last = _last.get()
+    if last is None or last[0] != predicate or not last[1].equals(stored):
+        unwritten: list[Predicate] = []
+        tree = _tree(predicate, stored, unwritten)
+        native = None if tree is None else NativeCondition(Condition(tree), not unwritten)
+        last = predicate, stored, native
+        _last.set(last)
+    return last[2]
+
+
+_last: ContextVar[tuple[Predicate, pa.Schema, NativeCondition | None] | None] = ContextVar(
+    "last_native_condition", default=None
+)
+"""The last one: most files of a table have the same columns."""
 
 
 def _tree(predicate: Predicate, stored: pa.Schema, unwritten: list[Predicate]) -> "Tree | None":

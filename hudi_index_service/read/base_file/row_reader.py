@@ -137,7 +137,7 @@ class RowReader:
         """The cost of reading these rows; reads nothing."""
         return self.footer.plan(rows, self.present)
 
-    def file_rows(self, rows: RowIds) -> FileRows:
+    def file_rows(self, rows: RowIds | range) -> FileRows:
         """These rows of a local base file, for `read_files`."""
         path = self.storage.local_name(self.base_file.path)
         return FileRows(self.footer, path, rows, self.base_file.size)

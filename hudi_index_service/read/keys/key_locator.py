@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +49,7 @@ from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 log = logging.getLogger(__name__)
 
 _File = TypeVar("_File")
-_Stats = TypeVar("_Stats")
+_Read = TypeVar("_Read", bound=tuple[Any, ...])
 
 _FILES_AT_ONCE = 32  # of small ones
 _LOG_ONLY = -1
@@ -214,7 +214,7 @@ class KeyLocator:
         read = self._key_columns(partial(read_files, pages=kept_pages()), files)
         if read is None:
             return [job for job, _ in group]
-        batch, did = read
+        batch, did = read.rows, read.stats
         numbers = np.repeat([job.number for job, _ in group], [len(each) for each in row_ids])
         _add(join, self.keys.of(batch), numbers, np.concatenate(row_ids))
         ms = (perf_counter_ns() - started) / 1e6 / len(group)
@@ -246,11 +246,11 @@ class KeyLocator:
 
     def _key_columns(
         self,
-        read: Callable[[list[_File], list[str]], tuple[pa.RecordBatch, list[_Stats]] | None],
+        read: Callable[[list[_File], list[str]], _Read | None],
         files: list[_File],
-    ) -> tuple[pa.RecordBatch, list[_Stats]] | None:
-        """The key columns of many files, and what was read of each; None if each file has to be
-        read by itself."""
+    ) -> _Read | None:
+        """The key columns of many files, and what else reading them returns; None if each file has
+        to be read by itself."""
         try:
             found = read(files, self.keys.columns.names)
         except (OSError, ValueError) as error:  # reading it by itself reports it

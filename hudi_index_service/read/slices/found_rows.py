@@ -16,12 +16,18 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.files.base_file import align
+from hudi_index_service.hudi.files.base_file import align, present_columns
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.read.base_file.kept_pages import kept_pages
-from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, RowReader, row_positions
+from hudi_index_service.read.base_file.native_condition import native_condition
+from hudi_index_service.read.base_file.row_reader import (
+    FIRST_PAGE,
+    RowIds,
+    RowReader,
+    row_positions,
+)
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -39,6 +45,8 @@ class FoundRows:
         rows: The rows to be read; None for all rows that a scan leaves.
         by_page: Reads the pages of these rows; None for a scan.
         stored: Reads them from the values that an entry stores, if it has all columns.
+        whole: Reads the whole base file instead of a scan; of a small local file, where the row
+            reader tests the whole predicate.
         readable_by_row: Whether the row reader can read the file.
         replaced: Rows of the base file that count no longer, since log files have their record
             keys; none of `rows`.
@@ -55,6 +63,7 @@ class FoundRows:
     rows: BitMap | None = None
     by_page: RowReader | None = None
     stored: RowReader | None = None
+    whole: RowReader | None = None
     readable_by_row: bool = True
     trusted: bool = True
     replaced: BitMap | None = None
@@ -64,8 +73,16 @@ class FoundRows:
 
     @property
     def reader(self) -> RowReader | None:
-        """Reads the rows one by one; None for a scan."""
-        return self.stored or self.by_page
+        """Reads the rows one by one, or those that match of all; None for a scan."""
+        return self.stored or self.by_page or self.whole
+
+    @property
+    def read_rows(self) -> RowIds | range:
+        """The rows that `reader` reads."""
+        if self.rows is not None:
+            return row_positions(self.rows)
+        assert self.whole is not None, "a scan reads row groups"
+        return range(self.whole.footer.rows)
 
     def without_replaced(self, rows: BitMap) -> "FoundRows":
         """The same slice with these rows of its base file that count still."""
@@ -81,33 +98,45 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     """The slices with anything to read, in order, grouped by those whose rows `read_together`
     reads; each of the others is by itself."""
     groups: list[list[FoundRows]] = []
-    columns: list[str] | None = None
+    last: RowReader | None = None
     rows_left, bytes_left = 0, 0.0
     for each in found:
         if each.is_nothing:
             continue
         reader = each.reader
-        if reader is None or each.rows is None or each.log_rows or not reader.storage.is_local:
-            groups.append([each])
-            columns = None
-            continue
-        rows, last = len(each.rows), groups[-1][0].query if groups else None
-        footer = reader.footer
-        size = rows * footer.plain_bytes / max(footer.rows, 1)
         if (
-            columns != reader.present
+            reader is None
+            or (each.rows is None and each.whole is None)
+            or each.log_rows
+            or not reader.storage.is_local
+        ):
+            groups.append([each])
+            last = None
+            continue
+        rows = len(each.rows) if each.rows is not None else 0  # of a whole file, few match
+        size = (rows or reader.footer.rows) * reader.footer.plain_bytes / max(reader.footer.rows, 1)
+        if (
+            last is None
             or rows > rows_left
             or size > bytes_left
-            or last is None
-            or last.predicate != each.query.predicate
-            or last.values.keys() != each.query.values.keys()
+            or not _are_alike(groups[-1][0], each)
+            or not last.footer.schema.equals(reader.footer.schema)
         ):
             groups.append([])
-            columns = reader.present
+            last = reader
             rows_left, bytes_left = FIRST_PAGE, BATCH_BYTES
         groups[-1].append(each)
         rows_left, bytes_left = rows_left - rows, bytes_left - size
     return groups
+
+
+def _are_alike(some: FoundRows, others: FoundRows) -> bool:
+    """Whether rows of both slices are checked alike."""
+    return (
+        (some.rows is None) is (others.rows is None)
+        and some.query.predicate == others.query.predicate
+        and some.query.values.keys() == others.query.values.keys()
+    )
 
 
 def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
@@ -115,28 +144,50 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     must be read one by one, which reports why."""
     started = perf_counter_ns()
     readers = [each.reader for each in group if each.reader is not None]
-    row_ids = [row_positions(each.rows) for each in group if each.rows is not None]
-    first = readers[0]
-    assert len(readers) == len(row_ids) == len(group), "rows that are read by page"
+    row_ids = [each.read_rows for each in group]
+    first, query = readers[0], group[0].query
     files = [reader.file_rows(rows) for reader, rows in zip(readers, row_ids, strict=True)]
+    native, columns, present = None, first.columns, first.present
+    if query.predicate is not None and query.normal_form is not None:
+        native = native_condition(query.normal_form, first.footer.schema)
+    is_whole = query.predicate is None or (native is not None and native.is_whole)
+    if is_whole:
+        columns = pa.schema([columns.field(name) for name in query.output.names])
+        present = present_columns(first.footer.schema, columns, source=first.base_file.path)
     try:
-        read = read_files(files, first.present, pages=kept_pages())
+        read = read_files(
+            files,
+            present,
+            condition=native.condition if native is not None and is_whole else None,
+            pages=kept_pages(),
+            is_scan=group[0].rows is None,
+        )
     except (OSError, ParquetReadError) as error:  # reading it alone reports it, or scans the file
         log.info("One of %d files cannot be read by row: %s", len(group), error)
         return None
     if read is None:
         return None
-    batch, did = read
     try:
-        batch = align(batch, first.columns, source=first.base_file.path)
+        batch = align(read.rows, columns, source=first.base_file.path)
     except NeedsSpark:  # reading them one by one names the file
         return None
-    result = _matching(group, [len(rows) for rows in row_ids], batch)
-    ms, pages = (perf_counter_ns() - started) / 1e6, sum(each.pages for each in did) or 1
-    for each, stats in zip(group, did, strict=True):
-        each.statistics.add_read(stats)
+    if is_whole:
+        result = _result(group, read.counts, batch)
+    else:
+        result = _matching(group, read.counts, batch)
+    ms, pages = (perf_counter_ns() - started) / 1e6, sum(each.pages for each in read.stats) or 1
+    for each, (count, tested, stats) in zip(
+        group, zip(read.counts, read.tested, read.stats, strict=True), strict=True
+    ):
+        if each.rows is None:
+            each.statistics.bytes_read += stats.bytes
+        else:
+            each.statistics.add_read(stats)
         each.statistics.stored = each.stored is not None
         each.statistics.ms += ms * stats.pages / pages
+        if is_whole:
+            each.statistics.rows_checked += tested
+            each.statistics.rows_returned += count
     return result
 
 

@@ -19,6 +19,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.cost.constants import MIB
 from hudi_index_service.optimizer.decide import (
     Reading,
     are_few,
@@ -30,7 +31,7 @@ from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.predicate.fold import conjuncts
-from hudi_index_service.read.base_file.file_scan import FooterCheck
+from hudi_index_service.read.base_file.file_scan import FooterCheck, own_footer
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
@@ -50,6 +51,9 @@ from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
+
+WHOLE_FILE = 4 * MIB
+"""Bytes of a base file up to which no pages are left out of a scan, which would have few."""
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -107,7 +111,11 @@ class SliceReader:
             each, lookup = both
             with each.statistics.timed():
                 read = each if lookup is None else self._by_rows(each, lookup)
-                return self._with_log_rows(read) if read.plan.is_merged_in_part else read
+                if read.plan.is_merged_in_part:
+                    return self._with_log_rows(read)
+                if read.rows is None and read.plan.access is Access.SCAN:
+                    read.whole = self._whole_reader(read)
+                return read
 
         return self.mapped(finish, list(zip(found, self._looked_up(found), strict=True)))
 
@@ -433,6 +441,28 @@ class SliceReader:
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page
+
+    def _whole_reader(self, found: FoundRows) -> RowReader | None:
+        """Reads all rows of a small local file that match; None if that takes a scan. The build of
+        its entry has checked the file."""
+        plan, storage = found.plan, self.table.storage
+        base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
+        if (
+            base_file is None
+            or base_file.size > WHOLE_FILE
+            or not entries
+            or not storage.is_local
+            or self.limit is not None
+            or self.footer_check is not None
+            or found.within is not None
+        ):
+            return None
+        footer = self.pool.open_footer(entries[0]) or own_footer(storage, base_file)
+        if footer is None or not (
+            found.query.normal_form is None or self._tests_all(found, footer)
+        ):
+            return None
+        return RowReader(storage, base_file, footer, found.query.needed, is_scan=True)
 
     def _tests_all(self, found: FoundRows, footer: Footer) -> bool:
         """Whether a scan tests the whole predicate where the values lie."""

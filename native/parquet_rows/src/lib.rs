@@ -36,7 +36,7 @@ use parquet_rows::metadata::{self, Footer};
 use parquet_rows::parallel::{Work, in_parallel};
 use parquet_rows::plan::{self, RowPlan};
 use parquet_rows::positions::Positions;
-use parquet_rows::read::{self, FileRows, Matched, Rows, SizedFile};
+use parquet_rows::read::{self, FileRows, Matched, Rows, SizedFile, Wanted};
 use parquet_rows::source::{Gaps, Source, Traffic};
 use parquet_rows::states::{Files, State};
 use parquet_rows::wanted::PageCounts;
@@ -52,6 +52,8 @@ use crate::python::{
 type StatsFields = (u64, u64, u64, u64, u64);
 /// (positions, rows, what was read)
 type MatchingFields<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, StatsFields);
+/// (rows, their number in each file, rows that were tested, what was read of each)
+type FilesFields<'py> = (Bound<'py, PyAny>, Vec<usize>, Vec<usize>, Vec<StatsFields>);
 /// (file, its path, its size, rows)
 type FileFields<'py> = (Py<KnownFile>, PathBuf, Option<u64>, Bound<'py, PyAny>);
 /// (pages, page_bytes, ranges, chunk_bytes, total_bytes, row_groups, group_rows, plain_bytes)
@@ -250,34 +252,41 @@ fn read_rows<'py>(
     handed_over(py, answer, &source)
 }
 
-/// None if the files' types of the columns differ.
+/// None if the files' types of the columns differ, or a column of the condition is not read by
+/// opened pages.
 #[pyfunction]
 fn read_files<'py>(
     py: Python<'py>,
     files: Vec<FileFields<'py>>,
     columns: Option<Vec<String>>,
+    condition: Option<Py<NativeCondition>>,
     threads: Option<usize>,
     pages: Option<Py<Pages>>,
-) -> PyResult<Option<(Bound<'py, PyAny>, Vec<StatsFields>)>> {
-    let mut wanted = Vec::with_capacity(files.len());
+    is_scan: bool,
+) -> PyResult<Option<FilesFields<'py>>> {
+    let mut of_files = Vec::with_capacity(files.len());
     for (known, path, size, rows) in &files {
-        wanted.push(FileRows {
+        of_files.push(FileRows {
             file: &known.get().file,
             path: path.clone(),
             size: *size,
             rows: row_positions(rows)?,
         });
     }
-    let (columns, threads) = (columns.as_deref(), thread_count(threads));
-    let keeping = keeping(pages.as_ref(), false);
-    let answer = py.detach(|| guard(|| read::read_files(&wanted, columns, threads, keeping)))?;
+    let wanted = Wanted {
+        condition: condition.as_ref().map(|each| &each.get().condition),
+        columns: columns.as_deref(),
+    };
+    let (threads, keeping) = (thread_count(threads), keeping(pages.as_ref(), is_scan));
+    let answer = py.detach(|| guard(|| read::read_files(&of_files, wanted, threads, keeping)))?;
     let Some(answer) = answer else {
         return Ok(None);
     };
     let stats = answer.stats.iter();
     let stats = stats.map(|&(traffic, pages)| stats_fields(traffic, pages));
     let stats = stats.collect();
-    Ok(Some((answer.batch.into_pyarrow(py)?, stats)))
+    let batch = answer.batch.into_pyarrow(py)?;
+    Ok(Some((batch, answer.counts, answer.tested, stats)))
 }
 
 /// None if the files' types of the columns differ.

@@ -136,7 +136,8 @@ impl Test {
         }
     }
 
-    fn of_text(&self, text: &[u8]) -> bool {
+    /// Whether it is TRUE of a text.
+    pub fn of_text(&self, text: &[u8]) -> bool {
         match self {
             Test::Texts(texts) => match texts.as_slice() {
                 [only] => only == text,

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod positions;
 pub mod read;
 pub mod routing;
+pub mod rows_left;
 pub mod runs;
 pub mod select;
 pub mod source;

@@ -17,12 +17,15 @@ use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
 use crate::plan::{Request, RowPlan};
 use crate::positions::{GroupRows, Positions};
+use crate::rows_left::rows_left;
 use crate::select::{Selected, select};
 use crate::source::{Gaps, Source, Traffic};
 use crate::wanted::{PageCounts, Part as PagePart, column_of};
 
 /// Fewer files than this are not worth a separate thread that reads their footers.
 const SMALLEST_FOOTERS: u64 = 16;
+/// Bytes of a value, to compare files with each other.
+const VALUE_BYTES: usize = 8;
 /// Pieces per thread, so that no thread waits long for the last piece.
 const PIECES_A_THREAD: u64 = 3;
 
@@ -188,34 +191,82 @@ pub struct FileRows<'a> {
 /// Rows of several files in one batch, file by file.
 pub struct ManyRows {
     pub batch: RecordBatch,
+    /// The number of rows of each file.
+    pub counts: Vec<usize>,
+    /// The number of rows of each file that were tested, or read without a condition.
+    pub tested: Vec<usize>,
     /// What was read of each file, and the pages that held its rows.
     pub stats: Vec<(Traffic, PageCounts)>,
 }
 
+/// Which of the rows of several files are read.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// Those that make it TRUE; all without one.
+    pub condition: Option<&'a Condition>,
+    /// Their columns; all if None.
+    pub columns: Option<&'a [String]>,
+}
+
 /// Reads rows of several files that have the same columns, at least one row; pages of several files
-/// at once. None if the types of the columns differ.
+/// at once. None if the types of the columns differ, or the condition's columns are not read by
+/// opened pages.
 pub fn read_files(
     files: &[FileRows<'_>],
-    columns: Option<&[String]>,
+    wanted: Wanted<'_>,
     threads: usize,
     keeping: Option<Keeping<'_>>,
 ) -> Result<Option<ManyRows>> {
-    let mut requests = Vec::with_capacity(files.len());
     let mut sources = Vec::with_capacity(files.len());
-    let mut schemas = Vec::with_capacity(files.len());
     for each in files {
-        let request = Request::in_one_batch(each.file.metadata(), &each.rows, columns)?;
+        sources.push(Source::file(each.path.clone(), each.size, Gaps::UpTo(0))?);
+    }
+    let pages = files.iter().zip(&sources);
+    let pages: Vec<_> = pages
+        .filter_map(|(each, source)| {
+            file_pages(each.file, source, keeping, wanted.condition.is_some())
+        })
+        .collect();
+    let selected = match wanted.condition {
+        None => None,
+        Some(condition) => {
+            let counts = wanted.columns.is_some_and(<[String]>::is_empty);
+            let tested = TestedFiles {
+                files,
+                pages: &pages,
+                condition,
+                counts,
+            };
+            match tested.selected(&mut sources, threads)? {
+                None => return Ok(None),
+                selected => selected,
+            }
+        }
+    };
+    let every = || files.iter().map(|each| each.rows.len()).collect();
+    let (counts, tested): (Vec<usize>, Vec<usize>) = match &selected {
+        None => (every(), every()),
+        Some(selected) => selected
+            .iter()
+            .map(|(each, tested)| (each.count, tested))
+            .unzip(),
+    };
+    let found: Option<Vec<_>> = selected.as_ref().map(|selected| {
+        let files = files.iter().zip(selected);
+        let positions = files.map(|(each, (found, _))| positions_of(each.file, &found.groups));
+        positions.map(Positions::List).collect()
+    });
+    let mut requests = Vec::with_capacity(files.len());
+    let mut schemas = Vec::with_capacity(files.len());
+    for (number, each) in files.iter().enumerate() {
+        let rows = found.as_ref().map_or(&each.rows, |found| &found[number]);
+        let request = Request::in_one_batch(each.file.metadata(), rows, wanted.columns)?;
         schemas.push(request.schema(each.file)?);
         requests.push(request);
-        sources.push(Source::file(each.path.clone(), each.size, Gaps::UpTo(0))?);
     }
     let Some(schema) = common_schema(&schemas)? else {
         return Ok(None);
     };
-    let pages = files.iter().zip(&sources);
-    let pages: Vec<_> = pages
-        .filter_map(|(each, source)| file_pages(each.file, source, keeping, false))
-        .collect();
     let parts: Vec<_> = pages
         .iter()
         .zip(&requests)
@@ -225,6 +276,10 @@ pub fn read_files(
     let mut stats = Vec::with_capacity(files.len());
     for (part, counts) in parts.iter().zip(pages) {
         stats.push((part.pages.traffic(), counts));
+    }
+    for ((_, counts), (selected, _)) in stats.iter_mut().zip(selected.iter().flatten()) {
+        counts.used += selected.pages.used;
+        counts.kept += selected.pages.kept;
     }
     let mut tasks = Vec::with_capacity(files.len());
     for (number, (source, request)) in sources.iter_mut().zip(requests).enumerate() {
@@ -258,11 +313,77 @@ pub fn read_files(
             }
         });
     }
-    let rows = files.iter().map(|each| each.rows.len()).sum();
+    let rows = counts.iter().sum();
     Ok(Some(ManyRows {
-        stats,
         batch: batch_of(schema, columns, rows)?,
+        counts,
+        tested,
+        stats,
     }))
+}
+
+/// Files of which those rows are sought that make a condition TRUE.
+struct TestedFiles<'a> {
+    files: &'a [FileRows<'a>],
+    pages: &'a [FilePages<'a>],
+    condition: &'a Condition,
+    /// Whether only their number is needed.
+    counts: bool,
+}
+
+impl TestedFiles<'_> {
+    /// These rows of each file, and the number of rows that were tested; None if the condition's
+    /// columns are not read by opened pages in all.
+    fn selected(&self, sources: &mut [Source], threads: usize) -> Result<Option<Vec<Found>>> {
+        if self.pages.len() < self.files.len() {
+            return Ok(None);
+        }
+        let of_one = if self.files.len() == 1 { threads } else { 1 };
+        let bytes = VALUE_BYTES * self.condition.columns.len();
+        let tested = sources.iter_mut().enumerate();
+        let tested = tested.map(|(number, source)| TestedFile {
+            number,
+            source,
+            bytes: (bytes * self.files[number].rows.len()) as u64,
+        });
+        let selected = in_parallel(tested.collect(), threads, SMALLEST_PIECE, |tested| {
+            self.selected_of(tested.number, tested.source, of_one)
+        })?;
+        Ok(selected.into_iter().collect())
+    }
+
+    fn selected_of(
+        &self,
+        number: usize,
+        source: &mut Source,
+        threads: usize,
+    ) -> Result<Option<Found>> {
+        let (file, condition) = (&self.files[number], self.condition);
+        let left = match &file.rows {
+            Positions::Range(rows) => Some(rows_left(file.file, source, condition, rows)?),
+            Positions::List(_) => None,
+        };
+        source.traffic = Traffic::default(); // of rows alone
+        let rows = left.as_ref().unwrap_or(&file.rows);
+        let found = selected(&self.pages[number], rows, condition, threads, self.counts)?;
+        Ok(found.map(|found| (found, rows.len())))
+    }
+}
+
+/// Rows of a file, and the number of rows that were tested.
+type Found = (Selected, usize);
+
+/// One of them.
+struct TestedFile<'a> {
+    number: usize,
+    source: &'a mut Source,
+    bytes: u64,
+}
+
+impl Work for TestedFile<'_> {
+    fn weight(&self) -> u64 {
+        self.bytes
+    }
 }
 
 /// All rows of several files in one batch, file by file.
@@ -306,7 +427,11 @@ pub fn read_columns(
             rows: Positions::Range(0..rows),
         })
         .collect();
-    let read = read_files(&wanted, Some(columns), threads, None)?;
+    let of_all = Wanted {
+        condition: None,
+        columns: Some(columns),
+    };
+    let read = read_files(&wanted, of_all, threads, None)?;
     Ok(read.map(|read| WholeColumns {
         batch: read.batch,
         rows,

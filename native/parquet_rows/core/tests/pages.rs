@@ -25,7 +25,7 @@ use parquet_rows::local_file::LocalFile;
 use parquet_rows::metadata::stripped_footer;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{
-    Condition, FileRows, Matched, read_files, read_known_rows, read_matching,
+    Condition, FileRows, Matched, Wanted, read_files, read_known_rows, read_matching,
 };
 use parquet_rows::source::{Gaps, Source};
 use parquet_rows::wanted::PageCounts;
@@ -323,7 +323,11 @@ fn rows_of_several_files_are_in_one_batch() {
         wanted(1, vec![]),
         wanted(1, vec![0, 1, 2]),
     ];
-    let read = read_files(&rows, Some(&columns), 2, None).unwrap().unwrap();
+    let some = Wanted {
+        condition: None,
+        columns: Some(&columns),
+    };
+    let read = read_files(&rows, some, 2, None).unwrap().unwrap();
     let mut expected = Vec::new();
     for each in &rows {
         let mut source =

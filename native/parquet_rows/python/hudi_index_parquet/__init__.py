@@ -31,6 +31,7 @@ __all__ = [
     "Fetch",
     "FileRows",
     "FileStates",
+    "FilesRead",
     "Footer",
     "Leaf",
     "PageCache",
@@ -425,34 +426,57 @@ class FileRows:
     """The length of the file in bytes, which is checked."""
 
 
+class FilesRead(NamedTuple):
+    """Rows of many files; see `read_files`."""
+
+    rows: pa.RecordBatch
+    """The rows, file by file."""
+    counts: list[int]
+    """The number of rows of each file."""
+    tested: list[int]
+    """The number of rows of each file that were tested, or read without a condition."""
+    stats: list[ReadStats]
+    """What was read of each file."""
+
+
 def read_files(
     files: Sequence[FileRows],
     columns: Sequence[str] | None = None,
     *,
+    condition: Condition | None = None,
     threads: int | None = None,
     pages: PageCache | None = None,
-) -> tuple[pa.RecordBatch, list[ReadStats]] | None:
+    is_scan: bool = False,
+) -> FilesRead | None:
     """Read a few rows of each of many local files in one call, several pages at once. A call for
     each file would take longer than reading a few pages.
 
     Args:
         files: one or more files.
         columns, threads: see `read_rows`.
-        pages: see `Footer.read`.
+        condition: only rows that make it TRUE are read; its columns are read first. Of a range of
+            rows, those are left out that the file's column index rules out.
+        pages, is_scan: see `Footer.read`.
 
     Returns:
-        The rows of all files in one batch, file by file, and the statistics of each file. None if a
-        column does not have the same type in all files.
+        None if a column does not have the same type in all files, or a column of the condition is
+        not read by opened pages; see `Footer.matching`.
 
     Raises:
         ParquetReadError: a file is malformed or encrypted.
-        ValueError: no file, invalid rows, or an unknown or ambiguous column.
+        ValueError: no file, invalid rows, an unknown or ambiguous column, or a test that does not
+            fit the values of its column.
         OSError: a file cannot be read.
     """
     wanted = [(each.footer._native, each.path, each.size, each.rows) for each in files]
+    names = None if columns is None else list(columns)
+    tested = None if condition is None else condition._native
     cache = None if pages is None else pages._native
-    found = _native.read_files(wanted, None if columns is None else list(columns), threads, cache)
-    return None if found is None else (found[0], [ReadStats(*each) for each in found[1]])
+    found = _native.read_files(wanted, names, tested, threads, cache, is_scan)
+    if found is None:
+        return None
+    rows, counts, tested, stats = found
+    return FilesRead(rows, counts, tested, [ReadStats(*each) for each in stats])
 
 
 def read_columns(

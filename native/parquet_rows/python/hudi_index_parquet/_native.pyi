@@ -80,9 +80,11 @@ def read_rows(
 def read_files(
     files: list[tuple[Footer, str | PathLike[str], int | None, Rows]],
     columns: list[str] | None,
+    condition: Condition | None,
     threads: int | None,
     pages: PageCache | None,
-) -> tuple[pa.RecordBatch, list[tuple[int, int, int, int, int]]] | None: ...
+    is_scan: bool,
+) -> tuple[pa.RecordBatch, list[int], list[int], list[tuple[int, int, int, int, int]]] | None: ...
 def read_columns(
     files: list[tuple[str | PathLike[str], int | None]], columns: list[str], threads: int | None
 ) -> tuple[pa.RecordBatch, list[int]] | None: ...
