@@ -52,6 +52,7 @@ from hudi_index_service.optimizer.cost.constants import (
     ROWS_PER_FILTER,
     ROWS_PER_KEY,
     ROWS_PER_TASK,
+    SMALL_FILE_BYTES,
     SPARK_MARGIN,
     TERM_STEPS,
     Constants,
@@ -206,6 +207,11 @@ def cheapest_reading(
 def request_bytes(constants: Constants) -> int:
     """Bytes that a remote store could send in the time of one more request among many."""
     return int(constants.request_ms / RANGES_PER_REQUEST / constants.remote_mib_ms * MIB)
+
+
+def is_small(size: int) -> bool:
+    """Whether one call scans a local base file of this many bytes together with others."""
+    return size <= SMALL_FILE_BYTES
 
 
 def page_indexes_pay(size: int, settings: Settings) -> bool:

@@ -66,6 +66,10 @@ than reading the column."""
 PICKED_OF_PAGE = 16
 """One row of this many: nearly all values of a page are skipped without decoding."""
 
+SMALL_FILE_BYTES = 4 * MIB
+"""A base file up to which its own calls take a good part of a scan: on 1,000 files of 2,000 rows, a
+count by one call for many takes a quarter of the time."""
+
 FEW_ROWS = 256
 """Rows of a leaf up to which a call that asks many entries returns those of each."""
 

@@ -19,12 +19,12 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.optimizer.cost import load_constants
-from hudi_index_service.optimizer.cost.constants import MIB
 from hudi_index_service.optimizer.decide import (
     Reading,
     are_few,
     are_too_many,
     cheapest_reading,
+    is_small,
     may_count_by_rows,
 )
 from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
@@ -51,9 +51,6 @@ from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
-
-WHOLE_FILE = 4 * MIB
-"""Bytes of a base file up to which no pages are left out of a scan, which would have few."""
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -449,7 +446,7 @@ class SliceReader:
         base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
         if (
             base_file is None
-            or base_file.size > WHOLE_FILE
+            or not is_small(base_file.size)
             or not entries
             or not storage.is_local
             or self.limit is not None
