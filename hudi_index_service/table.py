@@ -18,12 +18,12 @@ from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
-from hudi_index_service.defined_indexes import DefinedIndexes
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.index.metadata.requirements import requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
+from hudi_index_service.maintain.define import DefinedIndexes
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.process import awaited, awaited_methods
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex

@@ -1,5 +1,5 @@
-"""Defines an index (RFC-51: createIndex), and changes its definition. A change is checked against
-the table and the index types before anything is stored."""
+"""A table's index definitions: create, change, list. A change is checked against the table and the
+index types before anything is stored."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +20,7 @@ from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_types
 from hudi_index_service.index.metadata.definitions import (
     Column,
+    Definitions,
     DefinitionStore,
     IndexDefinition,
     SeenTimeline,
@@ -33,68 +34,147 @@ from hudi_index_service.index.metadata.requirements import (
     key_of,
 )
 from hudi_index_service.index.stored_column import refuse_special
+from hudi_index_service.maintain.overwrite import OverwriteWatch
+from hudi_index_service.process import awaited_methods
 
 _INSTANT = re.compile("[0-9]{14}([0-9]{3})?")
 
 
-def latest_instant(table: HudiTable) -> str:
-    """The requested time of the latest completed instant; "" if there is none."""
-    instants = table.completed_instants()
-    return instants[-1].requested if instants else ""
+@awaited_methods
+class DefinedIndexes:
+    """The index definitions of a Hudi table, as the façade shows them: create, alter, list, and the
+    switch for all readers. It needs no entry."""
 
+    def __init__(self, table: HudiTable) -> None:
+        self._table = table
+        self._definitions = DefinitionStore(table.storage, self._latest_instant)
+        self._overwrites = OverwriteWatch(table)
 
-def column_argument(name: str, options: Mapping[str, str]) -> str:
-    """A column with options as the command line takes it: ``msg:analyzer=standard``."""
-    pairs = ",".join(f"{key}={value}" for key, value in options.items())
-    return f"{name}:{pairs}" if pairs else name
+    def _latest_instant(self) -> str:
+        instants = self._table.completed_instants()
+        return instants[-1].requested if instants else ""
 
+    def create_index(
+        self,
+        name: str,
+        columns: Sequence[str | Column],
+        *,
+        include: Sequence[str | Column] = (),
+        using: str | Sequence[str] = "lucene",
+        if_not_exists: bool = False,
+        since: str | None = None,
+    ) -> IndexDefinition:
+        """Defines an index (RFC-51: createIndex). Builds nothing: entries are built after the next
+        clustering or compaction, or by `build`.
 
-def create_index(
-    table: HudiTable,
-    definitions: DefinitionStore,
-    live: Sequence[IndexDefinition],
-    name: str,
-    columns: Sequence[str | Column],
-    *,
-    include: Sequence[str | Column] = (),
-    using: str | Sequence[str],
-    if_not_exists: bool,
-    since: str | None,
-) -> IndexDefinition:
-    """Stores and returns a new definition; see `IndexedTable.create_index`.
+        Args:
+            name: Letters, digits and _.
+            columns: Column names, or `Column` with options of the index type.
+            include: Columns whose values are stored beside the index, with those of `columns`: a
+                query that mentions only such columns reads no base file.
+            using: One or several index types; each builds its own entries with all the columns.
+            if_not_exists: Return the existing definition if the name is taken.
+            since: The first instant (requested time) for INCREMENTAL builds, or another time in
+                one of the forms of `instant_of`; None for the first one after the completed
+                instants.
 
-    Args:
-        definitions: The store of the table's definitions.
-        live: The table's live definitions.
+        Raises:
+            IndexServiceError: IndexExists, IndexTypeUnknown, ColumnNotFound,
+                ColumnNotIndexable, IndexDefinitionInvalid, PermissionDenied.
+            ConfigInvalid: `columns` or `using` is not a list, or `since` is not a time.
+            NativeModuleMissing: an index type cannot work here, for lack of a module or of Java.
+            TableFeatureUnsupported: the table cannot be read without Spark, so no query could use
+                the index.
+        """
+        check_index_name(name)
+        existing = next((each for each in self.indexes() if each.name == name), None)
+        if existing is not None:
+            if if_not_exists:
+                return existing
+            raise IndexExists(f"The table has an index named {name}.")
+        reason = self._table.unsupported_feature()
+        if reason is not None:
+            raise TableFeatureUnsupported(
+                f"{self._table.storage.uri} cannot be indexed: {reason}",
+                remedy="Query it through Spark: an index would never serve it.",
+            )
+        if not isinstance(using, str):
+            require_list(using, "using")
+        kinds = index_types([using] if isinstance(using, str) else using)
+        for kind in kinds:
+            kind.check_runtime()
+        new = _new_columns(name, columns, include, kinds, self._table.schema())
+        names = tuple(kind.name for kind in kinds)
+        return self._definitions.create(name, names, new, _seen_timeline(self._table, since))
 
-    Raises:
-        IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
-        IndexDefinitionInvalid, PermissionDenied.
-        ConfigInvalid: `columns` or `using` is not a list, or `since` is not a time.
-        NativeModuleMissing: an index type cannot work here, for lack of a module or of Java.
-        TableFeatureUnsupported: the table cannot be read without Spark, so no query could use the
-            index.
-    """
-    check_index_name(name)
-    existing = next((definition for definition in live if definition.name == name), None)
-    if existing is not None:
-        if if_not_exists:
-            return existing
-        raise IndexExists(f"The table has an index named {name}.")
-    reason = table.unsupported_feature()
-    if reason is not None:
-        raise TableFeatureUnsupported(
-            f"{table.storage.uri} cannot be indexed: {reason}",
-            remedy="Query it through Spark: an index would never serve it.",
+    def alter_index(
+        self,
+        name: str,
+        *,
+        add: Sequence[str | Column] = (),
+        drop: Sequence[str] = (),
+        options: Mapping[str, Mapping[str, str]] | None = None,
+        options_for_all: Mapping[str, str] | None = None,
+        rename_to: str | None = None,
+    ) -> IndexDefinition:
+        """Changes an index. Existing entries keep serving the columns that still match; `refresh`
+        updates the entries.
+
+        Args:
+            add: New columns, or present ones with other options.
+            drop: Names of present columns.
+            options: Column → its new options.
+            options_for_all: Options for every column, in addition to its own; those of `add` and
+                `options` override them.
+            rename_to: The new name. The index keeps its entries; see `DefinitionStore.rename`.
+
+        Raises:
+            IndexNotFound, PermissionDenied.
+            IndexExists: `rename_to` is taken.
+            ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
+                index (drop, options).
+            ColumnNotIndexable: the index type does not support it.
+            IndexDefinitionInvalid: nothing would change, a column named twice or already present
+                with these options, no column left, or invalid options.
+            IndexTypeUnknown: an index type of the definition is not installed here.
+            ConfigInvalid: `add` or `drop` is not a list, or `options` not a dictionary.
+            IndexChanged: the index was changed concurrently; this call changed nothing.
+        """
+        current = self._definitions.get(name)
+        columns = _altered_columns(
+            current, self._table.schema(), add, drop, options or {}, options_for_all or {}
         )
-    if not isinstance(using, str):
-        require_list(using, "using")
-    kinds = index_types([using] if isinstance(using, str) else using)
-    for kind in kinds:
-        kind.check_runtime()
-    definition_columns = _new_columns(name, columns, include, kinds, table.schema())
-    names = tuple(kind.name for kind in kinds)
-    return definitions.create(name, names, definition_columns, _seen_timeline(table, since))
+        if rename_to is not None and rename_to != name:
+            return self._definitions.rename(current, rename_to, columns)
+        if columns == current.columns:
+            raise IndexDefinitionInvalid(
+                f"Nothing about index {name} would change.",
+                remedy="Name columns to add or drop, other options, or another name.",
+            )
+        return self._definitions.change(current, columns)
+
+    def indexes(self) -> tuple[IndexDefinition, ...]:
+        """The live index definitions, by name."""
+        return self._read_definitions().live
+
+    def _read_definitions(self) -> Definitions:
+        definitions = self._definitions.read()
+        self._overwrites.see(definitions.live)
+        return definitions
+
+    def disable(self) -> None:
+        """Keeps every reader from the table's indexes until `enable`: their queries scan, from the
+        next one on. Entries are still built and cleaned. Raises PermissionDenied."""
+        self._definitions.disable(disabled=True)
+
+    def enable(self) -> None:
+        """Lets readers use the table's indexes again, after `disable`. Raises PermissionDenied."""
+        self._definitions.disable(disabled=False)
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether `disable` keeps readers from the table's indexes."""
+        return self._definitions.read().disabled
 
 
 def _seen_timeline(table: HudiTable, since: str | None) -> SeenTimeline:
@@ -112,51 +192,6 @@ def _first_instant(since: str, instants: Sequence[str]) -> str:
         instant_of(f"{since[:12]}00", "since")
         return since
     return since if since in instants else instant_of(since, "since")
-
-
-def alter_index(
-    table: HudiTable,
-    definitions: DefinitionStore,
-    name: str,
-    *,
-    add: Sequence[str | Column],
-    drop: Sequence[str],
-    options: Mapping[str, Mapping[str, str]],
-    options_for_all: Mapping[str, str],
-    rename_to: str | None,
-) -> IndexDefinition:
-    """Stores and returns the next version of a definition; see `IndexedTable.alter_index`.
-
-    Args:
-        add: New columns, or present ones with other options.
-        drop: Names of present columns.
-        options: Column → its new options.
-        options_for_all: Options for every column, in addition to its own; those of `add` and
-            `options` override them.
-        rename_to: See `DefinitionStore.rename`.
-
-    Raises:
-        IndexNotFound, PermissionDenied.
-        IndexExists: `rename_to` is taken.
-        ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
-            index (drop, options).
-        ColumnNotIndexable: the index type does not support it.
-        IndexDefinitionInvalid: nothing would change, a column named twice or already present with
-            these options, no column left, or invalid options.
-        IndexTypeUnknown: an index type of the definition is not installed here.
-        ConfigInvalid: `add` or `drop` is not a list, or `options` not a dictionary.
-        IndexChanged: the index was changed concurrently; this call changed nothing.
-    """
-    current = definitions.get(name)
-    columns = _altered_columns(current, table.schema(), add, drop, options, options_for_all)
-    if rename_to is not None and rename_to != name:
-        return definitions.rename(current, rename_to, columns)
-    if columns == current.columns:
-        raise IndexDefinitionInvalid(
-            f"Nothing about index {name} would change.",
-            remedy="Name columns to add or drop, other options, or another name.",
-        )
-    return definitions.change(current, columns)
 
 
 def _new_columns(

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict
 from hudi_index_service.errors import TableOverwritten
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import DefinitionStore, IndexDefinition
-from hudi_index_service.maintain.define import column_argument
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ class KnownIndex(BaseModel):
     @classmethod
     def of(cls, definition: IndexDefinition) -> Self:
         """The known state of a definition."""
-        columns = tuple(column_argument(each.name, each.options) for each in definition.columns)
+        columns = tuple(each.argument for each in definition.columns)
         return cls(name=definition.name, types=definition.index_types, columns=columns)
 
 

@@ -68,6 +68,12 @@ class Column(BaseModel):
     name: str
     options: dict[str, str] = Field(default_factory=dict)
 
+    @property
+    def argument(self) -> str:
+        """The column as the command line takes it: ``msg:analyzer=standard``."""
+        pairs = ",".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.name}:{pairs}" if pairs else self.name
+
     def options_of(self, index_type: str) -> dict[str, str]:
         """The options for one index type; its own options override those for every type."""
         common = {key: value for key, value in self.options.items() if "." not in key}

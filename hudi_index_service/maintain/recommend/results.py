@@ -7,7 +7,6 @@ from typing import Any
 
 from hudi_index_service.build.estimate import Estimate
 from hudi_index_service.index.metadata.definitions import Column
-from hudi_index_service.maintain.define import column_argument
 from hudi_index_service.wording import counted
 
 
@@ -210,7 +209,8 @@ class ColumnProposal:
     def _how_to_add(self) -> str:
         if self.using is not None or not self.options:
             return ""
-        return f" For full-text search: --add {column_argument(self.name, self.options)}"
+        column = Column(name=self.name, options=dict(self.options))
+        return f" For full-text search: --add {column.argument}"
 
 
 @dataclass(frozen=True, slots=True)
