@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
+from math import inf
 from time import time
 
 from hudi_index_service.config import Settings
@@ -34,7 +35,6 @@ from hudi_index_service.index.metadata.retention import (
     Elsewhere,
     Retention,
     stored_index_types,
-    without,
 )
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
@@ -122,12 +122,9 @@ def clean(
         return Cleaning(
             removals, copies, stored=orphans, unremoved=sweep.unlisted, rewritten=rewritten
         )
-    # Manifests first, so that an entry disappears before its data. The data files come last,
-    # because external data is located by them.
-    paths = [removal.path for removal in removals]
-    storage.delete([path for path in paths if path.endswith(".json")])
-    failures = sweep.external_storage.destroy([*paths, *(removal.path for removal in orphans)])
-    storage.delete([path for path in without(paths, failures) if not path.endswith(".json")])
+    failures = sweep.external_storage.delete(
+        storage, [each.path for each in removals], [each.path for each in orphans]
+    )
     rewritten = sweep.forget_facts()
     folders = storage.delete_empty_folders(INDEX_ROOT)
     remove_abandoned()
@@ -152,26 +149,10 @@ def clean(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Grace:
-    """Decides which files are old enough to remove.
-
-    Attributes:
-        ends: Files changed after this time (seconds since the epoch) are in their grace period;
-            None if no file is, even if the store's clock is wrong.
-    """
-
-    ends: float | None
-
-    @classmethod
-    def of(cls, seconds: float) -> "_Grace":
-        return cls(time() - seconds if seconds > 0 else None)
-
-    def is_over(self, file: StoredFile) -> bool:
-        return self.was_before(file.modified)
-
-    def was_before(self, moment: float) -> bool:
-        return self.ends is None or moment <= self.ends
+def _end_of_grace(seconds: float) -> float:
+    """The time, in seconds since the epoch, after which changed files are in their grace period;
+    without one, none is, even if the store's clock is wrong."""
+    return time() - seconds if seconds > 0 else inf
 
 
 def _is_period(seconds: object) -> bool:
@@ -190,8 +171,8 @@ class _Sweep:
         self._storage = table.storage
         self._settings = settings
         configured = settings.clean.grace_seconds
-        self._grace = _Grace.of(configured if grace_seconds is None else grace_seconds)
-        self._definitions_grace = _Grace.of(configured)
+        self._grace = _end_of_grace(configured if grace_seconds is None else grace_seconds)
+        self._definitions_grace = _end_of_grace(configured)
         self._records = BuildRecords(self._storage, stale_seconds=settings.build.stale_seconds)
         known_ids, living = self._records.ids(), self._records.living()
         self._unfinished = by_folder(self._storage.unfinished(INDEX_ROOT))
@@ -231,7 +212,7 @@ class _Sweep:
             PermissionDenied, StorageFailed: a segment cannot be read or deleted.
         """
         removed = frozenset(removal.path for removal in removals)
-        keeps_columns = self._unused_grace.ends == float("-inf")
+        keeps_columns = self._unused_grace == -inf
 
         def may_be_used(name: str, key: ColumnKey) -> bool:
             return keeps_columns or any(each.may_use(name, key[0]) for each in self._definitions)
@@ -250,7 +231,7 @@ class _Sweep:
         """External data whose data file neither exists nor can be under construction."""
         for path, moment in self._external_data.items():
             is_listed = any(listing.shows(path) for listing in self._listings)
-            if is_listed or path in removed or not self._grace.was_before(moment):
+            if is_listed or path in removed or moment > self._grace:
                 continue
             if not self._may_be_under_construction(path):
                 yield Removal(path, 0, "its data file is not there")
@@ -283,7 +264,7 @@ class _Sweep:
             # Definitions and records are also written outside builds.
             is_service = f"{folder}/".startswith(f"{SERVICE_FOLDER}/")
             grace = self._definitions_grace if is_service else self._grace
-            expired = (file for file in files if grace.is_over(file))
+            expired = (file for file in files if file.modified <= grace)
             yield from self._leftovers(expired, "its writer died")
         yield from self._superseded_definitions()
         old_records = self._records.ended_before(time() - _RECORDS_KEPT_SECONDS)
@@ -309,7 +290,7 @@ class _Sweep:
             yield from _removals(entry_files, "its base file is gone")
             yield from self._leftovers(unpublished, "no manifest names it")
         elif self._is_unused(manifest, listing.index_type):
-            expired = [file for file in entry_files if self._unused_grace.is_over(file)]
+            expired = [file for file in entry_files if file.modified <= self._unused_grace]
             yield from _removals(expired, "no live index uses it")
             yield from self._leftovers(unpublished, "no manifest names it")
         else:
@@ -325,11 +306,11 @@ class _Sweep:
         successor was published. A generation above is damaged, otherwise it would serve."""
         newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
         serving = {newest, f"{folder}/{manifest.data.name}"}
-        if not all(self._grace.is_over(file) for file in entry_files if file.path in serving):
+        if any(file.modified > self._grace for file in entry_files if file.path in serving):
             return
         damaged = {document_name(MANIFEST_STEM, number) for number in above}
         for file in entry_files:
-            if file.path not in serving and self._grace.is_over(file):
+            if file.path not in serving and file.modified <= self._grace:
                 is_damaged = file.path.rsplit("/", 1)[1] in damaged
                 reason = "it is damaged" if is_damaged else "a newer generation serves"
                 yield Removal(file.path, file.size, reason)
@@ -337,7 +318,7 @@ class _Sweep:
     def _leftovers(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
         """Files of no living build whose grace period is over."""
         for file in files:
-            if self._grace.is_over(file) and not self._may_be_under_construction(file.path):
+            if file.modified <= self._grace and not self._may_be_under_construction(file.path):
                 yield Removal(file.path, file.size, reason)
 
     def _may_be_under_construction(self, path: str) -> bool:
@@ -356,12 +337,10 @@ class _Sweep:
         )
 
     @cached_property
-    def _unused_grace(self) -> _Grace:
-        """The grace period of unused entries, which starts when a definition changes."""
-        changes = [versions.newest for versions in self._definitions]
-        if self._grace.ends is None or all(map(self._grace.is_over, changes)):
-            return self._grace
-        return _Grace(float("-inf"))
+    def _unused_grace(self) -> float:
+        """The end of the grace period of unused entries, which starts when a definition changes."""
+        is_over = all(each.newest.modified <= self._grace for each in self._definitions)
+        return self._grace if is_over else -inf
 
     def _outdated_summaries(self, removed: Collection[str]) -> Iterator[Removal]:
         """The summaries with manifests that are gone or in `removed`, and those that no reader
@@ -380,7 +359,8 @@ class _Sweep:
         """Older versions of definitions, which nothing reads. The highest version is kept forever,
         even if it marks the index as dropped, so that no number is used twice."""
         for versions in self._definitions:
-            if versions.current is not None and self._definitions_grace.is_over(versions.newest):
+            is_over = versions.newest.modified <= self._definitions_grace
+            if versions.current is not None and is_over:
                 yield from _removals(versions.older, "a newer version of the definition is current")
 
 

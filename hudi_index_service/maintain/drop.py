@@ -42,7 +42,7 @@ from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import index_type_folder
 from hudi_index_service.index.metadata.requirements import DesiredEntry, requirements
-from hudi_index_service.index.metadata.retention import Elsewhere, stored_index_types, without
+from hudi_index_service.index.metadata.retention import Elsewhere, stored_index_types
 from hudi_index_service.maintain.clean import Cleaning, clean
 from hudi_index_service.maintain.define import without_columns
 
@@ -253,12 +253,8 @@ def _remove_outside_snapshot(table: HudiTable, demand: DesiredEntry, settings: S
     listing = EntryListing(table.storage, demand.index_type)
     for each in _remaining(listing, demand):
         if each.columns and each.base_file not in present:
-            # Manifests first, so that the entry disappears before its data.
             published = listing.published(each.folder)
-            manifests = [path for path in published if path.endswith(".json")]
-            table.storage.delete(manifests)
-            failed = Elsewhere(table.storage.uri, settings).destroy(published)
-            table.storage.delete(without(published.difference(manifests), failed))
+            Elsewhere(table.storage.uri, settings).delete(table.storage, published)
 
 
 def _remaining(listing: EntryListing, demand: DesiredEntry) -> Iterator[Remainder]:

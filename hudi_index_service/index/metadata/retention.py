@@ -13,7 +13,7 @@ died before it wrote the data file, the index type itself lists the data.
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from hudi_index_service.config import Settings
@@ -169,9 +169,25 @@ class Elsewhere:
                 reasons[name] = _reason(error, f"Cannot list what {name} stores of {self._table}")
         return times, reasons
 
-    def destroy(self, paths: Iterable[str]) -> dict[str, str]:
-        """Removes the external data of those of the files that are data files. Returns path →
-        reason for each failed removal."""
+    def delete(
+        self, storage: Storage, paths: Collection[str], orphans: Iterable[str] = ()
+    ) -> dict[str, str]:
+        """Deletes files of entries: manifests first, so that an entry disappears before its data;
+        then external data, also that of data files that are not there; then the data files, by
+        which external data is located.
+
+        Args:
+            orphans: The paths of data files that are not there.
+
+        Returns:
+            Path → reason for each data file whose external data could not be removed.
+        """
+        storage.delete([path for path in paths if path.endswith(".json")])
+        failures = self._destroy([*paths, *orphans])
+        storage.delete([p for p in paths if not p.endswith(".json") and p not in failures])
+        return failures
+
+    def _destroy(self, paths: Iterable[str]) -> dict[str, str]:
         by_type: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
             if path.endswith(DATA_SUFFIX) and path.startswith(f"{INDEX_ROOT}/"):
@@ -194,11 +210,6 @@ class Elsewhere:
             return index_type(name).configured(self._settings)
         except IndexTypeUnknown:
             return None
-
-
-def without(paths: Iterable[str], failed: Mapping[str, str]) -> list[str]:
-    """The paths that did not fail."""
-    return [path for path in paths if path not in failed]
 
 
 def _reason(error: IndexServiceError, action: str) -> str:
