@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_index_service import config
@@ -91,23 +90,6 @@ def watch(
     return poll.is_settled()
 
 
-@dataclass(frozen=True, slots=True)
-class _WatchedTable:
-    """A requested build.
-
-    Attributes:
-        version: `TableUpkeep.version` before the request; None if it could not be read.
-    """
-
-    future: Future[Build]
-    version: str | None
-
-    @property
-    def settled(self) -> str | None:
-        """The version for which everything is built; None if the build did not succeed."""
-        return self.version if _succeeded(self.future) else None
-
-
 class Poll:
     """Wakes the worker for tables that have changed since they were last settled.
 
@@ -118,34 +100,36 @@ class Poll:
     def __init__(self, upkeep: Mapping[str, TableUpkeep], worker: Worker) -> None:
         self._upkeep = upkeep
         self._worker = worker
-        self._requests: dict[str, _WatchedTable] = {}
+        self._requests: dict[str, tuple[Future[Build], str | None]] = {}
+        """The latest build of each table, and the table's version before it was requested; None if
+        that could not be read."""
 
     def look(self) -> None:
         """Polls every table that is not being built."""
         for uri in self._upkeep:
-            request = self._requests.get(uri)
-            if request is not None and not request.future.done():
+            build, before = self._requests.get(uri, (None, None))
+            if build is not None and not build.done():
                 continue
             version = self._version(uri)
-            if version is None or request is None or version != request.settled:
-                self._requests[uri] = _WatchedTable(self._worker.wake(uri), version)
+            if version is None or version != before or build is None or not _succeeded(build):
+                self._requests[uri] = self._worker.wake(uri), version
 
     def when_done(self, call: Callable[[], object]) -> None:
         """Calls `call`, possibly more than once, when all builds requested so far are done."""
-        for request in self._requests.values():
-            request.future.add_done_callback(lambda _: self._is_done() and call())
+        for build, _ in self._requests.values():
+            build.add_done_callback(lambda _: self._is_done() and call())
         if self._is_done():
             call()
 
     def is_settled(self) -> bool:
         """Whether the last build of every table succeeded and deferred nothing."""
         return all(
-            _succeeded(request.future) and not request.future.result().deferred
-            for request in self._requests.values()
+            _succeeded(build) and not build.result().deferred
+            for build, _ in self._requests.values()
         )
 
     def _is_done(self) -> bool:
-        return all(request.future.done() for request in self._requests.values())
+        return all(build.done() for build, _ in self._requests.values())
 
     def _version(self, uri: str) -> str | None:
         """The table's version; None if it cannot be read, for example during an overwrite. The
