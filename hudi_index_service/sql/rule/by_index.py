@@ -1,4 +1,5 @@
-"""The rows of a relation that an index finds: whether that pays, and who reads them.
+"""The rows of a relation that an index finds, or the best rows of a search: whether that pays, and
+who reads them.
 
 With conditions on values that are known when the query runs, such as that of a scalar sub-query, it
 is decided then.
@@ -13,21 +14,28 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_index_service.optimizer.cost.constants import DRIVER_SLICES
+from hudi_index_service.columns import column_name
+from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.predicate.expression import Predicate, conjunction
+from hudi_index_service.predicate.expression import MatchMode, Predicate, conjunction
 from hudi_index_service.predicate.values import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.spark.frames import rows_by_tasks
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
-from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import NoCondition, Translation, bound
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes, with_others
-from hudi_index_service.sql.rule.full_text import FullTextCalls
-from hudi_index_service.sql.rule.request import Condition, Key, Request, pinned, searches
+from hudi_index_service.sql.rule.full_text import WORDS, FullTextCalls
+from hudi_index_service.sql.rule.request import (
+    Best,
+    Condition,
+    Key,
+    Request,
+    pinned,
+    searches,
+)
 from hudi_index_service.sql.rule.weighing import (
     Candidates,
     candidates,
@@ -39,6 +47,8 @@ from hudi_index_service.wording import counted
 
 AWAITED = "awaited"
 """The `op` of conditions with such a value."""
+
+_LARGE = "the rows that the index finds are large, and Spark scans them faster"
 
 
 def by_index(
@@ -140,7 +150,7 @@ def _read(
         if table.nbytes <= most_bytes:
             return columns.table(table)
         if not rows.by_tasks:
-            return LARGE
+            return _LARGE
     frame = rows_by_tasks(
         in_python(session), run.reader, run.plan, None, history=run.history, observe=observe
     )
@@ -187,6 +197,88 @@ def undecided(table: IndexedTable, request: Request) -> Decision | None:
     reason = f"the value is not known yet that {', '.join(columns)} is compared with"
     instant = run.plan.snapshot.instant
     return Decision("undecided", reason, indexes=indexes, instant=instant) if indexes else None
+
+
+def best_rows(
+    table: IndexedTable,
+    request: Request,
+    best: Best,
+    calls: FullTextCalls,
+    readers: SessionReaders,
+) -> Decision:
+    """Whether the index finds the best rows of an indexed table, for queries with ORDER BY score()
+    DESC LIMIT k.
+
+    Raises:
+        IndexServiceError, OSError: the table cannot be planned.
+    """
+    score = best.score
+    met = [
+        each
+        for each in searches(request.where)
+        if each.of == score.of
+        and (each.call["function"], each.call["text"]) == (score.call["mode"], score.call["text"])
+    ]
+    if not met:
+        return Decision.spark("rows that the search does not find have a score, too")
+    translation = Translation.on(table)
+    of_search: Condition = {"op": "search", "call": met[0].call, "column": score.of}
+    if not translation.finds(of_search):
+        return Decision.spark("no index answers the search")
+    other_conditions = [each for each in request.where if each != of_search]
+    exact = translation.exact(other_conditions)
+    if exact is None:
+        return Decision.spark("no index answers all conditions exactly")
+    others = str(exact) if other_conditions else None
+    columns = Columns(request, met, calls)
+    search = bound(lambda translation: translation.exact([of_search]))
+    run = pinned(table, request, search, [*request.names, *columns.texts])
+    if isinstance(run, str):
+        return Decision.spark(run)
+    output = pa.schema(list(run.reader.query.output)[: len(request.names)])
+    if as_spark_sees(output, request.types) != output:
+        return Decision.spark("Spark sees its columns in other types")
+    if isinstance(reason := candidates(run, readers), str):
+        return Decision.spark(reason)
+    where = str(run.reader.query.predicate)
+    return Decision(
+        "driver",
+        f"the index finds the {counted(best.rows, 'best row')}",
+        best.rows,
+        best.rows,  # they are no share of the rows that the index finds
+        serving_indexes(table.indexes(), run.plan),
+        where if others is None else f"({where}) AND ({others})",
+        run.plan.snapshot.instant,
+        run,
+        partial(_read_best, table, run, best, others, columns),
+    )
+
+
+def _read_best(
+    table: IndexedTable,
+    run: Execution,
+    best: Best,
+    others: str | None,
+    columns: Columns,
+    *_: Any,
+) -> pa.Table | str:
+    """The best rows of those that match the other conditions, too. Raises what
+    `IndexedTable.search` raises."""
+    score, names = best.score, list(run.reader.query.output.names)
+    rows = table.search(
+        column_name(score.of),
+        score.call["text"],
+        k=best.rows,
+        where=others,
+        columns=names,
+        words=WORDS[MatchMode(score.call["mode"])],
+        as_of=run.plan.snapshot.instant,
+        query_type=score.call["query_type"],
+    )
+    if rows.nbytes > DRIVER_BYTES:
+        return _LARGE
+    known = [(score.call, rows.column(len(names)))]
+    return columns.table(rows.select(range(len(names))), known)
 
 
 def in_python(session: Any) -> SparkSession:

@@ -5,7 +5,7 @@ Spark reads only the struct fields that a query needs, also within arrays and ma
 SchemaPruning removes the others from the relation's types.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -56,14 +56,15 @@ class Columns:
         """
         if not self.request.computed:
             return rows
-        columns: list[Any] = []
-        names: list[str] = []
-        for each in self._in_order():
-            columns.append(
-                rows.column(each) if isinstance(each, int) else self._values(each, rows, known)
-            )
-            names.append(rows.column_names[each] if isinstance(each, int) else each.name)
-        return pa.Table.from_arrays(columns, names=names)
+        read = zip(rows.column_names, rows.columns, strict=True)
+        columns: list[tuple[str, Any]] = [
+            next(read)
+            if each.computed is None
+            else (each.name, self._values(each.computed, rows, known))
+            for each in self.request.columns
+        ]
+        names, arrays = zip(*columns, strict=True)
+        return pa.Table.from_arrays(list(arrays), names=list(names))
 
     def frame(self, rows: "DataFrame") -> "DataFrame":
         """The result from rows that tasks read. Raises what `table` raises."""
@@ -71,23 +72,12 @@ class Columns:
             return rows
         return rows.select(
             [
-                F.col(identifier_sql(self.request.names[each]))
-                if isinstance(each, int)
-                else self._column(each).alias(each.name)
-                for each in self._in_order()
+                F.col(identifier_sql(each.name))
+                if each.computed is None
+                else self._column(each.computed).alias(each.name)
+                for each in self.request.columns
             ]
         )
-
-    def _in_order(self) -> "Iterator[int | Computed]":
-        """For each column its position among the table's columns, or its call."""
-        by_place = {each.place: each for each in self.request.computed}
-        position = 0
-        for place in range(len(self.request.names) + len(self.request.computed)):
-            if place in by_place:
-                yield by_place[place]
-            else:
-                yield position
-                position += 1
 
     def _values(
         self, each: Computed, rows: pa.Table, known: Sequence[tuple[Call, pa.ChunkedArray]]

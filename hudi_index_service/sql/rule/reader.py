@@ -16,8 +16,7 @@ from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.rule.best import best_rows
-from hudi_index_service.sql.rule.by_index import AWAITED, by_index, undecided
+from hudi_index_service.sql.rule.by_index import AWAITED, best_rows, by_index, undecided
 from hudi_index_service.sql.rule.counting import by_counting
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes
 from hudi_index_service.sql.rule.full_text import FullTextCalls

@@ -5,7 +5,7 @@ Each field is declared here once, with its type, and is checked before anything 
 that are not known here come from a newer jar, and are left out.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
@@ -152,19 +152,15 @@ class Key(Message):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A column with the values of a full-text call.
+    """The values of a full-text call.
 
     Attributes:
         call: The bound call.
         of: The names of the table's column with the texts, from the outermost struct in.
-        name: The column's name.
-        place: Its place among the columns wanted. Columns of the same call are equal.
     """
 
     call: Call
     of: Names
-    name: str = field(default="", compare=False)
-    place: int = field(default=-1, compare=False)
 
 
 class _Column(Message):
@@ -222,12 +218,8 @@ class Request(Message):
 
     @cached_property
     def computed(self) -> list[Computed]:
-        """Other columns wanted, among these."""
-        return [
-            Computed(each.computed.call, each.computed.of, each.name, place)
-            for place, each in enumerate(self.columns)
-            if each.computed is not None
-        ]
+        """The values of the other columns wanted."""
+        return [each.computed for each in self.columns if each.computed is not None]
 
     @property
     def query_type(self) -> QueryType:
@@ -282,7 +274,7 @@ def read_request(text: str) -> Request | str:
 
 
 def searches(where: list[Condition]) -> list[Computed]:
-    """The conditions among some that are full-text searches, as columns."""
+    """The conditions among some that are full-text searches, as values."""
     return [Computed(each["call"], each["column"]) for each in where if each["op"] == "search"]
 
 
