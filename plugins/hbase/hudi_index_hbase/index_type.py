@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hudi_index_hbase.server import HBaseServer, require_client, server_of
+from hudi_index_hbase.server import HBaseServer, client, server_of
 from hudi_index_service.config import HBaseSettings, Settings, settings
 from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import (
@@ -40,7 +40,7 @@ class HBaseIndexType(BTreeIndexType):
 
     def check_runtime(self) -> None:
         """Checks for the Python packages of the HBase client; sends no request."""
-        require_client()
+        client()
 
     def together(self, readers: Sequence[IndexReader]) -> None:
         """None: leaves are fetched from HBase for one entry at a time."""

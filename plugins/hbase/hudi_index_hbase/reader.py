@@ -10,7 +10,7 @@ from typing import Any
 from pyroaring import BitMap
 
 from hudi_index_hbase.server import HBaseServer
-from hudi_index_hbase.store import LAYOUT, STORED, EntryKeys, joined
+from hudi_index_hbase.store import LAYOUT, STORED, EntryKeys, batches, joined
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.check import findings
 from hudi_index_service.index.btree.leaf_file import (
@@ -241,7 +241,7 @@ def _requests(places: list[LeafPlace]) -> Iterator[list[LeafPlace]]:
         else:
             runs.append(run)
     for group in (*runs, single):
-        yield from _cut(group)
+        yield from batches(group, lambda place: place.length, _REQUEST_LEAVES, _REQUEST_BYTES)
 
 
 def _runs(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
@@ -257,16 +257,3 @@ def _runs(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
 
 def _is_run(places: Sequence[LeafPlace]) -> bool:
     return len(list(_runs(places))) == 1
-
-
-def _cut(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
-    batch: list[LeafPlace] = []
-    size = 0
-    for place in places:
-        if batch and (size + place.length > _REQUEST_BYTES or len(batch) == _REQUEST_LEAVES):
-            yield batch
-            batch, size = [], 0
-        batch.append(place)
-        size += place.length
-    if batch:
-        yield batch

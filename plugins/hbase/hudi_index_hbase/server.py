@@ -8,7 +8,7 @@ files does not wait a hundred times. Writes are retried.
 import logging
 import os
 import random
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -57,13 +57,14 @@ class HBaseServer:
 
     def _begin(self) -> None:
         self.kept = KeptCells(self.settings.cache_mb * 2**20)
-        self._idle = _Idle()
+        self._idle: deque[TimedConnection] = deque()
         self._health = _Health(self.settings)
 
     def begin_anew(self) -> None:
         """Resets a process that was just forked: it shares nothing with its parent, not even
         locks."""
-        self._idle.abandon()
+        for connection in self._idle:  # the parent's: not even a close may be sent on them
+            connection.abandon()
         self._begin()
 
     @property
@@ -93,7 +94,7 @@ class HBaseServer:
         count(requests=1)
         try:
             answer = self._send(request, deadline)
-        except self._failures as error:
+        except client().FAILURES as error:
             if self._is_absence(error, deadline):
                 raise EntryInvalid(
                     f"HBase at {self.name} has no table {self.table_name}, or not one for indexes."
@@ -106,11 +107,11 @@ class HBaseServer:
         """Whether a request failed because the table does not exist. HBase does not say so if the
         request was for several rows; then it is asked for one."""
         if "RetriesExhausted" not in str(error):
-            return bool(_connecting().is_absence(error))
+            return bool(client().is_absence(error))
         try:
             self._send(lambda table: table.row(b"\0"), deadline)
-        except self._failures as failure:
-            return bool(_connecting().is_absence(failure))
+        except client().FAILURES as failure:
+            return bool(client().is_absence(failure))
         return False
 
     def write(self, request: "Request[T]") -> T:
@@ -124,9 +125,9 @@ class HBaseServer:
         for attempt in range(1, settings.attempts + 1):
             try:
                 return self._send(request, monotonic() + settings.write_seconds)
-            except self._failures as error:
+            except client().FAILURES as error:
                 failure = self._failure(error)
-                if attempt == settings.attempts or isinstance(error, _connecting().REFUSALS):
+                if attempt == settings.attempts or isinstance(error, client().REFUSALS):
                     attempts = f" ({attempt} attempts)" if attempt > 1 else ""
                     raise IndexServerUnavailable(f"{failure}{attempts}.") from error
                 pause = _pause(settings, attempt)
@@ -136,40 +137,34 @@ class HBaseServer:
 
     def has_table(self) -> bool:
         """Whether the table exists. Raises the errors of `write`."""
-        return self.write(
-            lambda table: bool(_connecting().has_table(table.connection, self.table_name))
-        )
+        return self.write(lambda table: bool(client().has_table(table.connection, self.table_name)))
 
     def make_table(self, families: Mapping[str, Mapping[str, object]]) -> None:
         """Creates the table with these column families, unless it exists. Raises the errors of
         `write`."""
-        self.write(
-            lambda table: _connecting().make_table(table.connection, self.table_name, families)
-        )
+        self.write(lambda table: client().make_table(table.connection, self.table_name, families))
 
     def close(self) -> None:
         """Closes the idle connections."""
-        self._idle.close()
+        while (connection := self._take()) is not None:
+            connection.close()
 
-    @property
-    def _failures(self) -> tuple[type[BaseException], ...]:
-        failures: tuple[type[BaseException], ...] = _connecting().FAILURES
-        return failures
+    def _take(self) -> "TimedConnection | None":
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _send(self, request: "Request[T]", deadline: float) -> T:
         """Uses an idle connection; if the server has closed it meanwhile, a new one."""
         self.requests += 1
-        idle = self._idle.take()
+        idle = self._take()
         if idle is not None:
             try:
                 return self._by(idle, request, deadline)
-            except _connecting().LOST:
-                self._idle.close()
-        return self._by(self._connect(deadline), request, deadline)
-
-    def _connect(self, deadline: float) -> "TimedConnection":
-        connection: TimedConnection = _connecting().TimedConnection(self.settings, deadline)
-        return connection
+            except client().LOST:
+                self.close()
+        return self._by(client().TimedConnection(self.settings, deadline), request, deadline)
 
     def _by(self, connection: "TimedConnection", request: "Request[T]", deadline: float) -> T:
         connection.deadline = deadline
@@ -178,14 +173,12 @@ class HBaseServer:
         except BaseException:
             connection.close()  # an answer may still arrive
             raise
-        self._idle.give(connection)
+        self._idle.append(connection)
         return answer
 
     def _failure(self, error: BaseException) -> str:
         """The failure as a sentence without its full stop."""
-        return (
-            f"HBase at {self.name}, table {self.table_name}: {_connecting().failure_reason(error)}"
-        )
+        return f"HBase at {self.name}, table {self.table_name}: {client().failure_reason(error)}"
 
 
 _servers: "WeakSet[HBaseServer]" = WeakSet()
@@ -199,16 +192,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def require_client() -> None:
-    """Checks that happybase is installed.
-
-    Raises:
-        NativeModuleMissing: happybase is not installed.
-    """
-    _connecting()
-
-
-def _connecting() -> Any:
+def client() -> Any:
     """The module that needs happybase.
 
     Raises:
@@ -229,34 +213,6 @@ def _pause(settings: HBaseSettings, attempt: int) -> float:
     """Seconds until the next attempt, randomised so that builders do not all retry at once."""
     longest = Backoff(settings.backoff_seconds, settings.backoff_max_seconds)
     return longest.seconds(attempt) * random.uniform(0.5, 1)
-
-
-class _Idle:
-    """Connections that are not in use."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._connections: list[TimedConnection] = []
-
-    def take(self) -> "TimedConnection | None":
-        with self._lock:
-            return self._connections.pop() if self._connections else None
-
-    def give(self, connection: "TimedConnection") -> None:
-        with self._lock:
-            self._connections.append(connection)
-
-    def close(self) -> None:
-        with self._lock:
-            closing, self._connections = self._connections, []
-        for connection in closing:
-            connection.close()
-
-    def abandon(self) -> None:
-        """Drops connections inherited from the parent of a forked process, which must not send
-        anything on them, not even a close."""
-        for connection in self._connections:
-            connection.abandon()
 
 
 @dataclass(slots=True)

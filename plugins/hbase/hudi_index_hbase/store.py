@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import time
-from typing import Any
+from typing import Any, TypeVar
 
 from hudi_index_hbase.server import HBaseServer
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
@@ -63,6 +63,8 @@ _FAMILY_OPTIONS = {"max_versions": 1, "bloom_filter_type": "ROW", "block_cache_e
 
 _LISTING_ROWS = 2_000  # row keys at a time
 _CHECKS = 3  # checks of what was written, each followed by a rewrite of what is missing
+
+T = TypeVar("T")
 
 FilesToPack = Mapping[str, Path | FileRange | bytes]
 
@@ -175,7 +177,7 @@ class EntryStore:
             self._server.make_table({FAMILY.decode(): _FAMILY_OPTIONS})
         leaves = files[LEAVES]
         assert not isinstance(leaves, bytes), "B+ trees are built on the disk"
-        self._put_all(_LeafSource(leaves), places, keys, path, content)
+        self._put_all(leaves, places, keys, path, content)
         reference = {
             "layout": LAYOUT,
             "table": self._server.table_name,
@@ -187,7 +189,7 @@ class EntryStore:
 
     def _put_all(
         self,
-        source: "_LeafSource",
+        leaves: Path | FileRange,
         places: Sequence[LeafPlace],
         keys: EntryKeys,
         path: str,
@@ -215,8 +217,13 @@ class EntryStore:
             missing = [place for key, place in leaf_of_key.items() if key not in present]
             if not missing:
                 break
-            for batch in _batches(self._server, source, missing, keys):
-                self._server.write(_puts(batch))
+            for batch in batches(
+                _bodies(leaves, missing),
+                lambda leaf: len(leaf[1]),
+                self._server.settings.batch_rows,
+                self._server.settings.batch_kb * 1024,
+            ):
+                self._server.write(_puts([(keys.leaf(at), chunks(body)) for at, body in batch]))
             # A delete marker hides cells written in the same millisecond, or by a slower clock.
             present = set(self._keys(keys))
         if leaf_of_key.keys() - present:
@@ -284,20 +291,15 @@ class EntryStore:
             self._server.write(_deletes(batch))
 
 
-class _LeafSource:
-    """The leaves in the builder's file."""
-
-    def __init__(self, file: Path | FileRange) -> None:
-        self._path, self._offset = (
-            (file.path, file.offset) if isinstance(file, FileRange) else (file, 0)
-        )
-
-    def bodies(self, places: Iterable[LeafPlace]) -> Iterator[tuple[LeafPlace, bytes]]:
-        """The leaves' bytes, checked."""
-        with self._path.open("rb") as file:
-            for place in places:
-                body = os.pread(file.fileno(), place.length, self._offset + place.offset)
-                yield place, checked(body, place, str(self._path))
+def _bodies(
+    leaves: Path | FileRange, places: Iterable[LeafPlace]
+) -> Iterator[tuple[LeafPlace, bytes]]:
+    """The leaves' bytes in the builder's file, checked."""
+    path, start = (leaves.path, leaves.offset) if isinstance(leaves, FileRange) else (leaves, 0)
+    with path.open("rb") as file:
+        for place in places:
+            body = os.pread(file.fileno(), place.length, start + place.offset)
+            yield place, checked(body, place, str(path))
 
 
 def _moment(cells: Mapping[bytes, bytes]) -> float:
@@ -330,22 +332,20 @@ def _all_leaves(tree: Tree) -> Iterator[LeafPlace]:
 Rows = list[tuple[bytes, dict[bytes, bytes]]]
 
 
-def _batches(
-    server: HBaseServer, source: _LeafSource, places: Iterable[LeafPlace], keys: EntryKeys
-) -> Iterator[Rows]:
-    settings = server.settings
-    rows: Rows = []
+def batches(
+    items: Iterable[T], size_of: Callable[[T], int], most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """The items in batches that are limited in number and bytes; an item may be larger."""
+    batch: list[T] = []
     size = 0
-    for place, body in source.bodies(places):
-        if rows and (
-            len(rows) == settings.batch_rows or size + len(body) > settings.batch_kb * 1024
-        ):
-            yield rows
-            rows, size = [], 0
-        rows.append((keys.leaf(place), chunks(body)))
-        size += len(body)
-    if rows:
-        yield rows
+    for item in items:
+        if batch and (len(batch) == most or size + size_of(item) > most_bytes):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += size_of(item)
+    if batch:
+        yield batch
 
 
 def _puts(rows: Rows) -> Callable[[Any], None]:
