@@ -93,7 +93,7 @@ def candidates(run: Execution, readers: SessionReaders) -> Candidates | str:
         return reason
     if plan.predicate is not None and matches_most(plan.predicate):
         return "a negated pattern matches most of the rows"
-    estimates = _Estimates(run, readers)
+    estimates = _Estimates(run, readers, searched=_searches(plan))
     for _ in estimates.refine():
         decision = estimates.decision()
         if decision is not None:
@@ -104,7 +104,7 @@ def candidates(run: Execution, readers: SessionReaders) -> Candidates | str:
 class _Estimates:
     """The current estimates of a relation's rows and of the cost of reading them."""
 
-    def __init__(self, run: Execution, readers: SessionReaders) -> None:
+    def __init__(self, run: Execution, readers: SessionReaders, *, searched: bool) -> None:
         plan, reader = run.plan, run.reader
         self._run = run
         model = CostModel.of(plan, reader.settings)
@@ -117,15 +117,14 @@ class _Estimates:
         with_logs = [each for each in slices if each.is_merged_in_part]
         self._merges = bool(with_logs)
         indexed_bytes, other_bytes = base_file_bytes(self._indexed), base_file_bytes(others)
-        self._readers = RelationCosts.of(
-            self._costs, indexed_bytes, other_bytes, searched=_searches(plan)
-        )
+        self._readers = RelationCosts.of(self._costs, indexed_bytes, other_bytes, searched=searched)
         self._all = not others and not self._merges and not plan.count(Access.SKIP)
         self._rows = [each.total for each in self._indexed]
         self._total = sum(self._rows)
         self._row_estimates = [_by_manifest(each) for each in self._indexed]
         self._work = [self._cost_range(n, rows) for n, rows in enumerate(self._row_estimates)]
-        self._least = self._most = self._costs.scanning(others) + self._costs.merging(with_logs)
+        self._others = self._costs.scanning(others) + self._costs.merging(with_logs)
+        self._least = self._most = self._others
         for least, most in self._work:
             self._least += least
             self._most += most
@@ -160,6 +159,25 @@ class _Estimates:
         if reader is Reader.SPARK:
             return self._decline(f"at most {round(self._most.rows):,}")
         return self._accept(reader)
+
+    def of_keys(self, column: str, keys: int) -> Candidates | str:
+        """The decision if rows are wanted that have one of some keys in a column."""
+        if not self._indexed:
+            return "no entry serves its files"
+        values = [values_of(each.entries, column) for each in self._indexed]
+        share = _likely_share([each for each in values if each is not None], keys)
+        work, rows = self._others, 0
+        for each, own in zip(self._indexed, values, strict=True):
+            count = each.total if own is None else own.count
+            work += self._costs.reading(each, share * count)
+            rows += count if own is None else min(count, math.ceil(keys * own.equal))
+        chosen = self._readers.reader(work)
+        if chosen is Reader.SPARK:
+            return (
+                f"{counted(keys, 'key')} of a join have about {counted(round(work.rows), 'row')}, "
+                "and Spark scans them faster"
+            )
+        return self._candidates(rows, chosen, work, exact=False)
 
     def _start(self) -> None:
         """Starts a new pass over the slices."""
@@ -202,7 +220,10 @@ class _Estimates:
         exact = all(each.least == each.most for each in self._row_estimates)
         exact = exact and not self._merges
         rows = sum(each.most for each in self._row_estimates)
-        by_tasks = self._readers.reader(self._most, driver=False) is Reader.TASKS
+        return self._candidates(rows, reader, self._most, exact=exact)
+
+    def _candidates(self, rows: int, reader: Reader, work: Work, *, exact: bool) -> Candidates:
+        by_tasks = self._readers.reader(work, driver=False) is Reader.TASKS
         return Candidates(rows, exact, reader is Reader.DRIVER, by_tasks, self._scan_count)
 
 
@@ -286,38 +307,10 @@ def candidates_of_keys(
         column: The column that has to have one of the keys.
         keys: The most keys.
     """
-    plan, reader = run.plan, run.reader
-    reason = too_little_indexed(plan)
+    reason = too_little_indexed(run.plan)
     if reason is not None:
         return reason
-    costs = SparkCosts.of(
-        plan, CostModel.of(plan, reader.settings), len(reader.query.output), session
-    )
-    slices = [each.for_counting() for each in plan.slices]
-    indexed = [each for each in slices if each.access is Access.INDEX]
-    others = [each for each in slices if each.access in OTHERS]
-    if not indexed:
-        return "no entry serves its files"
-    values = [values_of(each.entries, column) for each in indexed]
-    share = _likely_share([each for each in values if each is not None], keys)
-    work = costs.scanning(others) + costs.merging(each for each in slices if each.is_merged_in_part)
-    rows = 0
-    for each, own in zip(indexed, values, strict=True):
-        count = each.total if own is None else own.count
-        work += costs.reading(each, share * count)
-        rows += count if own is None else min(count, math.ceil(keys * own.equal))
-    indexed_bytes, other_bytes = base_file_bytes(indexed), base_file_bytes(others)
-    readers = RelationCosts.of(costs, indexed_bytes, other_bytes, searched=False)
-    chosen = readers.reader(work)
-    if chosen is Reader.SPARK:
-        return (
-            f"{counted(keys, 'key')} of a join have about {counted(round(work.rows), 'row')}, "
-            "and Spark scans them faster"
-        )
-    by_tasks = readers.reader(work, driver=False) is Reader.TASKS
-    return Candidates(
-        rows, exact=False, few=chosen is Reader.DRIVER, by_tasks=by_tasks, scanned=len(others)
-    )
+    return _Estimates(run, session, searched=False).of_keys(column, keys)
 
 
 def _likely_share(values: Collection[Values], keys: int) -> float:
