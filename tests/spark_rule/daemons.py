@@ -29,7 +29,7 @@ def daemon(*folders: Path, port: int = 0, may_change: bool = False) -> Iterator[
     """A daemon that may read the tables in some folders, closed at the end of the context."""
     allowed = AllowedFolders(folders).checked
     reader = RelationReader(None, None, allowed)
-    statements = SessionStatements(None, None, reader, allowed, may_change=may_change)
+    statements = SessionStatements(reader, may_change=may_change)
     limits = HookSettings(request_seconds=60)
     listener = SessionListener(reader, statements, TOKEN, limits, host="127.0.0.1", port=port)
     listener.start()

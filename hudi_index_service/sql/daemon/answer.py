@@ -59,9 +59,7 @@ def answer(
     reader = RelationReader(storage_options, settings, allowed.checked)
     if allow_changes is None:
         allow_changes = settings.answer.allow_changes
-    statements = SessionStatements(
-        storage_options, settings, reader, allowed.checked, may_change=allow_changes
-    )
+    statements = SessionStatements(reader, may_change=allow_changes)
     with extra_required("The daemon", "spark,hook"):
         from hudi_index_service.sql.daemon.listener import SessionListener
     listener = SessionListener(

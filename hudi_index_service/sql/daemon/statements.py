@@ -1,7 +1,7 @@
 """Index statements of sessions without Python."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,9 +9,7 @@ from pydantic import Field, TypeAdapter
 
 from hudi_index_service.catalog.entry import CatalogTable
 from hudi_index_service.catalog.spark import no_table
-from hudi_index_service.config import Settings
 from hudi_index_service.errors import RequestRefused
-from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.errors import answer_or_error, error_fields
 from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
@@ -82,26 +80,12 @@ class SessionStatements:
     "name": …}}``, and the session asks again with what its catalog knows.
 
     Args:
-        storage_options, settings: As for `open_table`.
-        reader: Explains queries, and forgets what it keeps when an index changes.
-        allowed: Returns a table's base path as it is to be opened, or raises an error of the
-            service.
+        reader: Opens tables, explains queries, and forgets what it keeps when an index changes.
         may_change: Whether statements may change indexes.
     """
 
-    def __init__(
-        self,
-        storage_options: Mapping[str, str] | None,
-        settings: Settings | None,
-        reader: RelationReader,
-        allowed: Callable[[str], str],
-        *,
-        may_change: bool,
-    ) -> None:
-        self._storage_options = storage_options
-        self._settings = settings
+    def __init__(self, reader: RelationReader, *, may_change: bool) -> None:
         self._reader = reader
-        self._allowed = allowed
         self._may_change = may_change
 
     def described(self, body: str) -> str:
@@ -155,11 +139,7 @@ class SessionStatements:
 
     def _opening(self, asked: _StatementText) -> Open:
         def open_named(table: TableReference) -> IndexedTable:
-            return configured(
-                self._allowed(_base_path(table, asked)),
-                storage_options=self._storage_options,
-                settings=self._settings,
-            )
+            return self._reader.opened(_base_path(table, asked))
 
         return open_named
 

@@ -78,7 +78,7 @@ def enabled(
         extensions = _extensions(spark, jar)
         context = spark.sparkContext
         reader = _reader(context, storage_options, settings)
-        statements = SqlStatements(storage_options, settings, reader, extensions)
+        statements = SqlStatements(reader, extensions)
         answers = Answers(reader, session_readers(spark))
         callback = Callback(answers, statements)
         extensions.enable(spark._jsparkSession, callback, _callback_client(context))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
+from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
@@ -25,7 +26,7 @@ from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse, Use
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,20 @@ class RelationReader:
     def has(self, storage_options: Mapping[str, str] | None, settings: Settings | None) -> bool:
         """Whether it was made with these arguments."""
         return (self._storage_options, self._settings) == (storage_options, settings)
+
+    def opened(self, path: str, spark: "SparkSession | None" = None) -> IndexedTable:
+        """A table for an index statement, see `configured`.
+
+        Args:
+            path: Its base path.
+            spark: A session to build on; None builds in local threads.
+        """
+        return configured(
+            self._allowed(path),
+            storage_options=self._storage_options,
+            spark=spark,
+            settings=self._settings,
+        )
 
     def decide(self, text: str, readers: SessionReaders) -> Decision:
         """Who reads the rows of a request, or counts them. Looks into the index and reads no row.

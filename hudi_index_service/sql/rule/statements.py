@@ -8,9 +8,7 @@ from typing import Any
 from py4j.java_collections import JavaMap
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from hudi_index_service.config import Settings
 from hudi_index_service.errors import StatementFailed, StatementInvalid
-from hudi_index_service.hook.table_upkeep import configured
 from hudi_index_service.sql.errors import (
     answer_or_error,
     hudis_errors_named,
@@ -38,20 +36,11 @@ class SqlStatements:
     """Runs index statements, and answers `PythonSource.java` about them.
 
     Args:
-        storage_options, settings: As for `enable`.
-        reader: Reads the relations of explained queries.
+        reader: Opens tables, and reads the relations of explained queries.
         extensions: The JVM's `IndexExtensions`.
     """
 
-    def __init__(
-        self,
-        storage_options: Mapping[str, str] | None,
-        settings: Settings | None,
-        reader: RelationReader,
-        extensions: Any,
-    ) -> None:
-        self._storage_options = storage_options
-        self._settings = settings
+    def __init__(self, reader: RelationReader, extensions: Any) -> None:
         self._reader = reader
         self._extensions = extensions
 
@@ -154,12 +143,7 @@ class SqlStatements:
 
     def _opening(self, spark: SparkSession) -> Open:
         def open_named(table: TableReference) -> IndexedTable:
-            return configured(
-                table_location(spark, table),
-                storage_options=self._storage_options,
-                spark=spark,
-                settings=self._settings,
-            )
+            return self._reader.opened(table_location(spark, table), spark)
 
         return open_named
 
