@@ -88,8 +88,8 @@ class Connections:
 
     def __init__(self, *, most: int, request_seconds: float, refusals: Refusals) -> None:
         self.request_seconds = request_seconds
+        self.refusals = refusals
         self._most = most
-        self._refusals = refusals
         self._open: dict[LimitedConnection, None] = {}
 
     def __iter__(self) -> "Iterator[LimitedConnection]":
@@ -105,12 +105,12 @@ class Connections:
         if len(self._open) > self._most:
             idle = next(each for each in self._open if not each.is_being_answered)
             if idle is connection:
-                self._refusals.report(
+                self.refusals.report(
                     f"{self._most} connections are open, and all wait for their builds: others are "
                     "refused (hook.max_connections)."
                 )
             else:
-                self._refusals.report(
+                self.refusals.report(
                     f"More than {self._most} connections are open (hook.max_connections): the one "
                     "that has waited longest without a request is cut off."
                 )
@@ -125,17 +125,6 @@ class Connections:
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
-
-    def report_late(self) -> None:
-        """Logs that a request has not arrived in time."""
-        self._refusals.report(
-            "A connection was cut off because it had not sent a whole request within "
-            f"{self.request_seconds:g} s (hook.request_seconds)."
-        )
-
-    def report_malformed(self) -> None:
-        """Logs that a request was not HTTP."""
-        self._refusals.report("A request was refused because it is not HTTP.")
 
 
 class LimitedConnection(H11Protocol):
@@ -177,7 +166,7 @@ class LimitedConnection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self.among.report_malformed()
+        self.among.refusals.report("A request was refused because it is not HTTP.")
         super().send_400_response(msg)
 
     def _expect_request(self) -> None:
@@ -187,5 +176,8 @@ class LimitedConnection(H11Protocol):
 
     def _end_if_late(self) -> None:
         if not self.is_being_answered:
-            self.among.report_late()
+            self.among.refusals.report(
+                "A connection was cut off because it had not sent a whole request within "
+                f"{self.among.request_seconds:g} s (hook.request_seconds)."
+            )
             self.cut_off()

@@ -12,7 +12,6 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.config import HookSettings
@@ -25,7 +24,7 @@ from hudi_index_service.hook.write_options import MAX_WAIT_SECONDS, SECRET_HEADE
 CALLBACK_PATH = "/hudi/commit"
 
 
-class CallbackListener:
+class CallbackListener(SecretServer):
     """Listens for callbacks from construction to `close`.
 
     The constructor binds the socket, so that `url` is known; from `start` on, a thread answers
@@ -36,7 +35,7 @@ class CallbackListener:
         settings: Address to bind, and limits of connections.
         wait: Seconds to hold an answer until the requested build ends; 0 answers at once. A
             callback can set another time in its URL.
-        max_body_bytes: Maximum length of a body; a longer one is refused and not read to its end.
+        max_body_bytes: As for `SecretServer`.
 
     Raises:
         ConfigInvalid: the address cannot be bound.
@@ -52,36 +51,26 @@ class CallbackListener:
         wait: float = 0.0,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
-        self._worker = worker
-        self._tables = tables
-        self._wait = wait
-        self._max_body_bytes = max_body_bytes
-        self._server = SecretServer(
-            [Route(CALLBACK_PATH, self._callback, methods=["POST"])],
+        super().__init__(
+            CALLBACK_PATH,
             SECRET_HEADER,
             secret,
             section="hook",
             refused=CallbackRefused,
+            too_long="Run `hudi-index build <table>` after commits of so many files.",
             host=settings.host,
             port=settings.port,
             shutdown_seconds=wait + 1,
             max_body_bytes=max_body_bytes,
             limits=settings,
         )
-        self.url = f"{self._server.url}{CALLBACK_PATH}"
-        self.connections = self._server.connections
-        self.start, self.close = self._server.start, self._server.close
+        self._worker = worker
+        self._tables = tables
+        self._wait = wait
+        self.url += CALLBACK_PATH
 
-    async def _callback(self, request: Request) -> Response:
-        if not self._server.has_secret(request):
-            return self._server.without_secret()
-        body = await self._server.body(request)
-        if body is None:
-            error = CallbackRefused(
-                f"The body is longer than {self._max_body_bytes} bytes.",
-                remedy="Run `hudi-index build <table>` after commits of so many files.",
-            )
-            return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """Wakes the worker for the table that a callback names."""
         base_path = _base_path(body)
         if base_path is None:
             error = CallbackRefused("The body is not a Hudi commit callback.")
@@ -94,11 +83,11 @@ class CallbackListener:
             build = self._worker.wake(table)
         except CallbackRefused as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, error)
-        return await self._answer(build, _requested_wait(request, self._wait))
+        return await self._outcome(build, _requested_wait(request, self._wait))
 
-    async def _answer(self, build: Future[Build], wait: float) -> Response:
+    async def _outcome(self, build: Future[Build], wait: float) -> Response:
         if wait > 0:
-            self._server.grant(wait + 1)
+            self.grant(wait + 1)
             await _wait_until_done(build, wait)
         if not build.done():
             return JSONResponse({"status": "accepted"}, HTTPStatus.ACCEPTED)

@@ -5,7 +5,7 @@ import hmac
 import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
 from http import HTTPStatus
 from math import ceil
 from threading import Thread
@@ -30,18 +30,19 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _EVERY_ADDRESS = ("0.0.0.0", "::", "")
 
 
-class SecretServer:
+class SecretServer(ABC):
     """Listens from construction to `close`; from `start` on, a thread answers requests.
 
     Args:
-        routes: What is answered. Handlers call `has_secret` first, then `body`.
+        path: What is answered, by POST; may contain parameters.
         header: The name of the header with the secret.
         value: Its required value.
         section: The section of the settings with ``host`` and ``port``, for messages.
-        refused: Makes the error for a request that is not answered.
+        refused: The error of a request that is not answered.
+        too_long: What to do about a body that is too long; None for that error's own remedy.
         host: Address to bind; port 0 takes a free one.
         shutdown_seconds: Time for requests in progress when it is closed.
-        max_body_bytes: Maximum length of a body.
+        max_body_bytes: Maximum length of a body; a longer one is refused and not read to its end.
         limits: Of connections; their number is lowered if it would not leave most of the process's
             files to its work.
 
@@ -51,27 +52,28 @@ class SecretServer:
 
     def __init__(
         self,
-        routes: Sequence[Route],
+        path: str,
         header: str,
         value: str,
         *,
         section: str,
-        refused: Callable[[str], IndexServiceError],
+        refused: type[IndexServiceError],
+        too_long: str | None = None,
         host: str,
         port: int,
         shutdown_seconds: float,
-        max_body_bytes: int,
+        max_body_bytes: int = MAX_BODY_BYTES,
         limits: HookSettings,
     ) -> None:
         self._header, self._value = header, value.encode()
-        self._refused = refused
+        self._refused, self._too_long = refused, too_long
         self._max_body_bytes = max_body_bytes
         self._socket = _bind(host, port, section)
         self.url = _url(host, self._socket.getsockname()[1])
         if host not in _LOOPBACK:
             log.warning("%s is open to the network, and the secret travels unencrypted.", self.url)
         app = Starlette(
-            routes=routes,
+            routes=[Route(path, self._respond, methods=["POST"])],
             exception_handlers={
                 HTTPException: self._http_error,
                 ClientDisconnect: self._disconnected,
@@ -116,16 +118,24 @@ class SecretServer:
         shutdown = self._server.config.timeout_graceful_shutdown or 0
         self._server.config.timeout_graceful_shutdown = max(shutdown, ceil(seconds))
 
-    def has_secret(self, request: Request) -> bool:
-        """Whether a request carries the secret. Takes the same time for every wrong one."""
-        return hmac.compare_digest(request.headers.get(self._header, "").encode(), self._value)
+    @abstractmethod
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """The answer to a request with the secret."""
 
-    def without_secret(self) -> Response:
-        """The answer to a request without it."""
-        refusal = self._refused(f"The header {self._header} is missing or wrong.")
-        return self.refuse_any_client(HTTPStatus.UNAUTHORIZED, refusal)
+    async def _respond(self, request: Request) -> Response:
+        # Takes the same time for every wrong secret.
+        if not hmac.compare_digest(request.headers.get(self._header, "").encode(), self._value):
+            error = self._refused(f"The header {self._header} is missing or wrong.")
+            return self._refuse_any_client(HTTPStatus.UNAUTHORIZED, error)
+        body = await self._body(request)
+        if body is None:
+            error = self._refused(
+                f"The body is longer than {self._max_body_bytes} bytes.", remedy=self._too_long
+            )
+            return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
+        return await self.answer(request, body)
 
-    async def body(self, request: Request) -> bytes | None:
+    async def _body(self, request: Request) -> bytes | None:
         """The body; None if it is too long, with the rest unread."""
         content_length = request.headers.get("content-length", "0")
         if int(content_length) > self._max_body_bytes:
@@ -137,7 +147,7 @@ class SecretServer:
                 return None
         return bytes(body)
 
-    def refuse_any_client(
+    def _refuse_any_client(
         self, status: HTTPStatus, error: IndexServiceError, *, log_text: object = None
     ) -> Response:
         """The answer to a request that any client can send repeatedly.
@@ -154,14 +164,14 @@ class SecretServer:
     async def _http_error(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         refusal = self._refused(f"{request.method} is not supported here: {error.detail}.")
-        return self.refuse_any_client(
+        return self._refuse_any_client(
             HTTPStatus(error.status_code), refusal, log_text=f"{error.detail}."
         )
 
     async def _disconnected(self, request: Request, error: Exception) -> Response:
         # No client reads the answer; the refusal is for the log.
         refusal = self._refused("The connection ended before the body did.")
-        return self.refuse_any_client(HTTPStatus.BAD_REQUEST, refusal)
+        return self._refuse_any_client(HTTPStatus.BAD_REQUEST, refusal)
 
 
 def refusal(status: HTTPStatus, error: IndexServiceError) -> JSONResponse:

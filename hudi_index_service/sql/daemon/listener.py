@@ -26,12 +26,11 @@ from http import HTTPStatus
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from hudi_index_service.cancellation import Cancellation
 from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import IndexServiceError, RequestRefused
-from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
+from hudi_index_service.hook.server import SecretServer, refusal, report
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.answers import Answers
@@ -53,7 +52,7 @@ _OTHERS_AT_ONCE = 32
 _CORES_DIGITS = 9
 
 
-class SessionListener:
+class SessionListener(SecretServer):
     """Listens for the questions of Spark sessions, as `SecretServer` does.
 
     Args:
@@ -77,10 +76,8 @@ class SessionListener:
         host: str,
         port: int,
     ) -> None:
-        self._reader = reader
-        self._statements = statements
-        self._server = SecretServer(
-            [Route("/v{version}/{question}", self._answered, methods=["POST"])],
+        super().__init__(
+            "/v{version}/{question}",
             HEADER,
             f"Bearer {token}",
             section="answer",
@@ -88,22 +85,16 @@ class SessionListener:
             host=host,
             port=port,
             shutdown_seconds=_SHUTDOWN_SECONDS,
-            max_body_bytes=MAX_BODY_BYTES,
             limits=limits,
         )
+        self._reader = reader
+        self._statements = statements
         self._rows, self._others = Semaphore(_ROWS_AT_ONCE), Semaphore(_OTHERS_AT_ONCE)
-        self.url = self._server.url
-        self.start, self.close = self._server.start, self._server.close
 
-    async def _answered(self, request: Request) -> Response:
-        if not self._server.has_secret(request):
-            return self._server.without_secret()
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """The answer to a question."""
         try:
             answer = self._question(request)
-            body = await self._server.body(request)
-            if body is None:
-                error = RequestRefused(f"The body is longer than {MAX_BODY_BYTES} bytes.")
-                return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
             text = _json_object(body)
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
