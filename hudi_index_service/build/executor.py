@@ -5,25 +5,18 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, TypeAlias
 
-from hudi_index_service.build.entry.parts import Part, Staging, largest_first, part_counts
+from hudi_index_service.build.entry.parts import Part, Staging, part_counts
 from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.manifest import entry_folder
 
-if TYPE_CHECKING:
-    pass
-
 log = logging.getLogger(__name__)
-
-_Ended: TypeAlias = "SimpleQueue[tuple[int, Future[TaskOutcome]]]"
 
 # The first of these that a part has decides the outcome of a base file built in parts.
 _DECISIVE = (
@@ -34,6 +27,35 @@ _DECISIVE = (
     TaskStatus.FAILED,
     TaskStatus.LEFT,
 )
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The entry of a base file.
+
+    Attributes:
+        parts: The number of parts in which it is built.
+        outcomes: Number of a part → its outcome, once that is known.
+        decided: Whether the entry's own outcome is known.
+    """
+
+    task: BuildTask
+    parts: int
+    outcomes: dict[int, TaskOutcome] = field(default_factory=dict)
+    decided: bool = False
+
+    def discard(self) -> None:
+        """Removes the staged parts."""
+        if self.parts == 1:
+            return
+        folder = entry_folder(self.task.due.index_type, self.task.due.base_file)
+        try:
+            Staging(self.task.storage, folder, self.task.build_id).discard()
+        except (IndexServiceError, OSError) as error:
+            log.warning(
+                "Build %s: staged parts in %s are left to the cleaner: %s",
+                *(self.task.build_id, folder, error),
+            )
 
 
 class Schedule:
@@ -56,87 +78,68 @@ class Schedule:
         processes: int | None = None,
         in_parts: bool = True,
     ) -> None:
-        self._tasks = tuple(tasks)
         self._slots, self._processes = slots, processes
-        self._outcomes: list[dict[int, TaskOutcome]] = [{} for _ in tasks]
-        self._yielded = [False] * len(tasks)
         least = min((task.part_bytes for task in tasks), default=1)
         sizes = [task.due.base_file.size for task in tasks]
-        self._counts = part_counts(sizes, slots=slots if in_parts else 1, least=least)
+        counts = part_counts(sizes, slots=slots if in_parts else 1, least=least)
+        self._entries = [_Entry(task, count) for task, count in zip(tasks, counts, strict=True)]
         parts = [
-            (number, Part(part, count))
-            for number, count in enumerate(self._counts)
-            for part in range(count)
+            (entry, Part(n, entry.parts)) for entry in self._entries for n in range(entry.parts)
         ]
         if all(task.deadline is None for task in tasks):
-            weights = [sizes[number] / part.of for number, part in parts]
-            parts = [parts[position] for position in largest_first(weights)]
-        self._task_numbers = [number for number, _ in parts]
+            # An idle slot takes the largest remaining task. This order ends at most a third later
+            # than the best one (Graham 1969).
+            parts.sort(key=lambda each: -each[0].task.due.base_file.size / each[0].parts)
+        self._entry_of = [entry for entry, _ in parts]
         # With fewer tasks than slots, each task gets several threads.
         threads = max(1, slots // max(len(parts), 1))
         tasks_per_process = -(-min(slots, len(parts)) // (processes or slots))
         self.tasks = tuple(
             replace(
-                task,
+                entry.task,
                 part=part,
                 threads=threads,
-                memory_mb=max(1, task.memory_mb // max(tasks_per_process, 1)),
+                memory_mb=max(1, entry.task.memory_mb // max(tasks_per_process, 1)),
             )
-            for task, part in ((self._tasks[number], part) for number, part in parts)
+            for entry, part in parts
         )
         """The tasks to run, in this order."""
 
     def ended(self, position: int, outcome: TaskOutcome) -> TaskOutcome | None:
         """Takes the outcome of one of `tasks`. Returns the outcome of its base file's entry when
         that is decided; None before that, and if it was already returned."""
-        number = self._task_numbers[position]
-        outcomes = self._outcomes[number]
-        outcomes[self.tasks[position].part.number] = outcome
-        if len(outcomes) < self._counts[number] or self._yielded[number]:
+        entry = self._entry_of[position]
+        entry.outcomes[self.tasks[position].part.number] = outcome
+        if len(entry.outcomes) < entry.parts or entry.decided:
             return None
-        joined_outcome = _joined(list(outcomes.values()))
+        joined_outcome = _joined(list(entry.outcomes.values()))
         if joined_outcome is None:
             return None
-        self._yielded[number] = True
-        self._discard(number)
+        entry.decided = True
+        entry.discard()
         return joined_outcome
 
     def has_ended(self, position: int) -> bool:
         """Whether the outcome of one of `tasks` is known."""
-        return self.tasks[position].part.number in self._outcomes[self._task_numbers[position]]
+        return self.tasks[position].part.number in self._entry_of[position].outcomes
 
     def undecided(self) -> "Schedule":
         """A schedule for the base files whose parts were all staged but not joined, because other
         builders changed the entry's content in between. Each is built anew in one part, without a
         deadline."""
         tasks = [
-            replace(task, deadline=None)
-            for task, outcomes, count, done in zip(
-                self._tasks, self._outcomes, self._counts, self._yielded, strict=True
-            )
-            if not done and len(outcomes) == count
+            replace(each.task, deadline=None)
+            for each in self._entries
+            if not each.decided and len(each.outcomes) == each.parts
         ]
         return Schedule(tasks, slots=self._slots, processes=self._processes, in_parts=False)
 
     def give_up(self) -> None:
         """Removes the staged parts of undecided base files, including parts whose outcome was never
         taken."""
-        for number, is_decided in enumerate(self._yielded):
-            if not is_decided:
-                self._discard(number)
-
-    def _discard(self, number: int) -> None:
-        if self._counts[number] == 1:
-            return
-        task = self._tasks[number]
-        folder = entry_folder(task.due.index_type, task.due.base_file)
-        try:
-            Staging(task.storage, folder, task.build_id).discard()
-        except (IndexServiceError, OSError) as error:
-            log.warning(
-                "Build %s: staged parts in %s are left to the cleaner: %s",
-                *(task.build_id, folder, error),
-            )
+        for each in self._entries:
+            if not each.decided:
+                each.discard()
 
 
 def _joined(outcomes: Sequence[TaskOutcome]) -> TaskOutcome | None:
@@ -224,28 +227,22 @@ class LocalExecutor(Executor):
     def _run(
         self, schedule: Schedule, facts: FactWriter
     ) -> Generator[TaskOutcome | None, None, None]:
-        ended: _Ended = SimpleQueue()
+        ended: SimpleQueue[tuple[int, TaskOutcome]] = SimpleQueue()
+
+        def run(position: int, task: BuildTask) -> None:
+            ended.put((position, run_task(task, facts)))
+
         with ThreadPoolExecutor(self.parallelism, thread_name_prefix="index-build") as pool:
             try:
                 for position, task in enumerate(schedule.tasks):
-                    future = pool.submit(run_task, task, facts)
-                    # Cheaper than `concurrent.futures.wait`, which visits all that are waiting.
-                    future.add_done_callback(partial(_put, ended, position))
+                    pool.submit(run, position, task)
                 for _ in schedule.tasks:
-                    while (outcome := self._next(ended)) is None:
-                        yield None
+                    outcome = None
+                    while outcome is None:
+                        try:
+                            outcome = ended.get(timeout=self._patience)
+                        except Empty:
+                            yield None
                     yield schedule.ended(*outcome)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-
-    def _next(self, ended: _Ended) -> tuple[int, TaskOutcome] | None:
-        """The next outcome, and its task's position; None after a while without any."""
-        try:
-            position, future = ended.get(timeout=self._patience)
-        except Empty:
-            return None
-        return position, future.result()
-
-
-def _put(ended: _Ended, position: int, future: "Future[TaskOutcome]") -> None:
-    ended.put((position, future))

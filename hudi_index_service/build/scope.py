@@ -1,10 +1,8 @@
 """What a build is limited to: the base files of an instant, the partitions of paths, patterns, or a
 condition on the partition columns."""
 
-import re
 from collections.abc import Collection, Sequence
-from fnmatch import translate
-from functools import cache
+from fnmatch import fnmatchcase
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -98,14 +96,9 @@ def _fits(folders: list[str], patterns: list[str]) -> bool:
     if len(folders) < len(patterns):
         return False
     return all(
-        _pattern(pattern).fullmatch(folder) or _pattern(pattern).fullmatch(unquote(folder))
+        fnmatchcase(folder, pattern) or fnmatchcase(unquote(folder), pattern)
         for folder, pattern in zip(folders, patterns, strict=False)
     )
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(translate(text))
 
 
 def _listing(partitions: Collection[str]) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index_service.build.entry.parts import Part, Staging, largest_first, part_counts
+from hudi_index_service.build.entry.parts import Part, Staging, part_counts
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import LocalExecutor, Schedule
 from hudi_index_service.config import Settings
@@ -33,8 +33,8 @@ def makespan(sizes: list[int], slots: int) -> float:
     counts = part_counts(sizes, slots=slots, least=1)
     parts = [size / count for size, count in zip(sizes, counts, strict=True) for _ in range(count)]
     busy = [0.0] * slots
-    for position in largest_first(parts):
-        busy[busy.index(min(busy))] += parts[position]
+    for part in sorted(parts, reverse=True):
+        busy[busy.index(min(busy))] += part
     return max(busy)
 
 

@@ -7,6 +7,9 @@ import pytest
 
 from hudi_index_service.build.entry.indexing import read_ahead
 
+READER = "index-build-read_0"
+"""The name of the thread."""
+
 
 def test_items_are_read_in_order_by_a_separate_thread() -> None:
     threads = set()
@@ -18,7 +21,7 @@ def test_items_are_read_in_order_by_a_separate_thread() -> None:
 
     with read_ahead(numbers(), depth=2) as ready:
         assert list(ready) == list(range(100))
-    assert threads == {"index-build-read"}
+    assert threads == {READER}
 
 
 def test_no_more_than_the_depth_is_read_ahead() -> None:
@@ -32,7 +35,7 @@ def test_no_more_than_the_depth_is_read_ahead() -> None:
 
     with read_ahead(numbers(), depth=2) as ready:
         for position in range(50):
-            # One returned, two waiting in the queue, one waiting for room.
+            # Two are ready, and one is being made.
             assert made <= position + 3
             assert next(ready) == position
     assert made == 50
@@ -61,8 +64,8 @@ def test_leaving_early_closes_the_generator_in_its_thread() -> None:
 
     with read_ahead(numbers(), depth=2) as ready:
         next(ready)
-    assert closed_in == ["index-build-read"]
-    assert "index-build-read" not in {thread.name for thread in threading.enumerate()}
+    assert closed_in == [READER]
+    assert READER not in {thread.name for thread in threading.enumerate()}
 
 
 def test_an_error_in_the_consumer_ends_the_thread() -> None:
@@ -77,4 +80,4 @@ def test_an_error_in_the_consumer_ends_the_thread() -> None:
 
     with pytest.raises(KeyError):
         fail_after_one()
-    assert "index-build-read" not in {thread.name for thread in threading.enumerate()}
+    assert READER not in {thread.name for thread in threading.enumerate()}

@@ -6,12 +6,13 @@ the index type's builder indexes the last one. Memory does not depend on the bas
 holds a few batches of bounded size and the builder's allowance.
 """
 
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import TypeVar
 
 import pyarrow as pa
@@ -335,40 +336,17 @@ def read_ahead(
     The generator runs only in the thread, and is closed there. Leaving the block ends it. An
     exception that it raises is raised in place of the next item.
     """
-    queue: Queue[object] = Queue(maxsize=depth)
-    stopped = Event()
+    with ThreadPoolExecutor(1, thread_name_prefix="index-build-read") as pool:
+        ahead = deque(pool.submit(next, items, _END) for _ in range(depth))
 
-    def run() -> None:
-        with closing(items):
-            try:
-                for item in items:
-                    queue.put(item)
-                    if stopped.is_set():
-                        return
-                queue.put(_END)
-            except BaseException as error:  # noqa: BLE001 - raised again by the reader
-                queue.put(_Failure(error))
+        def ready() -> Iterator[Item]:
+            while (item := ahead.popleft().result()) is not _END:
+                ahead.append(pool.submit(next, items, _END))
+                yield item  # type: ignore[misc]  # not the end
 
-    def ready() -> Iterator[Item]:
-        while (item := queue.get()) is not _END:
-            if isinstance(item, _Failure):
-                raise item.error
-            yield item  # type: ignore[misc]  # nothing else was put in
-
-    thread = Thread(target=run, name="index-build-read", daemon=True)
-    thread.start()
-    try:
-        yield ready()
-    finally:
-        stopped.set()
-        while thread.is_alive():
-            try:
-                queue.get(timeout=0.05)  # the thread may be waiting for a free slot
-            except Empty:
-                continue
-        thread.join()
-
-
-class _Failure:
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+        try:
+            yield ready()
+        finally:
+            for each in ahead:
+                each.cancel()
+            pool.submit(items.close).result()

@@ -77,13 +77,6 @@ def part_counts(sizes: Sequence[int], *, slots: int, least: int) -> list[int]:
     return [max(1, min(-(-size // int(share) or 1), size // least, slots)) for size in sizes]
 
 
-def largest_first(sizes: Sequence[float]) -> list[int]:
-    """The positions of tasks in the order in which they should begin: an idle slot takes the
-    largest remaining task. This order ends at most a third later than the best one (Graham
-    1969)."""
-    return sorted(range(len(sizes)), key=lambda position: -sizes[position])
-
-
 class StagedPart(Document):
     """The description of a staged part.
 
