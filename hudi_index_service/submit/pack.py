@@ -28,6 +28,9 @@ from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.index.factory import ENTRY_POINT_GROUP
 from hudi_index_service.wording import reason
@@ -45,7 +48,6 @@ _UNNEEDED = re.compile(
     r"(?:.*/)?(?:__pycache__|test|tests|idlelib|turtledemo|tkinter|lib2to3|ensurepip|"
     r"config-[^/]*|site-packages|dist-packages)(?:/.*)?"
 )
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _LAUNCHER = """\
 #!/bin/sh
@@ -124,30 +126,26 @@ def needed_distributions() -> list[Distribution]:
     pending = [(name, "") for name in sorted({_OWN, *providers, *clients})]
     while pending:
         name, needed_by = pending.pop()
-        if _normal(name) in distributions.keys() | _SPARKS_OWN:
+        if canonicalize_name(name) in distributions.keys() | _SPARKS_OWN:
             continue
         try:
-            distributions[_normal(name)] = distribution(name)
+            distributions[canonicalize_name(name)] = distribution(name)
         except PackageNotFoundError as error:
             raise ConfigInvalid(
                 f"{needed_by or 'The index service'} needs the package {name}, which is not "
                 "installed here.",
                 remedy="Install it, then pack again.",
             ) from error
-        pending += [(each, name) for each in _requirements(distributions[_normal(name)])]
+        pending += [(each, name) for each in _requirements(distributions[canonicalize_name(name)])]
     return [distributions[name] for name in sorted(distributions)]
 
 
 def _requirements(package: Distribution) -> Iterator[str]:
     """The names of a distribution's requirements, without those of its extras and those for other
-    platforms, which are recognized by not being installed."""
-    for requirement in package.requires or ():
-        specification, _, condition = requirement.partition(";")
-        name = _NAME.match(specification)
-        assert name is not None, f"{package.name} requires {requirement}"
-        if "extra" in condition or (condition and not _is_installed(name[0])):
-            continue
-        yield name[0]
+    platforms."""
+    for requirement in map(Requirement, package.requires or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement.name
 
 
 def _is_installed(name: str) -> bool:
@@ -156,10 +154,6 @@ def _is_installed(name: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _files(distributions: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:

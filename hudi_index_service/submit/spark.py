@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     active_session = SparkSession.getActiveSession()
     name = f"hudi-index build {', '.join(args.table)}"
     spark = active_session or SparkSession.builder.appName(name).getOrCreate()
-    failures = 0
+    failed = False
     try:
         options = read_write_config(args.hoodie_conf, args.props)
         budget = Budget(
@@ -37,30 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             requests_per_second=args.requests_per_second,
         )
         for table in args.table:
-            failures += not _succeeds(spark, table, args, options, budget)
+            try:
+                print(_build(spark, table, args, options, budget))
+            except IndexServiceError as error:  # the next table is built all the same
+                print(error, file=sys.stderr)
+                failed = True
     except IndexServiceError as error:
         print(error, file=sys.stderr)
         return 1
     finally:
         if active_session is None:
             spark.stop()
-    return 1 if failures else 0
-
-
-def _succeeds(
-    spark: SparkSession,
-    table: str,
-    args: argparse.Namespace,
-    options: Mapping[str, str],
-    budget: Budget,
-) -> bool:
-    """Builds one table; prints an error instead of raising it, so that the next table is built."""
-    try:
-        print(_build(spark, table, args, options, budget))
-    except IndexServiceError as error:
-        print(error, file=sys.stderr)
-        return False
-    return True
+    return int(failed)
 
 
 def _build(
