@@ -228,7 +228,11 @@ class TableUpkeep:
         outcome = self._apply(request, found, defining=True)
         if found.before is not None and found.overwrite is not None:
             loss = overwritten_since(self.table.hudi_table, found.before.table)
-            log.warning("%s", loss or _restored_message(self.uri))
+            restored = (
+                f"{TableOverwritten.code}: {self.uri} was overwritten, including .hoodie. Its "
+                "hoodie.index.* keys define its index again and set how it is built."
+            )
+            log.warning("%s", loss or restored)
         self._remember(request, found)
         return outcome
 
@@ -358,10 +362,3 @@ def configured(
 def _next_instant(requested: str) -> str:
     """The earliest instant after another; instants are strings of digits."""
     return str(int(requested) + 1).zfill(len(requested))
-
-
-def _restored_message(uri: str) -> str:
-    return (
-        f"{TableOverwritten.code}: {uri} was overwritten, including .hoodie. Its hoodie.index.* "
-        "keys define its index again and set how it is built."
-    )

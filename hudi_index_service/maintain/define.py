@@ -242,7 +242,7 @@ def _altered_columns(
             remedy='Write options={"msg": {"analyzer": "standard"}}.',
         )
     columns = {column.name: column for column in definition.columns}
-    dropped = [_match_or_raise(definition, name) for name in drop]
+    dropped = [_match_or_raise(columns, definition, name) for name in drop]
     _refuse_repeated(definition.name, dropped)
     for name in dropped:
         del columns[name]
@@ -261,9 +261,7 @@ def _altered_columns(
             changed[name] = Column(name=name, options={**columns[name].options, **options_for_all})
     columns |= changed
     for column_name, values in options.items():
-        match = _match(columns, column_name)
-        if match is None:
-            raise _no_such_column(definition, column_name)
+        match = _match_or_raise(columns, definition, column_name)
         _refuse_other_options(values, match)
         column = _with_defaults(Column(name=match, options=dict(values)), options_for_all)
         columns[match] = changed[match] = column
@@ -381,10 +379,14 @@ def _refuse_repeated(index: str, names: Sequence[str]) -> None:
             )
 
 
-def _match_or_raise(definition: IndexDefinition, name: str) -> str:
-    match = _match({column.name: column for column in definition.columns}, name)
+def _match_or_raise(columns: Mapping[str, Column], definition: IndexDefinition, name: str) -> str:
+    match = _match(columns, name)
     if match is None:
-        raise _no_such_column(definition, name)
+        names = ", ".join(column.name for column in definition.columns)
+        raise ColumnNotFound(
+            f"Index {definition.name} has no column {name}.",
+            remedy=f"Name one of its columns: {names}.",
+        )
     return match
 
 
@@ -395,11 +397,3 @@ def _match(columns: Mapping[str, Column], name: str) -> str | None:
         return name
     matches = [each for each in columns if each.lower() == name.lower()]
     return matches[0] if len(matches) == 1 else None
-
-
-def _no_such_column(definition: IndexDefinition, name: str) -> ColumnNotFound:
-    names = ", ".join(column.name for column in definition.columns)
-    return ColumnNotFound(
-        f"Index {definition.name} has no column {name}.",
-        remedy=f"Name one of its columns: {names}.",
-    )
