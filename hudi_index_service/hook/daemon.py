@@ -2,13 +2,12 @@
 they say of tables for which they would do nothing."""
 
 import logging
-import os
 import secrets
 import signal
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
+from queue import Empty, SimpleQueue
 from types import FrameType
 from urllib.parse import urlsplit
 
@@ -118,32 +117,28 @@ class Stop:
     """An event that a signal handler can set.
 
     A handler cannot set a `threading.Event`: it interrupts the main thread at any point, and would
-    deadlock on a lock that this thread holds. This is a pipe that contains data once it is set.
+    deadlock on a lock that this thread holds. Python lets it put something into this queue.
     """
 
     def __init__(self) -> None:
-        self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
+        self._queue: SimpleQueue[None] = SimpleQueue()
 
     def set(self) -> None:
         """Ends current and future waits."""
-        with suppress(BlockingIOError):  # the pipe is full, so it is set
-            os.write(self._writing, b"\0")
+        self._queue.put(None)
 
     def is_set(self) -> bool:
         """Whether it was set."""
-        return self.wait(0.0)
+        return not self._queue.empty()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits until it is set, at most `seconds`. Returns whether it is set."""
-        with DefaultSelector() as selector:
-            selector.register(self._reading, EVENT_READ)
-            return bool(selector.select(seconds))
-
-    def close(self) -> None:
-        """Closes the pipe; this object must not be used afterwards."""
-        os.close(self._reading)
-        os.close(self._writing)
+        try:
+            self._queue.get(timeout=seconds)
+        except Empty:
+            return False
+        self._queue.put(None)
+        return True
 
 
 @contextmanager
@@ -166,7 +161,6 @@ def stopped_by_signals() -> Iterator[Stop]:
         yield stop
     finally:
         restore()
-        stop.close()
 
 
 def warn_of_idle_tables(
