@@ -36,7 +36,7 @@ from benchmarks.scale.building import build_ms_a_file
 from benchmarks.scale.joined import located_over_join
 from benchmarks.scale.lineitem_queries import filters, lineitem_queries
 from benchmarks.scale.measure import all_in_turn, by_threads, fresh, in_turn, memory, started
-from benchmarks.scale.queries import FEW_FILES, Query, look_ups, some_keys
+from benchmarks.scale.queries import FEW_FILES, look_ups, some_keys
 from benchmarks.scale.remote import first_remote_query
 from benchmarks.scale.routing import routing_bytes_a_pair, without_runs
 from benchmarks.scale.targets import targets
@@ -59,6 +59,7 @@ def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
         if files == MANY_FILES:
             by_keys = queries.by_keys(some_keys(table, 100_000))
             results["by_keys"] = all_in_turn(contestants, by_keys, rounds, 3)
+            results["unindexed"] = all_in_turn(contestants, [queries.without_index()], rounds, 3)
         results["mib"] = memory(contestants, look_ups(files)[0])["ours"]["anonymous"]
     if files in own:
         results |= own[files](scratch, table, rounds)
@@ -72,9 +73,7 @@ def _one_file(scratch: Path, table: Path, rounds: int) -> dict[str, Any]:
     with started(table, "lance"):
         pass  # makes its copy
     asked = replace(look_ups(1)[0], name="Lucene asked", limit=1)
-    not_indexed = Query(
-        "no JVM needed", lambda dice: f"note = 'note{dice.randrange(50_000)}'", limit=1
-    )
+    not_indexed = replace(queries.without_index(), name="no JVM needed", limit=1)
     first = [fresh(table, each, rounds, "ours", "duckdb", "lance") for each in (not_indexed, asked)]
     return {"may_get_slower": slower, "first": first}
 

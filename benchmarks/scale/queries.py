@@ -68,6 +68,11 @@ def look_ups(files: int) -> list[Query]:
     ]
 
 
+def without_index() -> Query:
+    """A filter on a column that no index has, of which any base file may hold rows."""
+    return Query("a filter without an index", lambda dice: f"note = 'note{dice.randrange(50_000)}'")
+
+
 def stopped_early(files: int) -> list[Query]:
     """Queries that end once some rows are found, of which each base file has many."""
     wide = Query("LIMIT 10", _range("v", V_VALUES * 8 // 10, V_VALUES // 10), limit=10)

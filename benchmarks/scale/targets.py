@@ -58,6 +58,13 @@ def _of_files(by_files: dict[int, Any]) -> list[Target]:
             for name, bounds in (("key IN (100)", (15, 40)), ("key IN (1,000)", (40, 120)))
             for (state, who), bound in zip(STATES.items(), bounds, strict=True)
         ),
+        *(
+            at_most(
+                f"{each['query']}, 1,000 files, {state}: over DuckDB", bound, _duckdb(each, who)
+            )
+            for each in rows(1_000, "unindexed")
+            for (state, who), bound in zip(STATES.items(), (0.2, 0.7), strict=True)
+        ),
         at_most(f"{located}, warm: ms", 50, ms(1_000, located, "by_keys")),
         at_most(f"{located}, whole first process: s", 0.9, _located_first(by_files)),
         at_most("u = x, 10,000 files: ms", 6, ms(10_000, point)),
@@ -90,6 +97,11 @@ def _of_files(by_files: dict[int, Any]) -> list[Target]:
 
 def _oracle(row: Row) -> float:
     measured: float = row["over"]["ours"]["oracle"]
+    return measured
+
+
+def _duckdb(row: Row, who: str) -> float:
+    measured: float = row["over"][who]["duckdb"]
     return measured
 
 
