@@ -285,7 +285,7 @@ class SliceReader:
     def with_log_rows(self, exact: FoundRows) -> FoundRows | None:
         """The exact rows that count, and the log rows, which are yet to be checked; None if the
         slice has to be merged whole, for the reason in the statistics."""
-        if exact.rows is None:  # they are counted
+        if exact.rows is None or not exact.plan.is_merged_in_part:  # they are counted, or all count
             return exact
         found = self.log_rows_of(exact.plan, exact.statistics)
         return None if found is None else found.without_replaced(exact.rows)
