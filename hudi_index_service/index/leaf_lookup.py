@@ -3,15 +3,21 @@ says what it searches for, and how well that answers; here, three-valued logic m
 it, and conjuncts on one column are looked up at once."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
-from hudi_index_service.index.stored_column import is_array
-from hudi_index_service.predicate.comparison import is_string
+from hudi_index_service.index.number_encoding import encode_array
+from hudi_index_service.index.routed import Numbers
+from hudi_index_service.index.stored_column import is_array, is_number
+from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,
     ArrayContains,
@@ -41,6 +47,19 @@ queries have fewer; the limit exists because a list of 10,000 values takes some 
 
 
 @dataclass(frozen=True, slots=True)
+class ListedValues:
+    """The values of a list as indexes hold them, in order.
+
+    Attributes:
+        places: The place of each value of the list in that order.
+        values: Numbers as `encode_array` encodes them, or texts as bytes.
+    """
+
+    places: Numbers
+    values: npt.NDArray[np.int64] | list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class LeafLookup(Generic[Search]):
     """A look-up that answers a leaf, or conjuncts: a search, optionally followed by taking the
     complement.
@@ -50,6 +69,7 @@ class LeafLookup(Generic[Search]):
         complement: Whether the answer is all rows except those found.
         without_null: Whether the complement also excludes rows where the column, or an element of
             it, is NULL.
+        listed: The values of a list that can be looked up one by one.
     """
 
     column: str
@@ -57,13 +77,19 @@ class LeafLookup(Generic[Search]):
     answer: Answer = Answer.EXACT
     complement: bool = False
     without_null: bool = False
+    listed: ListedValues | None = field(default=None, compare=False)  # follows from `search`
 
 
 class LeafLookups(ABC, Generic[Search]):
     """Makes the look-ups of an index type. Calling it keeps them for other entries with the same
     column layouts, on which alone they depend: that for a long list of values takes longer to make
     than to run, and is the same for all base files of a table. Safe to use from several threads.
+
+    Attributes:
+        longest_text: The bytes of the longest text that an index holds unchanged.
     """
+
+    longest_text: int
 
     def __init__(self) -> None:
         self._known: dict[
@@ -120,7 +146,7 @@ class LeafLookups(ABC, Generic[Search]):
             case Compare(operator=operator, value=value):
                 return self.compared(column, operator, value)
             case In():
-                return self.listed(column, leaf)
+                return self._listed(column, leaf.values)
             case Like() if is_string(column.type):
                 return self.like(column, leaf)
             case RLike() if is_string(column.type):
@@ -145,6 +171,18 @@ class LeafLookups(ABC, Generic[Search]):
             answer = exact_if(combined.answer is each.answer is Answer.EXACT)
             combined = LeafLookup(combined.column, search, answer)
         return combined
+
+    def _listed(self, column: StoredColumn, values: pa.Array) -> LeafLookup[Search] | None:
+        listed = _listed_values(column.type, values, self.longest_text)
+        if listed is not None:
+            found = self.of_values(column, listed.values)
+            return found and replace(found, listed=listed)
+        lookups = [self.compared(column, Operator.EQ, value) for value in values]
+        known = [each for each in lookups if each is not None]
+        if len(known) < len(lookups):
+            return None
+        answer = exact_if(all(each.answer is Answer.EXACT for each in known))
+        return LeafLookup(column.name, self.any_of([each.search for each in known]), answer)
 
     def _negated(self, operand: Predicate, columns: Columns) -> LeafLookup[Search] | None:
         if isinstance(operand, In) and operand.has_null:
@@ -171,8 +209,15 @@ class LeafLookups(ABC, Generic[Search]):
         for the elements of an array that equal one."""
 
     @abstractmethod
-    def listed(self, column: StoredColumn, leaf: In) -> LeafLookup[Search] | None:
-        """The look-up for the values of a list."""
+    def of_values(
+        self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
+    ) -> LeafLookup[Search] | None:
+        """The look-up for some values, as `ListedValues` has them; None if the column's fields do
+        not hold them."""
+
+    @abstractmethod
+    def any_of(self, searches: Sequence[Search]) -> Search:
+        """The search for the rows that any of several searches for one value each finds."""
 
     @abstractmethod
     def like(self, column: StoredColumn, leaf: Like) -> LeafLookup[Search] | None:
@@ -194,6 +239,23 @@ class LeafLookups(ABC, Generic[Search]):
     def together(self, conjuncts: Conjunction, columns: Columns) -> LeafLookup[Search] | None:
         """The look-up for conjuncts on several columns."""
         return None
+
+
+def _listed_values(type: pa.DataType, values: pa.Array, longest: int) -> ListedValues | None:
+    """The values of a list in a column of a type; None if they are of another type, or one has
+    more than the `longest` bytes."""
+    if is_number(type) and values.type == type:
+        encoded = as_numbers(encode_array(values))
+        numbers = np.unique(encoded)
+        return ListedValues(np.searchsorted(numbers, encoded).astype(np.int32), numbers)
+    if not any(kind(type) and kind(values.type) for kind in (is_string, is_binary)):
+        return None
+    texts = values.cast(pa.large_binary())
+    if pc.max(pc.binary_length(texts)).as_py() > longest:
+        return None
+    ordered = texts.unique().sort()
+    places = as_numbers(pc.index_in(texts, value_set=ordered))
+    return ListedValues(places, ordered.to_pylist())
 
 
 def exact_if(is_exact: bool) -> Answer:

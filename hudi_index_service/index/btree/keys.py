@@ -83,7 +83,12 @@ def chained_keys(parts: Sequence[Keys]) -> Keys:
 
 def number_keys(values: pa.Array) -> np.ndarray:
     """The keys of values without NULL whose type has number keys."""
-    return as_numbers(encode_array(values)).view(np.uint64) ^ _SIGN
+    return keys_of_encoded(as_numbers(encode_array(values)))
+
+
+def keys_of_encoded(numbers: np.ndarray) -> np.ndarray:
+    """The keys of numbers that `encode_array` has encoded."""
+    return numbers.view(np.uint64) ^ _SIGN
 
 
 def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:

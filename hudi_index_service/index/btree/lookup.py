@@ -8,9 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.btree.fields import (
     ANY_VALUE,
     KEY,
@@ -28,11 +26,10 @@ from hudi_index_service.index.btree.keys import (
     Intervals,
     Points,
     after,
-    byte_keys,
     bytes_of_numbers,
     intersection,
     key_of_number,
-    number_keys,
+    keys_of_encoded,
     prefixed,
 )
 from hudi_index_service.index.contract import Answer, StoredColumn
@@ -48,7 +45,6 @@ from hudi_index_service.index.stored_column import element_type, is_wide_number
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,
-    In,
     IsNull,
     Like,
     Not,
@@ -68,6 +64,8 @@ where the column is NULL."""
 
 class TreeLookups(LeafLookups[Intervals | None]):
     """See `LeafLookups`. A `Conjunction` is looked up on the first columns of a composite key."""
+
+    longest_text = CUT_BYTES - 1
 
     def made(self, predicate: Predicate, columns: Columns) -> TreeLookup | None:
         """In the tree of one column, or else of a composite key."""
@@ -101,21 +99,17 @@ class TreeLookups(LeafLookups[Intervals | None]):
             return None
         return _byte_keys_where(column, operator, bytes(value.as_buffer()))
 
-    def listed(self, column: StoredColumn, leaf: In) -> TreeLookup | None:
-        """By single keys, unless long texts are cut."""
-        if has_number_keys(column.type) and leaf.values.type == column.type:
-            numbers = np.unique(number_keys(leaf.values))
-            return LeafLookup(column.name, Points(bytes_of_numbers(numbers)))
-        texts = _short_texts(leaf.values, column.type)
-        if texts is not None:
-            return LeafLookup(column.name, Points(texts))
-        lookups = [self.compared(column, Operator.EQ, value) for value in leaf.values]
-        known = [each for each in lookups if each is not None]
-        if len(known) < len(lookups):
-            return None
-        ends = {key.low: key for each in known for key in each.search or ()}
-        answer = exact_if(all(each.answer is Answer.EXACT for each in known))
-        return LeafLookup(column.name, _keys(*(ends[low] for low in sorted(ends))), answer)
+    def of_values(
+        self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
+    ) -> TreeLookup:
+        """By single keys."""
+        keys = values if isinstance(values, list) else bytes_of_numbers(keys_of_encoded(values))
+        return LeafLookup(column.name, Points(keys))
+
+    def any_of(self, searches: Sequence[Intervals | None]) -> Intervals:
+        """The keys of all."""
+        keys = {key.low: key for intervals in searches for key in intervals or ()}
+        return _keys(*(keys[low] for low in sorted(keys)))
 
     def like(self, column: StoredColumn, leaf: Like) -> TreeLookup | None:
         """By the texts' beginning, if the pattern has one."""
@@ -169,30 +163,6 @@ def _byte_keys_where(column: StoredColumn, operator: Operator, value: bytes) -> 
         case _:
             interval = Interval(key, None)
     return LeafLookup(column.name, _keys(interval), answer)
-
-
-def _short_texts(values: pa.Array, type: pa.DataType) -> list[bytes] | None:
-    """The keys of texts or bytes, in order; None for values of another kind than the column's, and
-    if one is so long that keys are cut."""
-    are_alike = any(kind(type) and kind(values.type) for kind in (is_string, is_binary))
-    if not are_alike or values.null_count:
-        return None
-    keys, cut = byte_keys(values)
-    return None if cut else keys.unique().sort().to_pylist()
-
-
-def key_places(leaf: In, points: Points, column: StoredColumn) -> npt.NDArray[np.int32] | None:
-    """Where the key of each value of a list is among the keys that are looked for; None if these
-    are not known one by one."""
-    if has_number_keys(column.type) and leaf.values.type == column.type:
-        keys = number_keys(leaf.values)
-        return np.searchsorted(np.unique(keys), keys).astype(np.int32)
-    if _short_texts(leaf.values, column.type) is None or len(points) != len(leaf.values):
-        return None
-    order = as_numbers(pc.array_sort_indices(byte_keys(leaf.values)[0]))
-    places = np.empty(len(order), dtype=np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    return places
 
 
 def _with_prefix(column: StoredColumn, text: str, *, exact: bool) -> TreeLookup | None:

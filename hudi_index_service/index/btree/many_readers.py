@@ -8,7 +8,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import Points
-from hudi_index_service.index.btree.lookup import TreeLookup, key_places, known_lookup
+from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.contract import IndexReader, ManyReaders, Positions, Truths
 from hudi_index_service.index.routed import Numbers, Routed
@@ -61,17 +61,11 @@ class BTreeReaders(ManyReaders):
     ) -> Sequence[BitMap | None] | None:
         """See `ManyReaders`."""
         lookup = known_lookup(leaf, self._columns)
-        if lookup is None or leaf.column.name != lookup.column:
-            return None
-        points = lookup.search
-        if not isinstance(points, Points):
-            return None
-        places = key_places(leaf, points, self._columns[lookup.column])
-        if places is None:
+        if lookup is None or lookup.listed is None or not isinstance(lookup.search, Points):
             return None
         is_local = self._is_local[among]
-        starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(places)
-        return self._found(lookup, points, among, starts, numbers, most)
+        starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(lookup.listed.places)
+        return self._found(lookup, lookup.search, among, starts, numbers, most)
 
     def _found(
         self,

@@ -3,16 +3,12 @@ leaf. Look-ups are independent of Lucene; `queries` turns them into Lucene queri
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.leaf_lookup import (
     UNDECODED,
@@ -46,12 +42,11 @@ from hudi_index_service.index.lucene.search import (
     intersection,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
-from hudi_index_service.index.number_encoding import encode_array, encode_range
+from hudi_index_service.index.number_encoding import encode_range
 from hudi_index_service.index.stored_column import element_type, is_array
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
-    In,
     Like,
     LikePart,
     Match,
@@ -86,6 +81,8 @@ def null_elements_of(column: str) -> Terms:
 class LuceneLookups(LeafLookups[Search]):
     """See `LeafLookups`."""
 
+    longest_text = MAX_TERM_BYTES
+
     def nulls(self, column: str) -> Terms:
         """The search for the rows where the column is NULL."""
         return Terms(null_field(column), (b"1",))
@@ -98,24 +95,50 @@ class LuceneLookups(LeafLookups[Search]):
         self, column: StoredColumn, operator: Operator, value: pa.Scalar
     ) -> LuceneLookup | None:
         """By a range of numbers or terms."""
-        if is_array(column.type):
-            return _any_of(column, (value,))
         points = _points_field(column)
         if points is not None:
             field, wide = points
-            bounds = encode_range(operator, value, column.type)
+            bounds = encode_range(operator, value, element_type(column.type))
             if bounds is None:
                 return None
-            if bounds.is_empty:
-                return LeafLookup(column.name, Points(field, (), wide))
+            if bounds.is_empty or is_array(column.type):
+                numbers = () if bounds.is_empty else (bounds.low,)
+                return LeafLookup(column.name, Points(field, numbers, wide))
             return LeafLookup(column.name, PointRange(field, bounds.low, bounds.high, wide))
-        if KEYWORD in column.fields and _are_terms(column, value):
-            return _compared_keyword(column, operator, _bytes(value))
+        of_kind = is_binary if is_binary(element_type(column.type)) else is_string
+        if KEYWORD in column.fields and of_kind(value.type):
+            return _compared_keyword(column, operator, bytes(value.as_buffer()))
         return None
 
-    def listed(self, column: StoredColumn, leaf: In) -> LuceneLookup | None:
+    def of_values(
+        self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
+    ) -> LuceneLookup | None:
         """By points or terms."""
-        return _any_of_many(column, leaf) or _any_of(column, leaf.values)
+        if not isinstance(values, list):
+            field = number_field(column.name)
+            return LeafLookup(column.name, Points(field, tuple(values.tolist())))
+        if KEYWORD not in column.fields:
+            return None
+        search = Terms(keyword_field(column.name), tuple(values))
+        return LeafLookup(column.name, search, exact_if(not column.truncated))
+
+    def any_of(self, searches: Sequence[Search]) -> Points | Terms:
+        """The points or terms of all."""
+        terms, numbers = set[bytes](), set[int]()
+        for each in searches:
+            match each:
+                case Terms():
+                    terms.update(each.terms)
+                case Points():
+                    numbers.update(each.points)
+                case PointRange():
+                    numbers.add(each.low)
+        match searches[0]:
+            case Terms(field=field):
+                return Terms(field, tuple(sorted(terms)))
+            case Points(field=field, wide=wide) | PointRange(field=field, wide=wide):
+                return Points(field, tuple(sorted(numbers)), wide)
+        raise TypeError(searches[0])
 
     def like(self, column: StoredColumn, leaf: Like) -> LuceneLookup | None:
         """By terms that begin alike or match, or by words."""
@@ -184,12 +207,6 @@ def _points_field(column: StoredColumn) -> tuple[str, bool] | None:
     return None
 
 
-def _are_terms(column: StoredColumn, *literals: pa.Scalar) -> bool:
-    """Whether the literals have the kind of the column's terms: all text, or all binary."""
-    check = is_binary if is_binary(element_type(column.type)) else is_string
-    return all(check(literal.type) for literal in literals)
-
-
 def _compared_keyword(column: StoredColumn, operator: Operator, value: bytes) -> LuceneLookup:
     field, answer = keyword_field(column.name), _exactness(column, value)
     if operator in _EQUALITIES:
@@ -204,89 +221,6 @@ def _compared_keyword(column: StoredColumn, operator: Operator, value: bytes) ->
         high, answer, inclusive = above_prefix(value[:MAX_RANGE_BYTES]), Answer.SUPERSET, False
         return LeafLookup(column.name, TermRange(field, None, high, False, inclusive), answer)
     return LeafLookup(column.name, TermRange(field, None, value, False, inclusive), answer)
-
-
-def _any_of_many(column: StoredColumn, leaf: In) -> LuceneLookup | None:
-    """The look-up of `_any_of` for integers or texts, whose sorted values are what is indexed; None
-    for other types."""
-    points, values = _points_field(column), leaf.ascending
-    if values is None:
-        return None
-    if points is not None and pa.types.is_signed_integer(column.type):
-        if leaf.values.type != column.type:
-            return None
-        field, wide = points
-        return LeafLookup(column.name, Points(field, tuple(values), wide))
-    if KEYWORD in column.fields and is_string(column.type) and is_string(leaf.values.type):
-        if len(max(values, key=len)) > MAX_TERM_BYTES:
-            return None
-        search = Terms(keyword_field(column.name), tuple(values))
-        return LeafLookup(column.name, search, _exactness(column))
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class ListedValues:
-    """The terms or numbers of a list of values, in order.
-
-    Attributes:
-        places: The place of each value of the list in that order.
-        terms, ends: The terms, one after the other, and the end of each.
-        numbers: The numbers; None for terms.
-    """
-
-    field: str
-    places: npt.NDArray[np.int32]
-    terms: bytes = b""
-    ends: Sequence[int] = ()
-    numbers: npt.NDArray[np.int64] | None = None
-
-
-def listed_values(leaf: In, columns: Columns) -> ListedValues | None:
-    """What is looked for where a list of values is looked up value by value; None if that cannot be
-    done."""
-    column = columns.get(leaf.column.name)
-    if column is None or is_array(column.type) or leaf.values.null_count:
-        return None
-    if NUMBER in column.fields and leaf.values.type == column.type:
-        encoded = as_numbers(encode_array(leaf.values))
-        numbers = np.unique(encoded)
-        places = np.searchsorted(numbers, encoded).astype(np.int32)
-        return ListedValues(number_field(column.name), places, numbers=numbers)
-    kinds = column.type, leaf.values.type
-    if KEYWORD not in column.fields or not (
-        all(map(is_string, kinds)) or all(map(is_binary, kinds))
-    ):
-        return None
-    values = leaf.values.cast(pa.large_binary())
-    if pc.max(pc.binary_length(values)).as_py() > MAX_TERM_BYTES:
-        return None
-    order = pc.array_sort_indices(values)
-    places = np.empty(len(order), dtype=np.int32)
-    places[as_numbers(order)] = np.arange(len(order), dtype=np.int32)
-    terms = values.take(order).to_pylist()
-    return ListedValues(
-        keyword_field(column.name), places, b"".join(terms), list(accumulate(map(len, terms)))
-    )
-
-
-def _any_of(column: StoredColumn, values: Sequence[pa.Scalar]) -> LuceneLookup | None:
-    """The look-up for the rows with any of these values."""
-    points = _points_field(column)
-    if points is not None:
-        type = element_type(column.type)
-        ranges = [encode_range(Operator.EQ, value, type) for value in values]
-        if any(each is None for each in ranges):
-            return None
-        numbers = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
-        field, wide = points
-        return LeafLookup(column.name, Points(field, numbers, wide))
-    if KEYWORD in column.fields and _are_terms(column, *values):
-        literals = [_bytes(value) for value in values]
-        terms = tuple(sorted({literal[:MAX_TERM_BYTES] for literal in literals}))
-        search = Terms(keyword_field(column.name), terms)
-        return LeafLookup(column.name, search, _exactness(column, *literals))
-    return None
 
 
 def _by_words(column: StoredColumn, parts: Sequence[LikePart]) -> LuceneLookup | None:
@@ -350,7 +284,3 @@ def _exactness(column: StoredColumn, *literals: bytes) -> Answer:
     """EXACT, unless a stored value was truncated or a literal is longer than a term can be."""
     cut = column.truncated or any(len(each) > MAX_TERM_BYTES for each in literals)
     return exact_if(not cut)
-
-
-def _bytes(value: pa.Scalar) -> bytes:
-    return bytes(value.as_buffer())

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
+from itertools import accumulate
 from threading import Lock
 from typing import Any
 
@@ -23,12 +24,11 @@ from hudi_index_service.index.contract import (
 )
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
-from hudi_index_service.index.lucene.fields import KEYWORD, keyword_field
+from hudi_index_service.index.lucene.fields import KEYWORD, keyword_field, number_field
 from hudi_index_service.index.lucene.full_text import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.lookup import (
     LuceneLookup,
     known_lookup,
-    listed_values,
     lookup_by_words,
     lookup_of_a_row,
     null_elements_of,
@@ -299,9 +299,10 @@ class LuceneReaders(ManyReaders):
         self, leaf: In, among: Positions, values: Routed, most: int
     ) -> Sequence[BitMap | None] | None:
         """See `ManyReaders`."""
-        listed = listed_values(leaf, self._columns)
-        if listed is None:
+        lookup = known_lookup(leaf, self._columns)
+        if lookup is None or lookup.listed is None:
             return None
+        listed = lookup.listed
         is_local = self._is_local[among]
         asked = self._numbers[among[is_local]]
         starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(listed.places)
@@ -309,12 +310,15 @@ class LuceneReaders(ManyReaders):
         with self._damage_named():
             import lucene
 
-            if listed.numbers is None:
-                terms, ends = lucene.JArray("byte")(listed.terms), lucene.JArray("int")(listed.ends)
-                found = self._indexes.rowsOfTerms(listed.field, terms, ends, *places, most)
+            if isinstance(listed.values, list):
+                terms = lucene.JArray("byte")(b"".join(listed.values))
+                ends = lucene.JArray("int")(list(accumulate(map(len, listed.values))))
+                field = keyword_field(lookup.column)
+                found = self._indexes.rowsOfTerms(field, terms, ends, *places, most)
             else:
-                points = listed.numbers.ctypes.data, len(listed.numbers)
-                found = self._indexes.rowsOfPoints(listed.field, *points, *places, most)
+                points = listed.values.ctypes.data, len(listed.values)
+                field = number_field(lookup.column)
+                found = self._indexes.rowsOfPoints(field, *points, *places, most)
             return self._rows(found, is_local)
 
     def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
