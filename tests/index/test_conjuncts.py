@@ -13,11 +13,11 @@ from hudi_index_service.index.lucene.lookup import known_lookup
 from hudi_index_service.index.lucene.search import (
     PointRange,
     Points,
-    Prefix,
     Search,
     TermRange,
     Terms,
     intersection,
+    prefixed,
 )
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import above_prefix
@@ -176,6 +176,7 @@ def test_one_superset_conjunct_makes_the_whole_a_superset(build_index: BuildInde
 
 
 BYTES = [b"", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff", b"\xfe"]
+VALUES = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
 
 
 def searches() -> list[Search]:
@@ -186,7 +187,7 @@ def searches() -> list[Search]:
         for low, high in product(bounds, bounds)
         for low_in, high_in in product((False, True), repeat=2)
     ]
-    prefixes: list[Search] = [Prefix("f", each) for each in BYTES]
+    prefixes: list[Search] = [prefixed("f", each) for each in BYTES]
     return [*ranges, *prefixes, Terms("f", ()), Terms("f", tuple(BYTES[1::2])), Terms("f", (b"a",))]
 
 
@@ -194,20 +195,23 @@ def matching(search: Search, values: list[bytes]) -> set[bytes]:
     match search:
         case Terms(terms=terms):
             return {*values} & {*terms}
-        case Prefix(prefix=prefix):
-            return {value for value in values if value.startswith(prefix)}
         case TermRange():
             return {value for value in values if search.holds(value)}
     raise TypeError(search)
 
 
+@pytest.mark.parametrize("prefix", BYTES)
+def test_a_prefix_is_the_range_of_the_terms_that_begin_with_it(prefix: bytes) -> None:
+    begins = {value for value in VALUES if value.startswith(prefix)}
+    assert matching(prefixed("f", prefix), VALUES) == begins
+
+
 @examples(500)
 @given(one=st.sampled_from(searches()), other=st.sampled_from(searches()))
 def test_an_intersection_of_term_searches_finds_what_both_find(one: Search, other: Search) -> None:
-    values = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
     both = intersection(one, other)
     assert both is not None
-    assert matching(both, values) == matching(one, values) & matching(other, values)
+    assert matching(both, VALUES) == matching(one, VALUES) & matching(other, VALUES)
 
 
 @examples(150)

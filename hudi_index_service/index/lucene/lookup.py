@@ -34,12 +34,12 @@ from hudi_index_service.index.lucene.search import (
     Pattern,
     PointRange,
     Points,
-    Prefix,
     Search,
     TermRange,
     Terms,
     Words,
     intersection,
+    prefixed,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
 from hudi_index_service.index.number_encoding import encode_range
@@ -147,16 +147,16 @@ class LuceneLookups(LeafLookups[Search]):
         field = keyword_field(column.name)
         if column.truncated and UNDECODED in leaf.pattern:
             prefix = leaf.prefix.split(UNDECODED)[0].encode()[:MAX_RANGE_BYTES]
-            return LeafLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
+            return LeafLookup(column.name, prefixed(field, prefix), Answer.SUPERSET)
         prefix = leaf.prefix.encode()
         if all(part.kind == "text" for part in leaf.parts):
             search = Terms(field, (prefix[:MAX_TERM_BYTES],))
             return LeafLookup(column.name, search, _exactness(column, prefix))
         if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
-            return LeafLookup(column.name, Prefix(field, prefix))
+            return LeafLookup(column.name, prefixed(field, prefix))
         if column.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
             start = prefix[:MAX_RANGE_BYTES]
-            return LeafLookup(column.name, Prefix(field, start), Answer.SUPERSET)
+            return LeafLookup(column.name, prefixed(field, start), Answer.SUPERSET)
         return LeafLookup(column.name, Pattern(field, leaf.parts))
 
     def rlike(self, column: StoredColumn, leaf: RLike) -> LuceneLookup | None:
@@ -167,7 +167,7 @@ class LuceneLookups(LeafLookups[Search]):
             return _by_words(column, _containing(required_text))
         field = keyword_field(column.name)
         if prefix:
-            return LeafLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
+            return LeafLookup(column.name, prefixed(field, prefix), Answer.SUPERSET)
         if len(required_text) < _SHORTEST_RUN or column.truncated:
             return None
         search = Pattern(field, _containing(required_text))

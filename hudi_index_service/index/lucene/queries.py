@@ -12,14 +12,12 @@ from hudi_index_service.index.lucene.search import (
     Pattern,
     PointRange,
     Points,
-    Prefix,
     Search,
     TermRange,
     Terms,
     Words,
 )
 from hudi_index_service.index.number_encoding import WIDE_BYTES, wide_bytes
-from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import MatchMode
 
 _PARTS = {"any": "%", "one": "_"}  # as TermScan spells them
@@ -87,22 +85,11 @@ def _nothing() -> Any:
 
 
 @_new_query.register
-def _prefix(search: Prefix) -> Any:
-    return _scan(search.field, search.prefix, True, above_prefix(search.prefix), False)
-
-
-@_new_query.register
 def _term_range(search: TermRange) -> Any:
-    return _scan(search.field, search.low, search.low_included, search.high, search.high_included)
-
-
-def _scan(
-    field: str, low: bytes | None, low_included: bool, high: bytes | None, high_included: bool
-) -> Any:
     from hudiindex import TermScan
 
-    ends = (None if end is None else _bytes_ref(end) for end in (low, high))
-    return TermScan(field, next(ends), low_included, next(ends), high_included)
+    low, high = (None if end is None else _bytes_ref(end) for end in (search.low, search.high))
+    return TermScan(search.field, low, search.low_included, high, search.high_included)
 
 
 @_new_query.register

@@ -15,14 +15,6 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
-    """Documents with a term that starts with these bytes."""
-
-    field: str
-    prefix: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class TermRange:
     """Documents with a term between two byte strings, each included or not; None for no bound."""
 
@@ -37,6 +29,11 @@ class TermRange:
         above = self.low is None or term > self.low or (self.low_included and term == self.low)
         below = self.high is None or term < self.high or (self.high_included and term == self.high)
         return above and below
+
+
+def prefixed(field: str, prefix: bytes) -> TermRange:
+    """Documents with a term that starts with these bytes."""
+    return TermRange(field, prefix, above_prefix(prefix), True, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class AllOf:
     searches: tuple["Search", ...]
 
 
-Search = Terms | Prefix | TermRange | Pattern | Points | PointRange | Words | OpenPhrase | AllOf
+Search = Terms | TermRange | Pattern | Points | PointRange | Words | OpenPhrase | AllOf
 
 
 def intersection(one: Search, other: Search) -> Search | None:
@@ -105,47 +102,24 @@ def intersection(one: Search, other: Search) -> Search | None:
     if isinstance(one, AllOf) or isinstance(other, AllOf) or one.field != other.field:
         return None
     match one, other:
-        case ((Points() | PointRange()), (Points() | PointRange())):
-            return _of_points(one, other)
-        case ((Terms() | TermRange() | Prefix()), (Terms() | TermRange() | Prefix())):
-            return _of_terms(one, other)
-    return None
-
-
-def _of_points(one: Points | PointRange, other: Points | PointRange) -> Search:
-    match one, other:
-        case PointRange(), PointRange():
+        case (Points(), Points()):
+            return Points(one.field, tuple(sorted({*one.points} & {*other.points})), one.wide)
+        case (Points(), PointRange(low=low, high=high)):
+            return Points(one.field, tuple(p for p in one.points if low <= p <= high), one.wide)
+        case (PointRange(), PointRange()):
             low, high = max(one.low, other.low), min(one.high, other.high)
             if low > high:
                 return Points(one.field, (), one.wide)
             return PointRange(one.field, low, high, one.wide)
-        case PointRange(), Points():
-            return _of_points(other, one)
-        case Points(points=points), PointRange(low=low, high=high):
-            return Points(one.field, tuple(p for p in points if low <= p <= high), one.wide)
-        case Points(points=points), Points(points=others):
-            return Points(one.field, tuple(sorted({*points} & {*others})), one.wide)
-    raise TypeError(one, other)
-
-
-def _of_terms(one: Terms | TermRange | Prefix, other: Terms | TermRange | Prefix) -> Search:
-    one, other = _as_range(one), _as_range(other)
-    match one, other:
-        case TermRange(), Terms():
-            return _of_terms(other, one)
-        case Terms(terms=terms), TermRange():
-            return Terms(one.field, tuple(filter(other.holds, terms)))
-        case Terms(terms=terms), Terms(terms=others):
-            return Terms(one.field, tuple(sorted({*terms} & {*others})))
-        case TermRange(), TermRange():
+        case (Terms(), Terms()):
+            return Terms(one.field, tuple(sorted({*one.terms} & {*other.terms})))
+        case (Terms(), TermRange()):
+            return Terms(one.field, tuple(filter(other.holds, one.terms)))
+        case (TermRange(), TermRange()):
             return _of_ranges(one, other)
-    raise TypeError(one, other)
-
-
-def _as_range(search: Terms | TermRange | Prefix) -> Terms | TermRange:
-    if isinstance(search, Prefix):
-        return TermRange(search.field, search.prefix, above_prefix(search.prefix), True, False)
-    return search
+        case (PointRange(), Points()) | (TermRange(), Terms()):
+            return intersection(other, one)
+    return None
 
 
 def _of_ranges(one: TermRange, other: TermRange) -> Terms | TermRange:
