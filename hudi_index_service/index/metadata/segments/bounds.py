@@ -186,41 +186,13 @@ class ByteBounds:
         return least, greatest
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownBounds:
-    """No bounds: every value may be anywhere."""
-
-    count: int
-
-    def within(self, low: object, high: object) -> Mask:
-        """Everywhere."""
-        return np.ones(self.count, dtype=bool)
-
-    def sought(self, values: pa.Array) -> npt.NDArray[Any]:
-        """Nothing, since there is nothing to compare with."""
-        return np.zeros(len(values))
-
-    def spans(self, ordered: npt.NDArray[Any]) -> Spans:
-        """Unknown everywhere."""
-        nothing = np.zeros(self.count, dtype=np.int64)
-        return Spans(nothing, nothing, np.zeros(self.count, dtype=bool))
-
-    def with_prefix(self, prefix: bytes) -> Mask:
-        """Everywhere."""
-        return np.ones(self.count, dtype=bool)
-
-    def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """None."""
-        return np.zeros(0), np.zeros(0)
-
-
-ColumnBounds: TypeAlias = NumberBounds | ByteBounds | UnknownBounds
+ColumnBounds: TypeAlias = NumberBounds | ByteBounds
 
 
 def column_bounds(
     minimum: pa.ChunkedArray, maximum: pa.ChunkedArray, type_name: str
-) -> ColumnBounds:
-    """The bounds that manifests state as text.
+) -> ColumnBounds | None:
+    """The bounds that manifests state as text; None if nothing is known of any base file.
 
     Args:
         minimum, maximum: A text for each base file, or NULL.
@@ -229,9 +201,9 @@ def column_bounds(
         type = parse_arrow_type(type_name)
         least, greatest = (_parsed(each.combine_chunks(), type) for each in (minimum, maximum))
     except EntryInvalid:
-        return UnknownBounds(len(minimum))
+        return None
     if least is None or greatest is None:
-        return UnknownBounds(len(minimum))
+        return None
     is_known = pc.and_(least.is_valid(), greatest.is_valid())
     if is_number(type):
         zero = integer_scalar(0, pa.int64())
@@ -242,7 +214,7 @@ def column_bounds(
         return ByteBounds(
             *(pc.if_else(is_known, each.cast(pa.binary()), nothing) for each in (least, greatest))
         )
-    return UnknownBounds(len(minimum))
+    return None
 
 
 def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array | None:

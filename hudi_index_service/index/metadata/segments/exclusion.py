@@ -20,7 +20,6 @@ from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
     ColumnBounds,
-    Keys,
     Mask,
     NumberBounds,
     exact_key,
@@ -138,8 +137,8 @@ class Exclusion:
                         may &= bounds.within(number.low, number.high)
                 elif isinstance(bounds, ByteBounds):
                     may &= _within(bounds, operator, value)
-                if operator in _EQUALITIES and may.any():
-                    may &= self._with_value(column, statistics, value)
+                if operator in _EQUALITIES and value.type == column.type and may.any():
+                    may &= self._with_any(column, statistics, pa.repeat(value, 1))
                 return may
             case Compare(column, Operator.NE, value) if isinstance(bounds, NumberBounds):
                 number = encode_range(Operator.EQ, value, column.type)
@@ -147,7 +146,8 @@ class Exclusion:
                     return statistics.may_be_value & bounds.other_than(number.low)
             case In(column, values) if values.type == column.type:
                 may = statistics.may_be_value.copy()
-                may &= bounds.spans(_ordered(leaf, bounds)).any()
+                if bounds is not None:
+                    may &= bounds.spans(_ordered(leaf, bounds)).any()
                 if may.any():
                     may &= self._with_any(column, statistics, values)
                 return may
@@ -159,44 +159,14 @@ class Exclusion:
 
     # --- runs --------------------------------------------------------------------------------
 
-    def _with_value(self, column: BoundColumn, statistics: Statistics, value: pa.Scalar) -> Mask:
-        """The files that may hold a value, by the run."""
-        if is_number(column.type):
-            number = encode_range(Operator.EQ, value, column.type)
-            if number is None:
-                return self._all()
-            if number.is_empty:
-                return ~statistics.is_routed
-            exact = np.array([exact_key(number.low)], dtype=np.uint64)
-            return self._holding(column, statistics, 1, lambda run: run.keys_of_exact(exact))
-        if value.type != column.type:
-            return self._all()
-        return self._with_any(column, statistics, pa.repeat(value, 1))
-
     def _with_any(self, column: BoundColumn, statistics: Statistics, values: pa.Array) -> Mask:
         """The files that may hold one of some values, by the run."""
-        if not is_routed(column.type):
+        files = self.segment.document.files
+        if not is_routed(column.type) or len(values) > _VALUES_A_FILE * files:
             return self._all()
-        return self._holding(column, statistics, len(values), lambda run: run.keys_of(values))
-
-    def _holding(
-        self,
-        column: BoundColumn,
-        statistics: Statistics,
-        count: int,
-        keys: Callable[[Run], Keys],
-    ) -> Mask:
-        """The files that may hold one of so many values, by their keys in the run."""
-        if count > _VALUES_A_FILE * self.segment.document.files:
-            return self._all()
-        run = self._run(column)
-        if run is None:
-            return self._all()
-        try:
-            may = run.located(keys(run), self.segment.document.files).any()
-        except UNREADABLE as error:
-            return self._without_run(column, error)
-        return may | ~statistics.is_routed
+        return self._by_run(
+            column, statistics, lambda run: run.located(run.keys_of(values), files).any()
+        )
 
     def _between(self, column: BoundColumn, number: NumberRange) -> Mask:
         """The files that may hold a number in a range, by the run. Statistics have been compared
@@ -204,27 +174,24 @@ class Exclusion:
         if number.is_empty:
             return self._all(False)
         statistics = self._statistics(column)
-        run = None if statistics is None else self._run(column)
-        if statistics is None or run is None:
+        if statistics is None:
             return self._all()
-        try:
-            low, high = exact_key(number.low), exact_key(number.high)
-            may = run.within(low, high, _MOST_PAIRS, self.segment.document.files)
-        except UNREADABLE as error:
-            return self._without_run(column, error)
-        return self._all() if may is None else may | ~statistics.is_routed
+        ends = exact_key(number.low), exact_key(number.high), _MOST_PAIRS
+        files = self.segment.document.files
+        return self._by_run(column, statistics, lambda run: run.within(*ends, files))
 
-    def _run(self, column: BoundColumn) -> Run | None:
+    def _by_run(
+        self, column: BoundColumn, statistics: Statistics, ask: Callable[[Run], Mask | None]
+    ) -> Mask:
+        """The files that may hold what the column's run is asked for; all where it does not say."""
         key = self._key(column)
         try:
-            return None if key is None else self.segment.run(key)
+            run = None if key is None else self.segment.run(key)
+            may = None if run is None else ask(run)
         except UNREADABLE as error:
-            self._without_run(column, error)
-            return None
-
-    def _without_run(self, column: BoundColumn, error: Exception) -> Mask:
-        log.warning("%s: values of %s are not routed: %s", self.segment.name, column, error)
-        return self._all()
+            log.warning("%s: values of %s are not routed: %s", self.segment.name, column, error)
+            may = None
+        return self._all() if may is None else may | ~statistics.is_routed
 
 
 class _Part(NamedTuple):
@@ -285,6 +252,9 @@ def located_values(segment: SegmentFile, key: ColumnKey, values: pa.Array) -> Lo
 
 
 def _located_by_bounds(statistics: Statistics, values: pa.Array) -> LocatedValues:
+    if statistics.bounds is None:
+        nowhere = np.zeros(len(statistics.is_known), dtype=np.int32)
+        return LocatedValues(Routed(nowhere[:0], nowhere, nowhere), nowhere.astype(bool))
     sought = statistics.bounds.sought(values)
     order = np.argsort(sought, kind="stable")
     spans = statistics.bounds.spans(sought[order])

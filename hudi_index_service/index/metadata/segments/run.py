@@ -282,10 +282,6 @@ class Run:
         exact = exact_keys(values) if self.layout.by_value else None
         return hashes(values) if exact is None else exact
 
-    def keys_of_exact(self, exact: Keys) -> Keys:
-        """The keys of numbers in this run, by their exact keys."""
-        return exact if self.layout.by_value else hashes_of_exact(exact)
-
     def located(self, keys: Keys, files: int) -> Routed:
         """Which values files may hold.
 

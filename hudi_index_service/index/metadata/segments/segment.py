@@ -283,7 +283,7 @@ def _is_selective(run: Pairs, column: pa.Table, key: ColumnKey) -> bool:
 def _depth(column: pa.Table, key: ColumnKey) -> float:
     """How many files' ranges of values hold the least value of one of them, on average."""
     bounds = column_bounds(column["minimum"], column["maximum"], key[1])
-    least, greatest = bounds.known()
+    least, greatest = ((), ()) if bounds is None else bounds.known()
     if not len(least):
         return float(column.num_rows)
     begun = np.arange(1, len(least) + 1)

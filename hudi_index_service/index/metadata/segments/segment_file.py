@@ -110,14 +110,14 @@ class Statistics:
         may_be_null: Whether a value may be NULL.
         may_be_value: Whether a value may be other than NULL.
         is_routed: Whether all the file's values are in the column's run.
-        bounds: The bounds of the values.
+        bounds: The bounds of the values; None if none are known.
     """
 
     is_known: Mask
     may_be_null: Mask
     may_be_value: Mask
     is_routed: Mask
-    bounds: ColumnBounds
+    bounds: ColumnBounds | None
 
     @classmethod
     def of(cls, files: pa.Table, column: pa.Table, key: ColumnKey) -> "Statistics":
