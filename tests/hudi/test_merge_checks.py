@@ -11,7 +11,7 @@ from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi import BaseFile, FileSlice
 from hudi_index_service.hudi.avro_schema import arrow_schema
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey
-from hudi_index_service.hudi.hudi_rs.slice_merger import MergeChecks
+from hudi_index_service.hudi.hudi_rs.slice_merger import SliceMerger
 from hudi_index_service.storage.store import Storage
 from tests.hudi.log_blocks import block
 
@@ -55,16 +55,16 @@ def test_duplicate_keys_below_record_positions_are_refused(storage, rows, proper
         with pytest.raises(
             NeedsSpark, match=f"base.parquet holds {repeated} rows whose record key"
         ):
-            check(MergeChecks(storage), storage, rows, properties, WITH_POSITIONS)
+            check(SliceMerger(storage), storage, rows, properties, WITH_POSITIONS)
     else:
-        check(MergeChecks(storage), storage, rows, properties, WITH_POSITIONS)
-    check(MergeChecks(storage), storage, rows, properties, WITHOUT_POSITIONS)
-    check(MergeChecks(storage), storage, rows, properties)
+        check(SliceMerger(storage), storage, rows, properties, WITH_POSITIONS)
+    check(SliceMerger(storage), storage, rows, properties, WITHOUT_POSITIONS)
+    check(SliceMerger(storage), storage, rows, properties)
 
 
 def test_base_file_without_its_key_column_is_refused(storage):
     with pytest.raises(NeedsSpark, match=r"base\.parquet has log files above it, but no column id"):
-        check(MergeChecks(storage), storage, {"msg": ["x"]}, VIRTUAL_KEY, WITH_POSITIONS)
+        check(SliceMerger(storage), storage, {"msg": ["x"]}, VIRTUAL_KEY, WITH_POSITIONS)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_base_file_without_its_key_column_is_refused(storage):
 def test_log_blocks_of_other_kinds_are_refused(storage, data, what):
     rows = {"_hoodie_record_key": ["a"]}
     with pytest.raises(NeedsSpark, match=rf"Log file log\.1 .*{what}"):
-        check(MergeChecks(storage), storage, rows, {}, WITHOUT_POSITIONS, data)
+        check(SliceMerger(storage), storage, rows, {}, WITHOUT_POSITIONS, data)
 
 
 def test_checked_files_are_not_read_again_until_they_grow(storage):
-    checks, rows = MergeChecks(storage), {"_hoodie_record_key": ["a", "b"]}
+    checks, rows = SliceMerger(storage), {"_hoodie_record_key": ["a", "b"]}
     rollback = block(BlockType.COMMAND, header={HeaderKey.COMMAND_BLOCK_TYPE: b"0"})
     check(checks, storage, rows, {}, WITH_POSITIONS, rollback)
     before = storage.io.bytes_read
@@ -112,7 +112,7 @@ def test_log_blocks_with_times_of_another_unit_are_refused(storage, table, writt
     def check_block(unit, column):
         data = block(BlockType.AVRO_DATA, header={HeaderKey.SCHEMA: schema_in(unit).encode()})
         rows = {"_hoodie_record_key": ["a"]}
-        check(MergeChecks(storage), storage, rows, {}, data, columns=[column])
+        check(SliceMerger(storage), storage, rows, {}, data, columns=[column])
 
     check_block(table, column)
     check_block(written, number)

@@ -128,7 +128,9 @@ class SliceMerger:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._checks = MergeChecks(storage)
+        # Of log files, by path and size: whether they hold record positions, and their schemas.
+        self._log_files: dict[tuple[str, int], tuple[bool, frozenset[bytes]]] = {}
+        self._has_unique_keys: set[tuple[str, int]] = set()  # base files
 
     def rows(
         self,
@@ -151,12 +153,72 @@ class SliceMerger:
         base_file = _base_file(file_slice)
         with open_parquet(self._storage, base_file.path, base_file.size) as file:
             refuse_unlike_spark(file, options.relevant, source=base_file.path)
-            self._checks.check(file_slice, file, options.relevant, options.properties)
+            self.check(file_slice, file, options.relevant, options.properties)
         paths = [base_file.path, *file_slice.log_files]
         with nullcontext() if copy is None else copy.holding(paths):
             with self._reading(file_slice):
                 reader = table.create_file_group_reader_with_options(options.of_hudi_rs())
             yield from self._batches(reader, base_file.path, file_slice, options)
+
+    def check(
+        self,
+        file_slice: FileSlice,
+        base_file: "pq.ParquetFile",
+        columns: pa.Schema,
+        properties: Mapping[str, str],
+    ) -> None:
+        """Reads the block headers of the slice's log files, and the record keys of its base file if
+        they matter. A file that has passed is not read again.
+
+        Args:
+            base_file: The slice's base file, open.
+            columns: The columns that matter, with the table's types.
+            properties: The table's properties.
+
+        Raises:
+            NeedsSpark: Spark may merge the slice differently, or cannot.
+            FileNotFoundError: Hudi has cleaned a log file.
+        """
+        positions = [self._check_log_file(path, columns) for path in file_slice.log_files]
+        if any(positions):
+            self._check_keys(file_slice, base_file, _key_columns(properties))
+
+    def _check_log_file(self, path: str, columns: pa.Schema) -> bool:
+        """Whether a block of the log file holds record positions."""
+        key = (path, self._storage.size(path))
+        known = self._log_files.get(key)
+        if known is None:
+            log_file = read_log_file(self._storage, *key)
+            _refuse_unknown_blocks(log_file)
+            has_positions = any(
+                HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks
+            )
+            known = has_positions, _block_schemas(log_file)
+            _make_room(self._log_files)
+            self._log_files[key] = known
+        _refuse_other_units(path, known[1], columns)
+        return known[0]
+
+    def _check_keys(
+        self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]
+    ) -> None:
+        assert file_slice.base_file is not None, "a slice without one is not merged here"
+        path, size = file_slice.base_file.path, file_slice.base_file.size
+        if (path, size) in self._has_unique_keys:
+            return
+        key_schema = pa.schema([(key, pa.null()) for key in keys])
+        columns = present_columns(file.schema_arrow, key_schema, source=path)
+        if len(columns) < len(keys):
+            raise NeedsSpark(f"{path} has log files above it, but no column {', '.join(keys)}.")
+        with damage_named(path):
+            duplicates = file.metadata.num_rows - _distinct(file.read(columns))
+        if duplicates:
+            raise NeedsSpark(
+                f"{path} holds {duplicates} rows whose record key repeats another row's, and Spark "
+                "merges its log files by position."
+            )
+        _make_room(self._has_unique_keys)
+        self._has_unique_keys.add((path, size))
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files; see `HudiTable.touched_keys`."""
@@ -281,80 +343,6 @@ def _narrowed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             with suppress(pa.ArrowInvalid):
                 batch = batch.set_column(at, field.name, batch.column(at).cast(target))
     return batch
-
-
-class MergeChecks:
-    """Checks of a table's slices before they are merged. A file that has passed is not read again.
-
-    Args:
-        storage: The files below the table's base path.
-    """
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        # Of log files, by path and size: whether they hold record positions, and their schemas.
-        self._log_files: dict[tuple[str, int], tuple[bool, frozenset[bytes]]] = {}
-        self._has_unique_keys: set[tuple[str, int]] = set()  # base files
-
-    def check(
-        self,
-        file_slice: FileSlice,
-        base_file: "pq.ParquetFile",
-        columns: pa.Schema,
-        properties: Mapping[str, str],
-    ) -> None:
-        """Reads the block headers of the slice's log files, and the record keys of its base file if
-        they matter.
-
-        Args:
-            base_file: The slice's base file, open.
-            columns: The columns that matter, with the table's types.
-            properties: The table's properties.
-
-        Raises:
-            NeedsSpark: Spark may merge the slice differently, or cannot.
-            FileNotFoundError: Hudi has cleaned a log file.
-        """
-        positions = [self._check_log_file(path, columns) for path in file_slice.log_files]
-        if any(positions):
-            self._check_keys(file_slice, base_file, _key_columns(properties))
-
-    def _check_log_file(self, path: str, columns: pa.Schema) -> bool:
-        """Whether a block of the log file holds record positions."""
-        key = (path, self._storage.size(path))
-        known = self._log_files.get(key)
-        if known is None:
-            log_file = read_log_file(self._storage, *key)
-            _refuse_unknown_blocks(log_file)
-            has_positions = any(
-                HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks
-            )
-            known = has_positions, _block_schemas(log_file)
-            _make_room(self._log_files)
-            self._log_files[key] = known
-        _refuse_other_units(path, known[1], columns)
-        return known[0]
-
-    def _check_keys(
-        self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]
-    ) -> None:
-        assert file_slice.base_file is not None, "a slice without one is not merged here"
-        path, size = file_slice.base_file.path, file_slice.base_file.size
-        if (path, size) in self._has_unique_keys:
-            return
-        key_schema = pa.schema([(key, pa.null()) for key in keys])
-        columns = present_columns(file.schema_arrow, key_schema, source=path)
-        if len(columns) < len(keys):
-            raise NeedsSpark(f"{path} has log files above it, but no column {', '.join(keys)}.")
-        with damage_named(path):
-            duplicates = file.metadata.num_rows - _distinct(file.read(columns))
-        if duplicates:
-            raise NeedsSpark(
-                f"{path} holds {duplicates} rows whose record key repeats another row's, and Spark "
-                "merges its log files by position."
-            )
-        _make_room(self._has_unique_keys)
-        self._has_unique_keys.add((path, size))
 
 
 def _make_room(cache: "dict[Any, Any] | set[Any]") -> None:
