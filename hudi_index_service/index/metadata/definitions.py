@@ -31,6 +31,7 @@ from hudi_index_service.index.metadata.documents import (
     SERVICE_FOLDER,
     Document,
     DocumentCache,
+    Kept,
     document_name,
     numbers_of,
     utc_now,
@@ -240,7 +241,7 @@ class DefinitionStore:
         definitions = Definitions(
             tuple(each for each in current if each is not None and not each.dropped),
             complete=None not in current,
-            disabled=_is_disabled(self._storage, files),
+            disabled=self._is_disabled(files),
         )
         if definitions.complete:  # else it is logged each time
             self._last = (files, definitions)
@@ -253,7 +254,7 @@ class DefinitionStore:
         Raises:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        while _is_disabled(self._storage, files := self._files()) != disabled:
+        while self._is_disabled(files := self._files()) != disabled:
             number = max(numbers_of(_SWITCH_STEM, files), default=0) + 1
             path = f"{DEFINITIONS_FOLDER}/{document_name(_SWITCH_STEM, number)}"
             switch = ReadingSwitch(number=number, disabled=disabled, created=utc_now())
@@ -309,24 +310,18 @@ class DefinitionStore:
         index_types: tuple[str, ...],
         columns: Iterable[Column],
         seen: SeenTimeline,
+        created: str | None = None,
     ) -> IndexDefinition:
         """Stores a new definition.
+
+        Args:
+            created: The time of its creation; None for now.
 
         Raises:
             IndexExists: a live index has the name, perhaps created concurrently.
             IndexDefinitionInvalid: the name cannot name an index.
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        return self._create(name, index_types, tuple(columns), seen, utc_now())
-
-    def _create(
-        self,
-        name: str,
-        index_types: tuple[str, ...],
-        columns: tuple[Column, ...],
-        seen: SeenTimeline,
-        created: str,
-    ) -> IndexDefinition:
         check_index_name(name)
         files = self._files()
         current = self._current(name, files)
@@ -336,9 +331,9 @@ class DefinitionStore:
             name=name,
             version=max(numbers_of(name, files), default=0) + 1,
             index_types=index_types,
-            columns=columns,
+            columns=tuple(columns),
             seen=seen,
-            created=created,
+            created=created or utc_now(),
         )
         try:
             return self._store(definition)
@@ -377,7 +372,7 @@ class DefinitionStore:
         columns = tuple(columns)
         attributes = (current.index_types, columns, current.seen, current.created)
         try:
-            renamed = self._create(name, *attributes)
+            renamed = self.create(name, *attributes)
         except IndexExists:
             renamed = self.get(name)
             if (renamed.index_types, renamed.columns, renamed.seen, renamed.created) != attributes:
@@ -419,27 +414,50 @@ class DefinitionStore:
         version is not used instead: the unreadable one may have dropped or narrowed it."""
         if not isinstance(name, str):
             raise IndexNotFound(f"{name!r} is not an index name.", remedy="Give the name as text.")
-        numbers = numbers_of(name, files)
-        if not numbers:
-            return None
-        file = files[document_name(name, numbers[0])]
         try:
-            definition = _definitions.get(
-                (self._storage.uri, file), partial(self._storage.read, file.path), source=file.path
-            )
+            definition = self._newest(_definitions, name, files)
         except EntryInvalid as error:
             log.warning("Index %s serves nothing: %s", name, error.message)
             return None
+        number = max(numbers_of(name, files), default=0)
+        if definition is not None and (definition.name, definition.version) != (name, number):
+            path = f"{DEFINITIONS_FOLDER}/{document_name(name, number)}"
+            log.warning("Index %s serves nothing: %s names another one.", name, path)
+            return None
+        return definition
+
+    def _is_disabled(self, files: Mapping[str, StoredFile]) -> bool:
+        """Whether no query may use the table's indexes. True, too, if the newest state cannot be
+        read here."""
+        try:
+            switch = self._newest(_switches, _SWITCH_STEM, files)
+        except EntryInvalid as error:
+            log.warning("No index of %s is used: %s", self._storage.uri, error.message)
+            return True
+        return switch is not None and switch.disabled
+
+    def _newest(
+        self, known: DocumentCache[Kept], stem: str, files: Mapping[str, StoredFile]
+    ) -> Kept | None:
+        """The document of a stem with the highest number; None if there is none.
+
+        Raises:
+            EntryInvalid: it is damaged, or of a newer format.
+            SnapshotChanged: it was deleted in the meantime.
+        """
+        numbers = numbers_of(stem, files)
+        if not numbers:
+            return None
+        file = files[document_name(stem, numbers[0])]
+        read = partial(self._storage.read, file.path)
+        try:
+            return known.get((self._storage.uri, file), read, source=file.path)
         except FileNotFoundError as error:
             # Not the same as "there is none": a cleaner would treat the entries as unused.
             raise SnapshotChanged(
                 f"{file.path} was deleted while the definitions were read.",
                 remedy="Try again; if the table was overwritten, create its indexes again.",
             ) from error
-        if (definition.name, definition.version) != (name, numbers[0]):
-            log.warning("Index %s serves nothing: %s names another one.", name, file.path)
-            return None
-        return definition
 
 
 def _names(file_names: Iterable[str]) -> frozenset[str]:
@@ -450,31 +468,3 @@ def _names(file_names: Iterable[str]) -> frozenset[str]:
 def _drop_marker(current: IndexDefinition) -> IndexDefinition:
     """The version after `current` that marks the index as dropped."""
     return current.model_copy(update={"version": current.version + 1, "dropped": True})
-
-
-def _is_disabled(storage: Storage, files: Mapping[str, StoredFile]) -> bool:
-    """Whether no query may use the table's indexes. True, too, if the newest state cannot be read
-    here.
-
-    Args:
-        files: The files beside the definitions, by name.
-
-    Raises:
-        SnapshotChanged: the newest state was deleted in the meantime.
-    """
-    numbers = numbers_of(_SWITCH_STEM, files)
-    if not numbers:
-        return False
-    file = files[document_name(_SWITCH_STEM, numbers[0])]
-    try:
-        switch = _switches.get(
-            (storage.uri, file), partial(storage.read, file.path), source=file.path
-        )
-    except EntryInvalid as error:
-        log.warning("No index of %s is used: %s", storage.uri, error.message)
-        return True
-    except FileNotFoundError as error:
-        raise SnapshotChanged(
-            f"{file.path} was deleted while it was read.", remedy="Try again."
-        ) from error
-    return switch.disabled
