@@ -64,8 +64,9 @@ def prepare(output: OutputOption = None) -> None:
     start faster. Run it once after each change of this package or the JDK."""
 
     archive = make_class_archive()
-    report = {"path": str(archive.path), "bytes": archive.size}
-    lines = [f"{archive.path}: Lucene's Java classes, {archive.size:,} bytes."]
+    size = archive.stat().st_size
+    report = {"path": str(archive), "bytes": size}
+    lines = [f"{archive}: Lucene's Java classes, {size:,} bytes."]
     print_report(output, report, lines, tuple(report), [report])
 
 

@@ -253,18 +253,14 @@ class _Window:
 
     def find(self, pattern: bytes, start: int) -> int:
         """The next position of `pattern` at or after `start`; -1 if there is none."""
-        for at in self._pieces(start, overlap=len(pattern) - 1):
+        at, overlap = start, len(pattern) - 1
+        while self.size - at > overlap:
+            self.read(at, min(self.size, at + _READ_AT_ONCE))
             index = self._bytes.find(pattern, max(0, at - self._start))
             if index >= 0:
                 return self._start + index
-        return -1
-
-    def _pieces(self, start: int, overlap: int) -> Iterator[int]:
-        at = start
-        while self.size - at > overlap:
-            self.read(at, min(self.size, at + _READ_AT_ONCE))
-            yield at
             at = self._start + len(self._bytes) - overlap
+        return -1
 
 
 class LogKeysUnknown(Exception):

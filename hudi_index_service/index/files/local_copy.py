@@ -242,8 +242,11 @@ def packed_index(storage: Storage, entry: Entry, settings: Settings) -> Iterator
     if storage.is_local:
         yield _index_at(entry, storage.local_path(entry.data_path))
         return
-    with _copy(storage, entry, settings) as path:
-        yield _index_at(entry, path)
+    copy = _whole_copy(storage, entry, settings)
+    with ExitStack() as locks:  # against eviction
+        if not locks.enter_context(in_use(copy, entry.manifest.data.length)):
+            locks.enter_context(_download(storage, entry, copy, settings))
+        yield _index_at(entry, copy)
 
 
 @contextmanager
@@ -276,30 +279,17 @@ def _index_at(entry: Entry, path: Path) -> PackedIndex:
         raise EntryInvalid(f"{entry.data_path} is missing: {error.strerror}.") from error
     if length != data.length:
         raise EntryInvalid(f"{entry.data_path} has {length} bytes, not {data.length}.")
-    crc32s = data.crc32s()
-    if len(crc32s) != -(-length // data.block_size):
+    index = data.at(path, rows=entry.manifest.base_file.rows)
+    if len(index.block_crc32) != -(-length // data.block_size):
         raise EntryInvalid(f"{entry.folder}: the manifest lacks checksums of some blocks.")
-    members = {member.name: (member.offset, member.length) for member in data.members}
-    if any(offset + size > length for offset, size in members.values()):
+    if any(offset + size > length for offset, size in index.members.values()):
         raise EntryInvalid(f"{entry.folder}: the manifest names bytes beyond the data file.")
-    return PackedIndex(
-        path, members, length, data.block_size, crc32s, entry.manifest.base_file.rows
-    )
+    return index
 
 
 def _whole_copy(storage: Storage, entry: Entry, settings: Settings) -> Path:
     name = f"{table_prefix(storage)}{entry.manifest.data.sha256}{WHOLE_SUFFIX}"
     return made_folder(settings) / name
-
-
-@contextmanager
-def _copy(storage: Storage, entry: Entry, settings: Settings) -> Iterator[Path]:
-    """The whole copy, made if needed, and protected from eviction within the block."""
-    copy = _whole_copy(storage, entry, settings)
-    with ExitStack() as locks:
-        if not locks.enter_context(in_use(copy, entry.manifest.data.length)):
-            locks.enter_context(_download(storage, entry, copy, settings))
-        yield copy
 
 
 @contextmanager

@@ -8,7 +8,6 @@ start, never what they answer.
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
@@ -23,7 +22,8 @@ from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredCol
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.full_text import LuceneTextMatcher
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.metadata.manifest import DataFile
+from hudi_index_service.index.packed_file import pack
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, In, Match, Predicate
@@ -56,22 +56,9 @@ _NO_RIGHTS = (EACCES, EPERM, EROFS)
 _REMEDY = "Run it as the user who installed hudi-index-pylucene, with enough free disk space."
 
 
-@dataclass(frozen=True, slots=True)
-class ClassArchive:
-    """A written archive.
-
-    Attributes:
-        path: Its path.
-        size: Bytes.
-    """
-
-    path: Path
-    size: int
-
-
-def make_class_archive() -> ClassArchive:
+def make_class_archive() -> Path:
     """Writes the archive for the installed PyLucene and the JDK in use, in place of an earlier one.
-    Processes that use the earlier one keep it.
+    Processes that use the earlier one keep it. Returns its path.
 
     Raises:
         NativeModuleMissing: PyLucene or Java is missing, or this Java writes no archive.
@@ -84,12 +71,11 @@ def make_class_archive() -> ClassArchive:
         with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             content, draft = _recorded(Path(folder) / "recorded"), Path(folder) / path.name
             jvm.store_classes(content, draft)
-            size = draft.stat().st_size
             draft.replace(path)
     except OSError as error:
         kind = PermissionDenied if error.errno in _NO_RIGHTS else StorageFailed
         raise kind(f"{path} cannot be written: {error}.", remedy=_REMEDY) from error
-    return ClassArchive(path, size)
+    return path
 
 
 def _recorded(path: Path) -> bytes:
@@ -143,10 +129,7 @@ def _built(data: pa.Table, folder: Path) -> tuple[PackedIndex, Sequence[StoredCo
         builder.add(batch)
     built = builder.finish()
     path = folder / "index"
-    packed = pack(built.files, path)
-    index = PackedIndex(
-        path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
-    )
+    index = DataFile.of(path.name, pack(built.files, path)).at(path, rows=built.rows)
     return index, [StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs]
 
 
@@ -172,7 +155,7 @@ def _look_up(leaf: Predicate, index: PackedIndex, columns: Sequence[StoredColumn
 
 def main(archive: Path) -> None:
     """Has Java write an archive, and ends the process."""
-    jvm.record_classes(archive)
+    jvm.attach(recorded=archive)
     data = _data()
     with TemporaryDirectory() as folder:
         index, columns = _built(data, Path(folder))

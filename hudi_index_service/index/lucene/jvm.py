@@ -80,41 +80,17 @@ def supported_java() -> range | None:
     return getattr(sys.modules.get("lucene.libjvm"), "JAVA_MAJORS", None)
 
 
-def attach() -> Any:
+def attach(recorded: Path | None = None) -> Any:
     """Starts the JVM if needed, attaches this thread to it until the thread ends, and returns the
     `lucene` module.
+
+    Args:
+        recorded: Where Java writes an archive of its classes when it exits; None for nowhere.
 
     Raises:
         NativeModuleMissing: see `require`; or PyLucene does not run in this JVM, or this process
             was forked from one with a running JVM.
     """
-    return _attach(None)
-
-
-def start() -> None:
-    """Starts the JVM in a thread of its own, unless a start was tried before. `attach` waits for
-    it, and raises its failure."""
-    global _is_tried
-    if not _is_tried:
-        _is_tried = True
-        Thread(target=_try_to_start, name="lucene-start").start()
-
-
-def _try_to_start() -> None:
-    with suppress(NativeModuleMissing):  # raised by `attach`, in the thread that needs the JVM
-        attach()
-
-
-def record_classes(archive: Path) -> None:
-    """Starts the JVM so that it writes an archive of its classes when Java exits.
-
-    Raises:
-        NativeModuleMissing: see `attach`.
-    """
-    _attach(archive)
-
-
-def _attach(recorded: Path | None) -> Any:
     global _is_tried, _started_in
     _is_tried = True
     with _lock:
@@ -136,6 +112,20 @@ def _attach(recorded: Path | None) -> Any:
     if not hasattr(_of_thread, "attachment") and get_ident() != main_thread().ident:
         _of_thread.attachment = _Attachment(lucene.getVMEnv())
     return lucene
+
+
+def start() -> None:
+    """Starts the JVM in a thread of its own, unless a start was tried before. `attach` waits for
+    it, and raises its failure."""
+    global _is_tried
+    if not _is_tried:
+        _is_tried = True
+        Thread(target=_try_to_start, name="lucene-start").start()
+
+
+def _try_to_start() -> None:
+    with suppress(NativeModuleMissing):  # raised by `attach`, in the thread that needs the JVM
+        attach()
 
 
 @contextmanager

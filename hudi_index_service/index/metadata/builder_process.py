@@ -45,7 +45,7 @@ class BuilderProcess:
                 return cls(host, pid)
             boot_id = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
             namespace = re.fullmatch(r"pid:\[(\d+)\]", str((_PROC / "self/ns/pid").readlink()))
-            started = _Stat.of(pid).started
+            started, _ = _status(pid)
         except (OSError, ValueError, IndexError):  # not Linux, or an incomplete /proc
             return cls(host, pid)
         if not boot_id or namespace is None:
@@ -83,38 +83,25 @@ class BuilderProcess:
         except (PermissionError, OverflowError):
             pass  # another user's process, or not a valid process id
         try:
-            stat = _Stat.of(self.pid)
+            started, is_zombie = _status(self.pid)
         except (OSError, ValueError, IndexError):  # hidden from this user, or it just ended
             return False
-        return stat.started != self.process_started or stat.is_zombie
+        return started != self.process_started or is_zombie
 
     def _system(self) -> tuple[str, str | None, int | None]:
         return self.host, self.boot_id, self.pid_namespace
 
 
-@dataclass(frozen=True, slots=True)
-class _Stat:
-    """The fields of /proc/<pid>/stat that are used here.
+def _status(pid: int) -> tuple[int, bool]:
+    """When a process started, see `BuilderProcess.process_started`; and whether it is dead and its
+    parent has not waited for it yet.
 
-    Attributes:
-        started: See `BuilderProcess.process_started`.
-        is_zombie: Whether the process is dead and its parent has not waited for it yet.
+    Raises:
+        OSError: /proc/<pid>/stat cannot be read.
+        ValueError, IndexError: it does not have the format described in proc(5).
     """
-
-    started: int
-    is_zombie: bool
-
-    @classmethod
-    def of(cls, pid: int) -> Self:
-        """Reads the fields of a process.
-
-        Raises:
-            OSError: the file cannot be read.
-            ValueError, IndexError: the file does not have the format described in proc(5).
-        """
-        # The second field, the command in parentheses, may contain any text; the third is the
-        # state.
-        fields = (_PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()
-        state, threads, started = fields[0], int(fields[20 - 3]), int(fields[22 - 3])
-        # A main thread that ended before the others also looks like a zombie.
-        return cls(started, state == "Z" and threads <= 1)
+    # The second field, the command in parentheses, may contain any text; the third is the state.
+    fields = (_PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()
+    state, threads, started = fields[0], int(fields[20 - 3]), int(fields[22 - 3])
+    # A main thread that ended before the others also looks like a zombie.
+    return started, state == "Z" and threads <= 1
