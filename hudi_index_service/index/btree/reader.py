@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 from hudi_index_parquet import TreeLeaves, rows_between, rows_of_keys
@@ -29,6 +30,9 @@ _ABOVE_ALL = b"\xff" * 512
 _FEW_STEPS = 4_096  # steps that are cheaper than reading and checking rows later
 
 
+Rows = TypeVar("Rows", BitMap, np.ndarray)
+
+
 class BTreeReader(IndexReader):
     """See `hudi_index_service.index.contract.IndexReader`.
 
@@ -49,6 +53,7 @@ class BTreeReader(IndexReader):
         self._rows = index.rows
         self.columns = {column.name: column for column in columns}
         self.is_local = index.blocks is None and leaves is None
+        self._reads_ends = leaves is None
         self._nulls: dict[str, BitMap] = {}
         with ExitStack() as stack:
             self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
@@ -61,7 +66,6 @@ class BTreeReader(IndexReader):
             missing = sorted({each.name for each in trees_of(columns)} - {*self._numbers})
             if missing:
                 raise EntryInvalid(f"{index.path} lacks the column {missing[0]}.")
-            self._counter = Counter(self._tree, self._leaves if leaves is None else None)
             stack.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
@@ -129,7 +133,7 @@ class BTreeReader(IndexReader):
                 keys, starts = leaf.keys, leaf.starts
                 numbers = np.diff(starts)
                 if among is not None:
-                    hits = mask[self._check_rows(leaf.rows)].astype(np.int64)
+                    hits = mask[self._within(leaf.rows)].astype(np.int64)
                     numbers = np.add.reduceat(hits, starts[:-1])
                 assert isinstance(keys, ByteKeys), "of text"
                 counts |= zip((key.decode() for key in keys), numbers.tolist(), strict=True)
@@ -240,12 +244,7 @@ class BTreeReader(IndexReader):
             rows |= BitMap(array("I", self._leaves.rows(leaves, packed, find)))
         return self._within(rows)
 
-    def _within(self, rows: BitMap) -> BitMap:
-        if rows and rows.max() >= self._rows:
-            raise EntryInvalid("A btree index names rows that the base file does not have.")
-        return rows
-
-    def _check_rows(self, rows: np.ndarray) -> np.ndarray:
+    def _within(self, rows: Rows) -> Rows:
         if len(rows) and int(rows.max()) >= self._rows:
             raise EntryInvalid("A btree index names rows that the base file does not have.")
         return rows
@@ -254,16 +253,31 @@ class BTreeReader(IndexReader):
         return min(self._row_count_bounds(lookup)[1], self._rows)
 
     def _row_count_bounds(self, lookup: TreeLookup, *, exactly: bool = False) -> tuple[int, int]:
-        """Lower and upper bounds of the rows found before any complement; estimates unless exact
-        bounds are requested."""
-        if lookup.search is None:
+        """Lower and upper bounds of the rows found before any complement, that is of the pairs of a
+        key and a row, by the numbers in the tree's inner keys; estimates unless exact bounds are
+        requested. Both are exact for a few intervals, if the leaves at their ends can be read."""
+        keys = lookup.search
+        if keys is None:
             nulls = self.columns[lookup.column].null_count
             return nulls, nulls
-        column = self._numbers[lookup.column]
-        if exactly:
-            return self._counter.bounds(column, lookup.search)
-        estimate = self._counter.about(column, lookup.search)
-        return estimate, estimate
+        leaves = self._tree.leaves(self._numbers[lookup.column])
+        if self._reads_ends and len(keys) <= _FEW_INTERVALS:
+            ends = _ends(keys)
+            below = [
+                _below(self._leaves, place, end)
+                for place, end in zip(_floors(leaves, ends), ends, strict=True)
+            ]
+            count = sum(below[1::2]) - sum(below[::2])
+        elif exactly and isinstance(keys, Points):
+            return _bounds_of_points(leaves, keys)
+        elif exactly:
+            around = _around(leaves, keys)
+            return sum(low for low, _ in around), sum(high for _, high in around)
+        else:
+            sample = keys[:: -(-len(keys) // _SAMPLE_INTERVALS) or 1]
+            counts = [high for _, high in _around(leaves, sample, of_a_key=True)]
+            count = sum(counts) * len(keys) // max(1, len(sample))
+        return count, count
 
 
 def _searches(
@@ -282,72 +296,34 @@ def _ids(rows: BitMap) -> np.ndarray:
     return np.frombuffer(rows.to_array(), dtype=np.uint32)
 
 
-class Counter:
-    """Counts rows, that is pairs of a key and a row, from the numbers in the tree's inner keys.
+def _bounds_of_points(leaves: Leaves, points: Points) -> tuple[int, int]:
+    """Lower and upper bounds of the rows of single keys, each of which is in one leaf."""
+    least = most = 0
+    for number, (start, end) in zip(*leaves.of_keys(points.keys), strict=True):
+        place = leaves.place(number)
+        if not place.is_set:  # its other keys have a row each
+            most += place.rows - max(0, place.keys - (end - start))
+        elif points.keys[start] == place.key:
+            least, most = least + place.rows, most + place.rows
+    return least, most
 
-    Args:
-        leaves: The leaves, of which those at the ends of a few intervals are read; None to read
-            none.
-    """
 
-    def __init__(self, tree: Tree, leaves: LeafStore | None) -> None:
-        self._tree = tree
-        self._leaves = leaves
+def _around(leaves: Leaves, keys: Intervals, *, of_a_key: bool = False) -> list[tuple[int, int]]:
+    """Lower and upper bounds of the rows in each interval. With `of_a_key`, the second number for
+    an interval of one key is not a bound, but the average rows per key of its leaf."""
+    places = _floors(leaves, _ends(keys))
+    return [
+        _span(first, last, of_a_key=of_a_key and each.is_point)
+        for each, first, last in zip(keys, places[::2], places[1::2], strict=True)
+    ]
 
-    def about(self, column: int, keys: Intervals) -> int:
-        """An estimate of the rows; exact for a few intervals."""
-        if self._leaves is not None and len(keys) <= _FEW_INTERVALS:
-            return self._exact(self._leaves, column, keys)
-        if not keys:
-            return 0
-        sample = keys[:: -(-len(keys) // _SAMPLE_INTERVALS)]
-        counts = [high for _, high in self._around(column, sample, of_a_key=True)]
-        return sum(counts) * len(keys) // len(sample)
 
-    def bounds(self, column: int, keys: Intervals) -> tuple[int, int]:
-        """Hard lower and upper bounds; equal for a few intervals if leaves are read."""
-        if self._leaves is not None and len(keys) <= _FEW_INTERVALS:
-            exact = self._exact(self._leaves, column, keys)
-            return exact, exact
-        if isinstance(keys, Points):
-            return self._of_points(column, keys)
-        around = self._around(column, keys)
-        return sum(low for low, _ in around), sum(high for _, high in around)
+def _ends(keys: Intervals) -> list[bytes | None]:
+    return [end for each in keys for end in (each.low, each.high)]
 
-    def _of_points(self, column: int, points: Points) -> tuple[int, int]:
-        """Lower and upper bounds of the rows of single keys, each of which is in one leaf."""
-        leaves, least, most = self._tree.leaves(column), 0, 0
-        for number, (start, end) in zip(*leaves.of_keys(points.keys), strict=True):
-            place = leaves.place(number)
-            if not place.is_set:  # its other keys have a row each
-                most += place.rows - max(0, place.keys - (end - start))
-            elif points.keys[start] == place.key:
-                least, most = least + place.rows, most + place.rows
-        return least, most
 
-    def _exact(self, leaves: LeafStore, column: int, keys: Intervals) -> int:
-        ends = [end for each in keys for end in (each.low, each.high)]
-        below = [
-            _below(leaves, place, end)
-            for place, end in zip(self._places(column, ends), ends, strict=True)
-        ]
-        return sum(below[1::2]) - sum(below[::2])
-
-    def _around(
-        self, column: int, keys: Sequence[Interval], *, of_a_key: bool = False
-    ) -> list[tuple[int, int]]:
-        """Lower and upper bounds of the rows in each interval. With `of_a_key`, the second number
-        for an interval of one key is not a bound, but the average rows per key of its leaf."""
-        ends = [end for each in keys for end in (each.low, each.high)]
-        places = self._places(column, ends)
-        return [
-            _span(first, last, of_a_key=of_a_key and each.is_point)
-            for each, first, last in zip(keys, places[::2], places[1::2], strict=True)
-        ]
-
-    def _places(self, column: int, bounds: Sequence[bytes | None]) -> list[LeafPlace | None]:
-        floor = self._tree.leaves(column).floor
-        return [floor(_ABOVE_ALL if bound is None else bound) for bound in bounds]
+def _floors(leaves: Leaves, bounds: Sequence[bytes | None]) -> list[LeafPlace | None]:
+    return [leaves.floor(_ABOVE_ALL if bound is None else bound) for bound in bounds]
 
 
 def _below(leaves: LeafStore, place: LeafPlace | None, bound: bytes | None) -> int:

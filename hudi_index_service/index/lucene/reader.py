@@ -99,12 +99,7 @@ class LuceneReader(IndexReader):
             return rows, Answer.NONE
         with jvm.damage_named(self._path):
             hit = self._among(rows, lookup.search)
-            if not lookup.complement:
-                return hit, lookup.answer
-            remaining = rows - hit
-            if lookup.without_null:
-                remaining -= self._null_rows(lookup.column)
-            return remaining, lookup.answer
+            return self._others(lookup, rows, hit) if lookup.complement else hit, lookup.answer
 
     def estimate(self, leaf: Predicate) -> int:
         """Lucene's own cost of the leaf's query. It is at most the number of rows of its terms, or
@@ -222,16 +217,14 @@ class LuceneReader(IndexReader):
 
     def _find(self, lookup: LuceneLookup, most: int) -> BitMap | None:
         """The rows of a look-up; None if that would take more than `most` steps."""
-        if lookup.complement:
-            return self._invert(lookup, BitMap(range(self._rows)), most)
-        return self._collect_within(lookup.search, most)
+        found = self._collect_within(lookup.search, most)
+        if found is None or not lookup.complement:
+            return found
+        return self._others(lookup, BitMap(range(self._rows)), found)
 
-    def _invert(self, lookup: LuceneLookup, rows: BitMap, most: int) -> BitMap | None:
+    def _others(self, lookup: LuceneLookup, rows: BitMap, found: BitMap) -> BitMap:
         """The given rows that are in the look-up's complement."""
-        without = self._collect_within(lookup.search, most)
-        if without is None:
-            return None
-        remaining = rows - without
+        remaining = rows - found
         return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
 
     def _among(self, rows: BitMap, search: Search) -> BitMap:
