@@ -252,15 +252,11 @@ def column_values(data: pa.RecordBatch | pa.Table, name: str) -> pa.Array | pa.C
         return data.column(name)
     values = data.column(first)
     for part in rest:
-        values = pc.struct_field(values, _index(values.type, part))
+        index = values.type.get_field_index(part)
+        if index < 0:
+            raise KeyError(part)
+        values = pc.struct_field(values, index)
     return values
-
-
-def _index(struct: pa.DataType, name: str) -> int:
-    index = struct.get_field_index(name)
-    if index < 0:
-        raise KeyError(name)
-    return int(index)
 
 
 def _field(parent: pa.Schema | pa.StructType, part: str, parent_path: list[str]) -> pa.Field:

@@ -58,7 +58,9 @@ def table_status(
             for each in records.failed_entries()
             if (each.path, each.index_type) in coverage.lacking
         ),
-        outliving=Outliving(len(expired), sum(each.bytes for each in expired)),
+        outliving=Outliving(
+            len(expired), sum(file.size for files in expired.values() for file in files)
+        ),
         index_bytes=coverage.index_bytes,
     )
 
@@ -187,7 +189,7 @@ class _Coverage:
         writer's unknown time zone, and archived ones have no completion time."""
         for base_file in sorted(due, key=lambda file: file.instant):
             try:
-                written = self._table.storage.modified(base_file.path)
+                written = self._table.storage.status(base_file.path).modified
             except FileNotFoundError:  # cleaned since
                 continue
             return max(0.0, self._now - written)

@@ -344,11 +344,6 @@ class Storage:
         with self._request(path):
             return self._files.status(path).size
 
-    def modified(self, path: str) -> float:
-        """When the file was last changed, in seconds since the epoch. Raises FileNotFoundError."""
-        with self._request(path):
-            return self._files.status(path).modified
-
     def download(self, path: str, target: Path) -> None:
         """Copies the file to the local path `target`. Raises FileNotFoundError."""
         with self._request(path):
@@ -380,19 +375,14 @@ class Storage:
         if flat or not self._files.lists_in_order:
             with self._request(""):
                 files, folders = self._files.level("")
-            return self._with_files_below(files, folders, besides=folder)
+            below = (self.files(each) for each in folders if each != folder)
+            return list(chain(files, *below))
         with ThreadPoolExecutor(1, "list") as thread:
             before = thread.submit(self._files_before, f"{folder}/")
             with self._request(""):
                 after = self._files.after(f"{folder}/~")  # after most of its files
             rest = (each for each in after if not each.path.startswith(f"{folder}/"))
             return [*before.result(), *rest]
-
-    def _with_files_below(
-        self, files: list[StoredFile], folders: Sequence[str], besides: str
-    ) -> list[StoredFile]:
-        below = (self.files(each) for each in folders if each != besides)
-        return list(chain(files, *below))
 
     def _files_before(self, end: str) -> list[StoredFile]:
         with self._request(""):

@@ -159,7 +159,7 @@ def test_no_trace_of_the_person_is_left(
     assert MARK not in caplog.text.lower()
     assert str(ACCOUNT) not in caplog.text
 
-    assert expired_entries(table.hudi_table, settings) == []
+    assert expired_entries(table.hudi_table, settings) == {}
     assert traces_in_bytes([path / ".hoodie/.index", tmp_path / "cache"]) == []
     assert traces_in_terms(table) == []
     assert traces_in_segments(table) == []
@@ -188,7 +188,7 @@ def test_traces_left_by_killed_builds_are_removed(erased: Path, tmp_path: Path) 
     )
     # Left by a build of the person's base file, and by one that was killed while writing.
     (gone,) = expired_entries(table.hudi_table, settings)
-    for place, name in ((gone.folder, "data-000001-abc.pack"), (gone.folder, "data-1.pack#1")):
+    for place, name in ((gone, "data-000001-abc.pack"), (gone, "data-1.pack#1")):
         (path / place / name).write_bytes(NAME.encode())
     table.clean()
     assert traces_in_bytes([path / ".hoodie/.index"]) == []

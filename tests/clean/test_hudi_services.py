@@ -15,7 +15,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import entry_folder
-from hudi_index_service.index.metadata.retention import expired_entries
+from hudi_index_service.index.metadata.retention import Retention, expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
@@ -239,7 +239,7 @@ def test_entries_are_kept_as_long_as_the_policy_says(
     cleaning = table.clean()
 
     gone = {each.path for each in cleaning.removals if SUMMARIES_FOLDER not in each.path}
-    assert gone == {file.path for entry in expired for file in entry.files}
+    assert gone == {file.path for files in expired.values() for file in files}
     assert not entries(table) & stage.gone
     assert entries(table) >= indexed & living
     assert_answers_are_sparks(table, stage)
@@ -267,11 +267,12 @@ def test_an_entry_expires_with_its_instant_only_by_the_rfcs_policy(
     assert not any(even.instant in name.name for name in timeline_folder(path).iterdir())
 
     folder = entry_folder("lucene", even)
-    assert folder not in {entry.folder for entry in expired_entries(table.hudi_table, kept)}
-    (expired,) = [e for e in expired_entries(table.hudi_table, removed) if e.folder == folder]
+    assert folder not in expired_entries(table.hudi_table, kept)
+    files = expired_entries(table.hudi_table, removed)[folder]
 
-    assert expired.reason == "its instant has left the active timeline"
-    assert expired.bytes > 1000
+    reason = Retention(table.hudi_table, removed).expired("lucene", folder)
+    assert reason == "its instant has left the active timeline"
+    assert sum(file.size for file in files) > 1000
     # No strategy builds an entry that would be removed.
     for strategy in ("all", "incremental"):
         due = table.build(strategy=strategy, partitions=[EVEN], dry_run=True).due  # type: ignore[arg-type]

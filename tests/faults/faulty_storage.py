@@ -14,7 +14,7 @@ from hudi_index_service.storage.store import Storage
 CREATES = frozenset({"create", "upload", "replace"})
 CHANGES = CREATES | {"delete", "delete_empty_folders"}
 READS_CONTENT = frozenset({"read", "read_ranges", "download"})
-READS_ONE_FILE = READS_CONTENT | {"status", "size", "modified"}
+READS_ONE_FILE = READS_CONTENT | {"status", "size"}
 LISTS = frozenset(
     {
         "root_exists",

@@ -46,10 +46,10 @@ def test_clean_removes_the_entry_of_a_deleted_base_file_and_its_cached_copy(
     assert served.base_file is not None
     Storage(remote.uri, s3.options).delete([served.base_file.path])  # as by Hudi's cleaner
 
-    (expired,) = expired_entries(remote.hudi_table, settings)
+    (expired,) = expired_entries(remote.hudi_table, settings).values()
     dry = remote.clean(dry_run=True)
     removed = {removal.path for removal in dry.removals if SUMMARIES_FOLDER not in removal.path}
-    assert removed == {file.path for file in expired.files}
+    assert removed == {file.path for file in expired}
     assert len(dry.copies) == len(cached(settings)) == 1
     s3.forget()
     assert remote.clean() == dry

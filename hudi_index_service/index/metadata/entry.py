@@ -202,12 +202,9 @@ class EntryListing:
         if self._fresh:
             manifest = Manifest.from_json(load(), source=path)
         else:
-            file = self._listed_file(folder, path)
-            manifest = known_manifests.get((self._storage.uri, file), load, source=path)
+            key = self._storage.uri, self.file(path)
+            manifest = known_manifests.get(key, load, source=path)
         return _numbered(manifest, number, path)
-
-    def _listed_file(self, folder: str, path: str) -> StoredFile:
-        return next(file for file in self.files(folder) if file.path == path)
 
     def _size(self, path: str) -> int | None:
         """The length of a listed file; None if the listing does not show it."""
@@ -238,8 +235,8 @@ class EntryListing:
         for folder in folders:
             for number in self.generations(folder)[:1]:
                 path = _manifest_path(folder, number)
-                file = self._listed_file(folder, path)
-                if not known_manifests.knows((self._storage.uri, file)):
+                file = self.file(path)
+                if file is not None and not known_manifests.knows((self._storage.uri, file)):
                     unknown[path] = file
         if not unknown:
             return

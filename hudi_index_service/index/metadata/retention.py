@@ -14,7 +14,6 @@ died before it wrote the data file, the index type itself lists the data.
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
@@ -33,28 +32,6 @@ from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ExpiredEntry:
-    """An entry that outlives its base file or instant; the next clean removes it.
-
-    Attributes:
-        index_type: The name of the index type.
-        folder: The entry's folder, relative to the table.
-        files: Every file in the folder.
-        reason: Why the entry is removed, in words.
-    """
-
-    index_type: str
-    folder: str
-    files: tuple[StoredFile, ...]
-    reason: str
-
-    @property
-    def bytes(self) -> int:
-        """The total size of the entry's files."""
-        return sum(file.size for file in self.files)
 
 
 class Retention:
@@ -107,9 +84,10 @@ def stored_index_types(storage: Storage) -> list[str]:
 
 def expired_entries(
     table: HudiTable, settings: Settings, listings: Iterable[EntryListing] | None = None
-) -> list[ExpiredEntry]:
-    """The entries that outlive their base file or (``retention: instant``) their instant. Until the
-    next clean they still hold values that were erased from the table.
+) -> dict[str, list[StoredFile]]:
+    """The folders of the entries that outlive their base file or (``retention: instant``) their
+    instant, each with all its files. Until the next clean they still hold values that were erased
+    from the table.
 
     Args:
         listings: Listings of the index types; if None, all index types are listed.
@@ -119,14 +97,12 @@ def expired_entries(
         listings = [EntryListing(table.storage, name) for name in names]
     listings = list(listings)
     retention = Retention(table, settings)
-    entries = []
-    for listing in listings:
-        for folder in listing.folders():
-            reason = retention.expired(listing.index_type, folder)
-            if reason is not None:
-                files = tuple(listing.files(folder))
-                entries.append(ExpiredEntry(listing.index_type, folder, files, reason))
-    return entries
+    return {
+        folder: listing.files(folder)
+        for listing in listings
+        for folder in listing.folders()
+        if retention.expired(listing.index_type, folder) is not None
+    }
 
 
 class Elsewhere:
