@@ -24,6 +24,7 @@ final class Items implements Runnable {
    * which is thrown, no other item is begun.
    */
   static void each(int count, Effort effort, IntConsumer work) {
+    effort.take(0);
     Items items = new Items(count, work);
     int others = Math.min(count - 1, ForkJoinPool.getCommonPoolParallelism());
     for (int i = 0; i < others; i++) {
