@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import time
 
@@ -24,6 +24,9 @@ Shape = frozenset[tuple[str, int, int]]
 
 Expected = Mapping[str, list[str]]
 """Predicate → the ids of the rows for which it is TRUE, sorted."""
+
+Check = Callable[[IndexedTable, BaseException | None], None]
+"""What has to hold as soon as several operations have ended: gets what one of them raised."""
 
 A_WHILE = 7200.0
 """Seconds after which a silent build counts as dead and every grace period has ended."""
@@ -92,6 +95,24 @@ def check_segments(path: Path) -> None:
         for file in store.listed():
             for name in store.open(file).files["path"].to_pylist():
                 assert f'"{name}"' in entries
+
+
+def no_check(table: IndexedTable, raised: BaseException | None) -> None:
+    """Nothing has to hold at once."""
+
+
+def everything_is_built(table: IndexedTable, raised: BaseException | None) -> None:
+    assert raised is None
+    assert table.build(strategy="all", dry_run=True).due == ()
+
+
+def no_column_is_lost(table: IndexedTable, raised: BaseException | None) -> None:
+    if raised is None:
+        assert table.build(strategy="all", dry_run=True).due == ()
+
+
+def no_entry_is_left(table: IndexedTable, raised: BaseException | None) -> None:
+    assert list(Path(table.uri, INDEX, "lucene").rglob("manifest-*")) == []
 
 
 def age(path: Path, seconds: float) -> None:

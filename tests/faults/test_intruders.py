@@ -24,19 +24,21 @@ from tests.faults.faulty_storage import CHANGES, READS_CONTENT, Call, GatedStora
 from tests.faults.invariants import (
     A_WHILE,
     INDEX,
+    Check,
     Shape,
     age,
     check_answers,
     check_converged,
+    everything_is_built,
+    no_check,
+    no_column_is_lost,
+    no_entry_is_left,
     shape,
 )
-from tests.faults.operations import build_in_parts
+from tests.faults.operations import Work, build_in_parts
 from tests.faults.replay import replay
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-
-Work = Callable[[IndexedTable], object]
-Check = Callable[[IndexedTable, BaseException | None], None]
 
 
 def build_for(*names: str) -> Work:
@@ -66,24 +68,6 @@ def purge(name: str) -> Work:
 def refresh(table: IndexedTable) -> None:
     table.alter_index("early", add=["ts"], drop=["amount"])
     table.refresh("early").raise_for_failures()
-
-
-def no_check(table: IndexedTable, raised: BaseException | None) -> None:
-    """Nothing has to hold immediately."""
-
-
-def everything_is_built(table: IndexedTable, raised: BaseException | None) -> None:
-    assert raised is None
-    assert table.build(strategy="all", dry_run=True).due == ()
-
-
-def no_column_is_lost(table: IndexedTable, raised: BaseException | None) -> None:
-    if raised is None:
-        assert table.build(strategy="all", dry_run=True).due == ()
-
-
-def no_entry_is_left(table: IndexedTable, raised: BaseException | None) -> None:
-    assert list(Path(table.uri, INDEX, "lucene").rglob("manifest-*")) == []
 
 
 def no_entry_holds_amount(table: IndexedTable, raised: BaseException | None) -> None:

@@ -290,11 +290,13 @@ def programs(tmp_path: Path) -> Iterator[Callable[..., Program]]:
 Start = Callable[..., Program]
 
 
-def check_all(table: Path, states: dict[str, State], tmp_path: Path, name: str = "defined") -> None:
+def check_all(table: Path, states: dict[str, State], tmp_path: Path) -> None:
+    published = {file: file.read_bytes() for file in (table / INDEX).rglob("manifest-*.json")}
     settings = Settings(cache_folder=tmp_path / "cache", build=BuildSettings(parallelism=1))
     with open_table(table, settings=settings) as opened:
-        check_answers(opened, states[name].expected)
-        check_converged(opened, states[name].expected)
+        check_answers(opened, states["defined"].expected)
+        check_converged(opened, states["defined"].expected)
+    assert {file: file.read_bytes() for file in published} == published, "not built again"
 
 
 @pytest.mark.parametrize("sign", ["started.json$", r"/data-", "manifest-", "finished.json$"])
@@ -334,11 +336,12 @@ def test_next_build_removes_scratch_files_of_a_killed_builder(
     assert list(second.scratch.glob("hudi-index-*")) == []
 
 
+@pytest.mark.parametrize("sign", [r"/data-", "manifest-"])
 def test_spark_driver_killed_with_its_workers(
-    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+    sign: str, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
     driver = programs(BUILD_ON_SPARK, defined)
-    assert driver.wait_for(lambda: stored(defined, r"/data-"))
+    assert driver.wait_for(lambda: stored(defined, sign))
     driver.kill()
     check_all(defined, states, tmp_path)
 

@@ -2,7 +2,8 @@
 by call: no reader ever gets a wrong answer, and afterwards everything converges."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -21,7 +22,18 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi.table import HudiTable
 from tests.faults.conftest import CLEANED, REWRITTEN, CopyState, State
 from tests.faults.faulty_storage import Call, GatedStorage
-from tests.faults.invariants import A_WHILE, INDEX, age, check_answers, check_converged
+from tests.faults.invariants import (
+    A_WHILE,
+    Check,
+    age,
+    check_answers,
+    check_converged,
+    everything_is_built,
+    no_check,
+    no_column_is_lost,
+    no_entry_is_left,
+)
+from tests.faults.operations import Work
 from tests.faults.replay import replay
 from tests.faults.schedule import Schedule
 
@@ -31,218 +43,154 @@ SEEDS = int(os.environ.get("FAULT_SEEDS", "10"))
 # Errors with which an actor may end when another one interferes.
 ALLOWED = (BuildInProgress, BuildFailed, IndexExists, IndexNotFound, SnapshotChanged)
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Who works on a table, beside a reader.
+
+    Attributes:
+        state: The state of the table at the beginning.
+        actors: Name → what it does, once.
+        check: What has to hold as soon as all have ended; gets an exception that an actor raised.
+        hudi: Hudi rewrites a partition and cleans, three times.
+        late: Time passes, twice: running builds look dead, files look old.
+        old: The table's files look old at the beginning.
+    """
+
+    state: str
+    actors: Mapping[str, Work]
+    check: Check = no_check
+    hudi: bool = False
+    late: bool = False
+    old: bool = False
+
+
+def build(table: IndexedTable) -> None:
+    table.build(strategy="all").raise_for_failures()
+
+
+def define_and_build(column: str) -> Work:
+    def work(table: IndexedTable) -> None:
+        table.create_index("more", [column], if_not_exists=True)
+        build(table)
+
+    return work
+
+
+def drop(*, purge: bool) -> Work:
+    return lambda table: table.drop_index("early", purge=purge)
+
+
+BUILDER, CLEANER = {"builder": build}, {"cleaner": IndexedTable.clean}
+PURGE = {"dropper": drop(purge=True)}
+
+PLOTS = {
+    # The second builder finds the first one running, or takes it for dead.
+    "builders of different definitions": Plot(
+        "defined", {**BUILDER, "other": define_and_build("id")}, no_column_is_lost, late=True
+    ),
+    "builder and cleaner": Plot(CLEANED, {**BUILDER, **CLEANER}, everything_is_built),
+    "builder taken for dead and cleaner": Plot("defined", {**BUILDER, **CLEANER}, late=True),
+    "drop during a build": Plot("defined", {**BUILDER, "dropper": drop(purge=False)}),
+    "purge during a build": Plot("defined", {**BUILDER, **PURGE}, no_entry_is_left),
+    "purge of another index": Plot(
+        "indexed", {"builder": define_and_build("msg"), **PURGE}, late=True
+    ),
+    "builder and Hudi": Plot("indexed", BUILDER, hudi=True),
+    "builder, cleaner and Hudi": Plot("indexed", {**BUILDER, **CLEANER}, hudi=True, late=True),
+    "two cleaners": Plot(CLEANED, {**CLEANER, "other": IndexedTable.clean}, old=True),
+}
+
 
 class Stage:
     """A table, and the actors that work on it."""
 
-    def __init__(self, path: Path, states: dict[str, State], folder: Path, seed: int) -> None:
-        self.path = path
-        self.states = states
-        self.schedule = Schedule(seed)
-        self.actors: dict[str, Callable[[], object]] = {}
-        self.random = Random(seed)
+    def __init__(
+        self, plot: Plot, path: Path, states: dict[str, State], folder: Path, seed: int
+    ) -> None:
+        self._plot, self._path, self._states = plot, path, states
+        self._schedule = Schedule(seed)
+        self._random = Random(seed)
         # Half of the schedules access the table like one in a remote store.
-        self._remote = self.random.random() < 0.5
+        self._remote = self._random.random() < 0.5
         self._settings = Settings(
             cache_folder=folder / "cache",
             build=BuildSettings(parallelism=1, memory_mb=16),
-            clean=CleanSettings(grace_seconds=self.random.choice((0, 3600))),
+            clean=CleanSettings(grace_seconds=self._random.choice((0, 3600))),
         )
-        self.may_answer = [states[path.name.rsplit("-", 1)[0]].expected]
-        self.answers = 0
+        expected = (plot.state, *(REWRITTEN if plot.hudi else ()))
+        self._may_answer = [states[each].expected for each in expected]
+        self._answers = 0
 
-    def table(self, actor: str) -> IndexedTable:
+    def _table(self, actor: str) -> IndexedTable:
         """The table as opened by the actor."""
-        storage = GatedStorage(self.path, self.schedule.gate(actor), remote=self._remote)
+        storage = GatedStorage(self._path, self._schedule.gate(actor), remote=self._remote)
         return IndexedTable(HudiTable(storage), settings=self._settings)
 
-    def add(self, actor: str, work: Callable[[IndexedTable], object]) -> None:
-        """Adds an actor that does `work` once."""
+    def _act(self, actor: str) -> None:
+        with self._table(actor) as table:
+            self._plot.actors[actor](table)
 
-        def act() -> None:
-            with self.table(actor) as table:
-                work(table)
+    def _pass_time(self) -> None:
+        for number in (1, 2):
+            call = Call(number, "time passes", "")
+            self._schedule.gate("time")(call, lambda: age(self._path, A_WHILE))
 
-        self.actors[actor] = act
+    def _run_hudi(self) -> None:
+        gate = self._schedule.gate("hudi")
+        for before, after in pairwise(("indexed", *REWRITTEN)):
+            paths = self._states[before].path, self._states[after].path
+            for number, (path, work) in enumerate(replay(*paths, self._path), 1):
+                gate(Call(number, after, path), work)
 
-    def add_builder(self, actor: str) -> None:
-        self.add(actor, lambda table: table.build(strategy="all").raise_for_failures())
+    def _read(self) -> None:
+        """Queries repeatedly, the last time after the others have ended."""
+        with self._table("reader") as table:
+            others = True
+            while others:
+                others = bool(self._schedule.present() - {"reader"})
+                where = self._random.choice(list(self._may_answer[0]))
+                try:
+                    found = table.scan(where, columns=["id"]).to_arrow()
+                except SnapshotChanged:
+                    assert self._plot.hudi
+                    continue
+                ids = sorted(found["id"].to_pylist())
+                assert ids in [each[where] for each in self._may_answer], where
+                self._answers += 1
 
-    def add_cleaner(self, actor: str = "cleaner") -> None:
-        self.add(actor, IndexedTable.clean)
-
-    def add_time(self) -> None:
-        """Time passes, twice: running builds look dead, files look old."""
-
-        def act() -> None:
-            for number in (1, 2):
-                call = Call(number, "time passes", "")
-                self.schedule.gate("time")(call, lambda: age(self.path, A_WHILE))
-
-        self.actors["time"] = act
-
-    def add_hudi(self) -> None:
-        """Hudi rewrites a partition and cleans, three times."""
-        names = ("indexed", *REWRITTEN)
-        self.may_answer += [self.states[name].expected for name in REWRITTEN]
-
-        def act() -> None:
-            gate = self.schedule.gate("hudi")
-            for before, after in pairwise(names):
-                paths = self.states[before].path, self.states[after].path
-                for number, (path, work) in enumerate(replay(*paths, self.path), 1):
-                    gate(Call(number, after, path), work)
-
-        self.actors["hudi"] = act
-
-    def add_reader(self) -> None:
-        """An actor that queries repeatedly, the last time after the others have ended."""
-
-        def act() -> None:
-            with self.table("reader") as table:
-                others = True
-                while others:
-                    others = bool(self.schedule.present() - {"reader"})
-                    where = self.random.choice(list(self.may_answer[0]))
-                    try:
-                        found = table.scan(where, columns=["id"]).to_arrow()
-                    except SnapshotChanged:
-                        assert "hudi" in self.actors
-                        continue
-                    ids = sorted(found["id"].to_pylist())
-                    assert ids in [each[where] for each in self.may_answer], where
-                    self.answers += 1
-
-        self.actors["reader"] = act
-
-    def play(self, check: Callable[[IndexedTable], None] = lambda table: None) -> None:
-        """Runs all actors and checks the result.
-
-        Args:
-            check: What has to hold as soon as all have ended, before the next build and sweep.
-        """
+    def play(self) -> None:
+        """Runs all actors and checks the result."""
+        actors: dict[str, Callable[[], object]] = {"reader": self._read}
+        actors |= {name: lambda name=name: self._act(name) for name in self._plot.actors}
+        actors |= {"hudi": self._run_hudi} if self._plot.hudi else {}
+        actors |= {"time": self._pass_time} if self._plot.late else {}
+        raised = self._schedule.raised
         try:
-            self.schedule.run(self.actors)
-            for actor, error in self.schedule.raised.items():
+            self._schedule.run(actors)
+            for actor, error in raised.items():
                 if not isinstance(error, ALLOWED):
                     raise AssertionError(f"{actor} ended with {error!r}") from error
-            assert self.answers > 0
-            with open_table(self.path, settings=self._settings) as table:
-                check_answers(table, self.may_answer[-1])
-                check(table)
-                check_converged(table, self.may_answer[-1])
+            assert self._answers > 0
+            with open_table(self._path, settings=self._settings) as table:
+                check_answers(table, self._may_answer[-1])
+                self._plot.check(table, next(iter(raised.values()), None))
+                check_converged(table, self._may_answer[-1])
         except BaseException as error:
             error.add_note(f"remote: {self._remote}, {self._settings.clean}")
-            error.add_note(f"raised: {self.schedule.raised}")
-            error.add_note(self.schedule.story())
+            error.add_note(f"raised: {raised}")
+            error.add_note(self._schedule.story())
             raise
 
 
-@pytest.fixture
-def make_stage(
-    states: dict[str, State], copy_state: CopyState, tmp_path: Path, seed: int
-) -> Callable[[str], Stage]:
-    def make(state: str) -> Stage:
-        new_stage = Stage(copy_state(state), states, tmp_path, seed)
-        new_stage.add_reader()
-        return new_stage
-
-    return make
-
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.parametrize("seed", range(SEEDS)),
-    pytest.mark.timeout(1200),
-]
-
-MakeStage = Callable[[str], Stage]
-
-
-def test_concurrent_builders_with_different_definitions(make_stage: MakeStage) -> None:
-    """The second builder finds the first one running, or takes it for dead."""
-    stage = make_stage("defined")
-
-    def define_and_build(table: IndexedTable) -> None:
-        table.create_index("more", ["id"], if_not_exists=True)
-        table.build(strategy="all").raise_for_failures()
-
-    stage.add_builder("builder")
-    stage.add("other builder", define_and_build)
-    stage.add_time()
-
-    def no_column_is_lost(table: IndexedTable) -> None:
-        if not stage.schedule.raised:
-            assert table.build(strategy="all", dry_run=True).due == ()
-
-    stage.play(no_column_is_lost)
-
-
-def test_builder_and_cleaner(make_stage: MakeStage) -> None:
-    stage = make_stage(CLEANED)
-    stage.add_builder("builder")
-    stage.add_cleaner()
-
-    def everything_is_built(table: IndexedTable) -> None:
-        assert not stage.schedule.raised
-        assert table.build(strategy="all", dry_run=True).due == ()
-
-    stage.play(everything_is_built)
-
-
-def test_builder_taken_for_dead_and_cleaner(make_stage: MakeStage) -> None:
-    stage = make_stage("defined")
-    stage.add_builder("builder")
-    stage.add_cleaner()
-    stage.add_time()
-    stage.play()
-
-
-@pytest.mark.parametrize("purge", [False, True], ids=["drop", "purge"])
-def test_index_dropped_during_its_build(make_stage: MakeStage, purge: bool) -> None:
-    stage = make_stage("defined")
-    stage.add_builder("builder")
-    stage.add("dropper", lambda table: table.drop_index("early", purge=purge))
-
-    def no_entry_is_left(table: IndexedTable) -> None:
-        if purge:
-            assert list((stage.path / INDEX / "lucene").rglob("manifest-*")) == []
-
-    stage.play(no_entry_is_left)
-
-
-def test_one_of_two_indexes_purged_during_a_build(make_stage: MakeStage) -> None:
-    stage = make_stage("indexed")
-
-    def define_and_build(table: IndexedTable) -> None:
-        table.create_index("more", ["msg"])
-        table.build(strategy="all").raise_for_failures()
-
-    stage.add("builder", define_and_build)
-    stage.add("dropper", lambda table: table.drop_index("early", purge=True))
-    stage.add_time()
-    stage.play()
-
-
-def test_builder_and_hudi(make_stage: MakeStage) -> None:
-    stage = make_stage("indexed")
-    stage.add_builder("builder")
-    stage.add_hudi()
-    stage.play()
-
-
-def test_builder_cleaner_and_hudi(make_stage: MakeStage) -> None:
-    stage = make_stage("indexed")
-    stage.add_builder("builder")
-    stage.add_cleaner()
-    stage.add_hudi()
-    stage.add_time()
-    stage.play()
-
-
-def test_two_cleaners(make_stage: MakeStage) -> None:
-    stage = make_stage(CLEANED)
-    age(stage.path, A_WHILE)
-    stage.add_cleaner("cleaner")
-    stage.add_cleaner("other cleaner")
-    stage.play()
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
+def test_actors_interleaved_call_by_call(
+    plot: Plot, seed: int, states: dict[str, State], copy_state: CopyState, tmp_path: Path
+) -> None:
+    path = copy_state(plot.state)
+    if plot.old:
+        age(path, A_WHILE)
+    Stage(plot, path, states, tmp_path, seed).play()

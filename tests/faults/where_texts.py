@@ -2,7 +2,8 @@
 characters changed. Equal seeds give equal texts."""
 
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -53,171 +54,117 @@ _TEXTS = ["", "a", "a%", "_", "%_%", r"\\%", r"\\", r"\u0041", r"\ud800", r"\U00
 _TEXTS += ["😀", "\0", "''", r"\'", '"', "NaN", "-Infinity", "yes", "2024-02-30", "9999999-1-1"]
 _TEXTS += ["+999999-12-31", "2024-01-01 25:00:00", "2024-01-01T00:00:00 Europe/Paris", "now"]
 _TEXTS += ["\n", "12:00", "1e400", "0x1p3", " 1 ", "\u3000", "1" * 5_000, "x" * 2_000, "%a" * 700]
-_PATTERNS = [
-    "^a",
-    "a$",
-    "(a|b)+",
-    "[a-",
-    "a{1000}",
-    "a{2,1}",
-    "(?i)a",
-    r"\\d+",
-    r"\\p{L}",
-    "(" * 60,
-]
+_PATTERNS = ["^a", "a$", "(a|b)+", "[a-", "a{1000}", "a{2,1}", "(?i)a", r"\\d+", r"\\p{L}"]
+_PATTERNS += ["(" * 60]
 _PATTERNS += ["(?=a)", "a**", "[^\\n]", "((a{9}){9}){9}", "x" * 1_001, r"\\Qa.b\\E", "$^"]
 _WORDS = ["AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "BETWEEN", "CAST", "AS", "DATE"]
-_WORDS += [
-    "(",
-    ")",
-    ",",
-    ".",
-    "=",
-    "-",
-    "+",
-    "*",
-    "/",
-    "%",
-    "||",
-    "::",
-    "?",
-    ":p",
-    "@",
-    "#",
-    ";",
-    "{",
-    "}",
-]
+_WORDS += ["(", ")", ",", ".", "=", "-", "+", "*", "/", "%", "||", "::", "?", ":p", "@", "#", ";"]
+_WORDS += ["{", "}"]
 _WORDS += ["SELECT", "FROM", "WHERE", "EXISTS", "INTERVAL", "CASE", "WHEN", "END", "ESCAPE", "TRUE"]
 _WORDS += ["--", "/*", "*/", "/*+", "'", '"', "`", "\\", "\n", "r'", "X'", "\ud800", "\udfff", "é"]
 _WORDS += ["[", "]", "<", ">", "!", "&", "^", "~", "$", "${x}", "\u2028", "\ufeff", "1.5BD", "\0"]
 
 
-def where_texts(seed: int, number: int) -> Iterator[str]:
-    """That many texts."""
-    writer = _Writer(random.Random(seed))
-    for _ in range(number):
-        yield writer.text()
-
-
-class _Writer:
-    def __init__(self, choose: random.Random) -> None:
-        self._choose = choose
-
-    def text(self) -> str:
-        """A sentence, often with characters changed; or only fragments."""
-        kind = self._choose.random()
-        if kind < 0.005:
-            return self._long_one()
-        if kind < 0.12:
-            number = self._choose.randint(0, 8)
-            pieces = [self._one(_WORDS, _NUMBERS, _COLUMNS) for _ in range(number)]
-            return self._choose.choice(["", " "]).join(pieces)
-        text = self._condition(self._choose.choice([0, 0, 0, 1, 1, 2, 3]))
-        for _ in range(self._choose.choice([0, 0, 0, 1, 1, 2, 5])):
-            text = self._changed(text)
-        return text
-
-    def _one(self, *lists: list[str]) -> str:
-        return self._choose.choice(self._choose.choice(lists))
-
-    def _long_one(self) -> str:
-        times = self._choose.choice([51, 200, 2_000])
-        word = self._one(_WORDS, _NUMBERS)
-        return self._choose.choice(
-            [
-                "(" * times + "i = 1" + ")" * times,
-                "NOT " * times + "i = 1",
-                "i = " + "- " * times + "1",
-                " AND ".join(["i = 1"] * times),
-                " OR ".join(f"(i = {each} AND NOT l > {each})" for each in range(times)),
-                "s = " + "CAST(" * times + "1" + " AS INT)" * times,
-                f"i IN ({', '.join(map(str, range(times)))})",
-                f"s IN ({', '.join([self._string()] * 20)})",
-                f"s LIKE '{'%_' * times}'",
-                f"{'/*' * times} i = 1 {'*/' * times}",
-                "array_contains(" * times + "tags",
-                (word + " ") * times,
-                "st" + ".x" * times + " = 1",
-            ]
-        )
-
-    def _condition(self, depth: int) -> str:
-        if depth:
-            left, right = self._condition(depth - 1), self._condition(depth - 1)
-            join = self._choose.choice([" AND ", " OR ", "\nand\t", " or--x\n", " AND /* ' */ "])
-            both = f"{left}{join}{right}"
-            return self._choose.choice([both, f"({both})", f"NOT ({both})", f"!({left})"])
-        if self._choose.random() < 0.6:
-            return self._fitting()
-        column, no = self._operand(), self._choose.choice(["", "", "NOT "])
-        return self._choose.choice(
-            [
-                f"{column} {self._one(_COMPARED)} {self._literal()}",
-                f"{self._literal()} {self._one(_COMPARED)} {column}",
-                f"{column} {no}IN ({', '.join(self._literals())})",
-                f"{column} {no}BETWEEN {self._literal()} AND {self._literal()}",
-                f"{column} {no}LIKE {self._string()}{self._choose.choice(['', self._escape()])}",
-                f"{column} {no}RLIKE '{self._one(_PATTERNS)}'",
-                f"{column} IS {no}{self._choose.choice(['NULL', 'TRUE', 'DISTINCT FROM 1', 'x'])}",
-                f"array_contains({column}, {self._literal()})",
-                f"match({column}, {self._literal()})",
-                f"length({column}) = 1",
-                column,
-            ]
-        )
-
-    def _fitting(self) -> str:
-        """A valid condition."""
-        column = self._choose.choice(list(_FITTING))
-        no, literals = self._choose.choice(["", "", "NOT "]), _FITTING[column]
-        one, other = self._choose.choices(literals, k=2)
-        return self._choose.choice(
-            [
-                f"{column} {self._one(_COMPARED)} {one}",
-                f"{one}{self._one(_COMPARED)}{column}",
-                f"{column} {no}IN ({one}, {other})",
-                f"{column} {no}between {one} and {other}",
-                f"s {no}LIKE {self._string()}",
-                f"s {no}RLIKE '{self._one(_PATTERNS)}'",
-                f"{column} IS {no}NULL",
-                f"{column} IS {no}DISTINCT FROM {one}",
+def _rules() -> dict[str, list[str]]:
+    """Rule → sentences that may stand for it, in which «name» is another rule. A sentence that is
+    listed more than once is chosen more often."""
+    fitting = {f"of {column}": literals for column, literals in _FITTING.items()}
+    return fitting | {
+        "condition": [
+            *["«leaf»"] * 5,
+            *("«condition»«join»«condition»", "(«condition»«join»«condition»)"),
+            *("NOT («condition»«join»«condition»)", "!(«condition»)"),
+        ],
+        "join": [" AND ", " OR ", "\nand\t", " or--x\n", " AND /* ' */ "],
+        "leaf": ["«valid»"] * 3 + ["«odd»"] * 2,
+        "valid": [
+            sentence.replace("@", column).replace("«one»", f"«of {column}»")
+            for column in _FITTING
+            for sentence in (
+                *("@ «compared» «one»", "«one»«compared»@", "@ «no»IN («one», «one»)"),
+                *("@ «no»between «one» and «one»", "s «no»LIKE «string»"),
+                *("s «no»RLIKE '«pattern»'", "@ IS «no»NULL", "@ IS «no»DISTINCT FROM «one»"),
                 "array_contains(tags, 'a')",
-            ]
-        )
-
-    def _escape(self) -> str:
-        return f" ESCAPE {self._choose.choice(['!', chr(39) + '!' + chr(39), self._string()])}"
-
-    def _operand(self) -> str:
-        return self._literal() if self._choose.random() < 0.1 else self._one(_COLUMNS)
-
-    def _literals(self) -> list[str]:
-        return [self._literal() for _ in range(self._choose.randint(0, 4))]
-
-    def _literal(self) -> str:
-        kind = self._choose.random()
-        if kind < 0.35:
-            return self._one(_NUMBERS)
-        if kind < 0.40:
-            sign, suffix = (
-                self._choose.choice(["", "-"]),
-                self._one(["", "L", "BD", "D", "e5", "F"]),
             )
-            return sign + self._one(_LONG) + suffix
-        if kind < 0.65:
-            return self._string()
-        if kind < 0.75:
-            return f"CAST({self._literal()} AS {self._one(_TYPES)})"
-        if kind < 0.85:
-            return f"{self._one(['DATE', 'TIMESTAMP', 'TIMESTAMP_NTZ', 'X', 'r'])}{self._string()}"
-        return self._one(["NULL", "TRUE", "FALSE", "?", ":p", "1 + 1", "INTERVAL 1 DAY", "now()"])
+        ],
+        "odd": [
+            *("«operand» «compared» «literal»", "«literal» «compared» «operand»"),
+            *("«operand» «no»IN («literals»)", "«operand» «no»LIKE «string»«escape»"),
+            *("«operand» «no»BETWEEN «literal» AND «literal»", "«operand» «no»RLIKE '«pattern»'"),
+            *("«operand» IS «no»«truth»", "array_contains(«operand», «literal»)"),
+            *("match(«operand», «literal»)", "length(«operand») = 1", "«operand»"),
+        ],
+        "no": ["", "", "NOT "],
+        "truth": ["NULL", "TRUE", "DISTINCT FROM 1", "x"],
+        "escape": ["", "", " ESCAPE !", " ESCAPE '!'", " ESCAPE «string»"],
+        "operand": ["«column»"] * 9 + ["«literal»"],
+        "literals": ["", "«literal»", "«literal», «literal»", "«literal», «literals»"],
+        "literal": [
+            *("NULL", "TRUE", "FALSE", "?", ":p", "1 + 1", "INTERVAL 1 DAY", "now()"),
+            *["«number»"] * 18 + ["«sign»«long»«suffix»"] * 3 + ["«string»"] * 13,
+            *["CAST(«literal» AS «type»)", "«prefix»«string»"] * 5,
+        ],
+        "prefix": ["DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "X", "r"],
+        "sign": ["", "-"],
+        "suffix": ["", "L", "BD", "D", "e5", "F"],
+        "string": ["'«quoted»'", "'«quoted»'", '"«quoted»"'],
+        "quoted": ["«text»", "«text»", "«pattern»", "«long»"],
+        "column": _COLUMNS,
+        "compared": _COMPARED,
+        "number": _NUMBERS,
+        "long": _LONG,
+        "type": _TYPES,
+        "text": _TEXTS,
+        "pattern": _PATTERNS,
+        "word": _WORDS,
+        "fragment": ["«word»", "«number»", "«column»"],
+    }
 
-    def _string(self) -> str:
-        quote = self._choose.choice(["'", "'", '"'])
-        return quote + self._one(_TEXTS, _TEXTS, _PATTERNS, _LONG) + quote
 
-    def _changed(self, text: str) -> str:
-        at = self._choose.randrange(len(text) + 1)
-        to = min(len(text), at + self._choose.randint(0, 6))
-        return text[:at] + self._choose.choice(["", self._one(_WORDS), text[at:to] * 2]) + text[to:]
+_RULES = _rules()
+
+
+def where_texts(seed: int, number: int) -> Iterator[str]:
+    """That many texts: sentences, often with characters changed, or only fragments."""
+    choose = random.Random(seed)
+
+    def written(rule: str) -> str:
+        sentence = choose.choice(_RULES[rule])
+        return re.sub("«(.+?)»", lambda part: written(part[1]), sentence)
+
+    for _ in range(number):
+        kind = choose.random()
+        if kind < 0.005:
+            yield _long_one(choose, written)
+        elif kind < 0.12:
+            fragments = [written("fragment") for _ in range(choose.randint(0, 8))]
+            yield choose.choice(["", " "]).join(fragments)
+        else:
+            text = written("condition")
+            for _ in range(choose.choice([0, 0, 0, 1, 1, 2, 5])):
+                at = choose.randrange(len(text) + 1)
+                to = min(len(text), at + choose.randint(0, 6))
+                changed = choose.choice(["", written("word"), text[at:to] * 2])
+                text = text[:at] + changed + text[to:]
+            yield text
+
+
+def _long_one(choose: random.Random, written: Callable[[str], str]) -> str:
+    times = choose.choice([51, 200, 2_000])
+    return choose.choice(
+        [
+            "(" * times + "i = 1" + ")" * times,
+            "NOT " * times + "i = 1",
+            "i = " + "- " * times + "1",
+            " AND ".join(["i = 1"] * times),
+            " OR ".join(f"(i = {each} AND NOT l > {each})" for each in range(times)),
+            "s = " + "CAST(" * times + "1" + " AS INT)" * times,
+            f"i IN ({', '.join(map(str, range(times)))})",
+            f"s IN ({', '.join([written('string')] * 20)})",
+            f"s LIKE '{'%_' * times}'",
+            f"{'/*' * times} i = 1 {'*/' * times}",
+            "array_contains(" * times + "tags",
+            (written(choose.choice(["word", "number"])) + " ") * times,
+            "st" + ".x" * times + " = 1",
+        ]
+    )
