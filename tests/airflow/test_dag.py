@@ -19,6 +19,27 @@ pytestmark = pytest.mark.timeout(900)
 LOCAL_SPARK = json.dumps({"conn_type": "spark", "host": "local[1]"})
 YARN = json.dumps({"conn_type": "spark", "host": "yarn"})
 
+# Airflow reads its environment when it is imported.
+RUN_DAG = """
+import json, sys
+from airflow.dag_processing.dagbag import DagBag
+
+bag = DagBag(sys.argv[1])
+spark_at_parsing = "pyspark" in sys.modules
+keys = {"hoodie.index.columns": "ts;id", "hoodie.index.wait": "1"}
+run = bag.dags["hudi_index"].test(run_conf={"table": sys.argv[2], "hoodie_conf": keys})
+waited = run.get_task_instance("wait_for_table_service")
+report = {
+    "import_errors": bag.import_errors,
+    "spark_at_parsing": spark_at_parsing,
+    "state": str(run.state),
+    "tasks": {each.task_id: str(each.state) for each in run.get_task_instances()},
+    # Read outside a task, a value of digits only comes back as a number.
+    "instant": str(waited.xcom_pull(task_ids="wait_for_table_service")),
+}
+print(json.dumps(report))
+"""
+
 EXECUTE = """
 import sys
 from hudi_index_service.airflow.build_operator import BuildIndexOperator
@@ -49,17 +70,11 @@ def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment):
     airflow_environment["AIRFLOW_CONN_SPARK_DEFAULT"] = LOCAL_SPARK
     run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
 
-    report = json.loads(
-        run(
-            [
-                sys.executable,
-                str(ROOT / "tests" / "airflow" / "run_dag.py"),
-                str(ROOT / "dags"),
-                str(clustered_table),
-            ],
-            airflow_environment,
-        ).splitlines()[-1]
+    output = run(
+        [sys.executable, "-c", RUN_DAG, str(ROOT / "dags"), str(clustered_table)],
+        airflow_environment,
     )
+    report = json.loads(output.splitlines()[-1])
 
     assert report == {
         "import_errors": {},

@@ -5,16 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Instant, Snapshot
-from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
-from tests.index.golden import make
 from tests.indexed import GoldenIndex
 
 
@@ -66,36 +61,3 @@ def open_copy(written: Written, tmp_path: Path) -> Open:
         )
 
     return open_state
-
-
-class TableInStore:
-    """The part of a table that cleaning and verifying need: hudi-rs cannot open one in memory."""
-
-    def __init__(self, storage: Storage, base_file: BaseFile, schema: pa.Schema) -> None:
-        self.storage = storage
-        self._base_file = base_file
-        self._schema = schema
-
-    def schema(self) -> pa.Schema:
-        return self._schema
-
-    def partition_columns(self) -> tuple[str, ...]:
-        return ("dt",)
-
-    def completed_instants(self) -> tuple[Instant, ...]:
-        return (Instant(self._base_file.instant, "replacecommit"),)
-
-    def snapshot(self) -> Snapshot:
-        file = self._base_file
-        return Snapshot(file.instant, (FileSlice(file.partition, file.file_id, file),))
-
-
-@pytest.fixture
-def table_in_store() -> Callable[[Storage], HudiTable]:
-    """The golden table in the store that its files were copied to."""
-
-    def make_table(storage: Storage) -> HudiTable:
-        table = TableInStore(storage, make.base_file(make.FOLDER), make.ROWS.schema)
-        return table  # type: ignore[return-value]
-
-    return make_table

@@ -5,7 +5,7 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import time
@@ -14,11 +14,9 @@ import pytest
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, StorageFailed
-from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.files.local_copy import block_copy, copies_but, discard, packed_index
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
 from hudi_index_service.index.packed_file import checksums
-from hudi_index_service.maintain.clean import clean
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
@@ -252,29 +250,3 @@ def test_a_copy_made_concurrently_is_used_and_not_replaced(
 
 def copy_of_store(remote: Storage) -> Storage:
     return make.put(Storage(f"memory://{uuid.uuid4().hex}"))
-
-
-def test_cleaning_keeps_the_copy_of_an_existing_entry(
-    remote: Storage, entry: Entry, settings: Settings, table_in_store: Callable[..., HudiTable]
-) -> None:
-    copy_of(remote, entry, settings)
-    clean(table_in_store(remote), settings)
-    assert len(copies(settings.cache_folder)) == 1
-
-
-def test_erased_data_is_removed_from_the_cache(
-    remote: Storage, entry: Entry, settings: Settings, table_in_store: Callable[..., HudiTable]
-) -> None:
-    copy = copy_of(remote, entry, settings)
-    remote.delete([make.BASE_FILE])
-    table = table_in_store(remote)
-
-    dry = clean(table, settings, dry_run=True)
-    assert [each.path for each in dry.copies] == [copy]
-    assert copies(settings.cache_folder) == [copy.name]
-    cleaning = clean(table, settings)
-
-    assert cleaning == dry
-    assert len(cleaning.removals) == 2
-    assert EntryListing(remote, "lucene").folders() == []
-    assert copies(settings.cache_folder) == []

@@ -209,26 +209,21 @@ class ListingThenEvent(Storage):
         return found
 
 
-def test_files_of_a_build_that_ends_during_cleaning_are_kept(open_copy: Open) -> None:
-    """Its data file was listed before its manifest existed: an entry may use it by now."""
+@pytest.mark.parametrize("begins", [False, True])
+def test_files_of_a_build_that_begins_or_ends_during_cleaning_are_kept(
+    open_copy: Open, begins: bool
+) -> None:
+    """Its data file was listed before its record, or before its manifest existed: an entry may use
+    it by now."""
     table = open_copy("fresh", grace_seconds=0)
-    running = start_build(table)
-    data = folders(table)[0] / f"data-{running.id}-abc.pack"
+    running = None if begins else start_build(table)
+    data = folders(table)[0] / "data-000002-abc.pack"
     data.write_bytes(b"published while the cleaner looks")
 
-    storage = ListingThenEvent(table.uri, lambda: running.finish({}))
+    storage = ListingThenEvent(table.uri, lambda: (running or start_build(table)).finish({}))
     assert clean(HudiTable(storage), NO_GRACE).removals == ()
     assert data.exists()
     assert reasons(table) == {"no manifest names it"}
-
-
-def test_files_of_a_build_that_begins_during_cleaning_are_kept(open_copy: Open) -> None:
-    table = open_copy("fresh", grace_seconds=0)
-    data = folders(table)[0] / "data-000002-abc.pack"
-    data.write_bytes(b"listed, and the record is not yet known")
-
-    storage = ListingThenEvent(table.uri, lambda: start_build(table).finish({}))
-    assert clean(HudiTable(storage), NO_GRACE).removals == ()
 
 
 def test_an_entry_that_was_never_published_is_removed(open_copy: Open) -> None:

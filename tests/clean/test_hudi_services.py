@@ -14,8 +14,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.index.metadata.manifest import entry_folder
-from hudi_index_service.index.metadata.retention import Retention, expired_entries
+from hudi_index_service.index.metadata.retention import expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
@@ -252,28 +251,3 @@ def test_entries_are_kept_as_long_as_the_policy_says(
     assert (table.clean().removals, table.clean().folders) == ((), 0)
     assert table.build(strategy="all").due == ()
     assert table.verify().problems == ()
-
-
-def test_an_entry_expires_with_its_instant_only_by_the_rfcs_policy(
-    history: TableUnderServices, tmp_path: Path
-) -> None:
-    path = history.stages["archived"].path
-    kept, removed = (
-        Settings(cache_folder=tmp_path, clean=CleanSettings(retention=retention))  # type: ignore[arg-type]
-        for retention in ("file-slice", "instant")
-    )
-    table = open_table(path, settings=removed)
-    even = next(f for f in table.hudi_table.snapshot().base_files() if f.partition == EVEN)
-    assert not any(even.instant in name.name for name in timeline_folder(path).iterdir())
-
-    folder = entry_folder("lucene", even)
-    assert folder not in expired_entries(table.hudi_table, kept)
-    files = expired_entries(table.hudi_table, removed)[folder]
-
-    reason = Retention(table.hudi_table, removed).expired("lucene", folder)
-    assert reason == "its instant has left the active timeline"
-    assert sum(file.size for file in files) > 1000
-    # No strategy builds an entry that would be removed.
-    for strategy in ("all", "incremental"):
-        due = table.build(strategy=strategy, partitions=[EVEN], dry_run=True).due  # type: ignore[arg-type]
-        assert due == ()

@@ -4,20 +4,9 @@ from collections import Counter
 from itertools import count
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import SnapshotChanged
 from tests.concurrency.conftest import ROWS, meanwhile
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    hudi_options,
-    numbered_rows,
-    run_clustering,
-    write,
-)
-from tests.indexed import indexed
 
 EXPECTED = {
     "amount = 300": 1,
@@ -57,37 +46,3 @@ def test_eight_threads_query_one_table_while_it_is_built_dropped_and_cleaned(
     assert used[True] >= 8
     assert used[False] >= 8
     assert list((path / ".hoodie/.index").rglob("*.pack")) == []
-
-
-def test_queries_see_one_snapshot_while_hudi_rewrites_clusters_and_cleans(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = tmp_path / "table"
-    at_once = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}
-    options = hudi_options("moving", **at_once, **NO_METADATA_TABLE)
-    write(numbered_rows(spark, 0, 200).coalesce(1), path, options, "bulk_insert")
-    table = indexed(path, ["amount"], settings=Settings(cache_folder=tmp_path / "cache"))
-    seen: Counter[int | str] = Counter()
-
-    def query() -> None:
-        try:
-            rows = table.scan("amount >= 0", columns=["ts", "amount"]).to_arrow()
-        except SnapshotChanged:
-            seen["changed"] += 1
-            return
-        (version,) = set(rows["ts"].to_pylist())
-        assert sorted(rows["amount"].to_pylist()) == [3 * i + version for i in range(200)]
-        seen[version] += 1
-
-    with meanwhile(query, threads=3) as wait_for_all_threads:
-        for version in (1, 2):
-            write(numbered_rows(spark, 0, 200, version), path, options)
-            run_clustering(spark, path)
-            table.build(strategy="all").raise_for_failures()
-            table.clean()
-            wait_for_all_threads()
-
-    assert seen[1] >= 1
-    assert seen[2] >= 3
-    assert len(list(path.glob("*.parquet"))) < 5, "Hudi's cleaner has removed files"
-    assert table.verify().problems == ()

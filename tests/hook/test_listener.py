@@ -18,25 +18,17 @@ from tests.hook.callbacks import (
 )
 
 
-def test_callback_is_accepted_at_once_while_the_build_hangs(listening, tmp_path):
+@pytest.mark.parametrize("wait", [0, 0.2])
+def test_answer_waits_no_longer_than_configured(listening, tmp_path, wait):
     with BlockedBuild() as build:
-        listener = listening(build, tmp_path)
+        listener = listening(build, tmp_path, wait=wait)
 
         assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
         assert build.begun.wait(30)
 
 
-def test_answer_waits_for_the_build_if_configured(listening, tmp_path):
-    listener = listening(nothing_built, tmp_path, wait=30)
-
-    assert post(listener, callback_of(tmp_path)) == (
-        200,
-        {"status": "built", "built": 0, "failed": 0},
-    )
-
-
-@pytest.mark.parametrize("action", ["replacecommit", "commit", "logcompaction", "clustering"])
-def test_callback_of_a_table_service_wakes_one_build(listening, tmp_path, action):
+@pytest.mark.parametrize("action", [None, "replacecommit", "commit", "logcompaction", "clustering"])
+def test_callback_of_a_write_or_a_table_service_wakes_one_build(listening, tmp_path, action):
     tables = []
 
     def build(table: str):
@@ -44,9 +36,9 @@ def test_callback_of_a_table_service_wakes_one_build(listening, tmp_path, action
         return nothing_built(table)
 
     listener = listening(build, tmp_path, wait=30)
-
-    status, answer = post(listener, service_callback_of(tmp_path, action))
-    assert (status, answer["status"], tables) == (200, "built", [str(tmp_path)])
+    body = service_callback_of(tmp_path, action) if action else callback_of(tmp_path)
+    assert post(listener, body) == (200, {"status": "built", "built": 0, "failed": 0})
+    assert tables == [str(tmp_path)]
 
 
 def test_callbacks_of_a_write_and_its_inline_service_wake_one_more_build(listening, tmp_path):
@@ -59,14 +51,6 @@ def test_callbacks_of_a_write_and_its_inline_service_wake_one_more_build(listeni
         build.released.set()
     listener.close()  # after the last build
     assert len(build.tables) <= 2
-
-
-def test_answer_waits_no_longer_than_configured(listening, tmp_path):
-    with BlockedBuild() as build:
-        listener = listening(build, tmp_path, wait=0.2)
-
-        assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
-        assert build.begun.wait(30)
 
 
 def test_failed_build_is_reported_with_code_and_remedy(listening, tmp_path):
@@ -174,14 +158,6 @@ def test_interrupted_connection_is_logged_in_one_line(listening, tmp_path, caplo
     listener.close()
     assert "CALLBACK_REFUSED: The connection ended before the body did." in caplog.text
     assert "Traceback" not in caplog.text
-
-
-def test_other_methods_are_refused(listening, tmp_path):
-    listener = listening(nothing_built, tmp_path)
-
-    status, answer = post(listener, b"", method="GET")
-
-    assert (status, answer["code"]) == (405, "CALLBACK_REFUSED")
 
 
 def test_full_queue_refuses_and_says_that_nothing_is_lost(listening, tmp_path):

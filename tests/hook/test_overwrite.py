@@ -1,6 +1,5 @@
 """mode("overwrite") removes .hoodie with the index: it is detected, and restored or reported."""
 
-import logging
 from pathlib import Path
 
 from hudi_index_service import open_table
@@ -28,10 +27,7 @@ def index_names(path: Path) -> list[str]:
 
 def test_hook_restores_the_index_from_the_keys_of_the_write(message_table, caplog):
     table = message_table()
-    with (
-        caplog.at_level(logging.WARNING, logger="hudi_index_service"),
-        IndexHook([table.path], wait=120) as hook,
-    ):
+    with IndexHook([table.path], wait=120) as hook:
         table.write(hook.write_options(table.path, KEYS))
         open_table(table.path).create_index("by_hand", ["ts"])
         table.write(hook.write_options(table.path, KEYS))
@@ -56,10 +52,7 @@ def test_keys_are_remembered_across_restarts(message_table, tmp_path, caplog):
         table.write(hook.write_options(table.path, KEYS | own | secret))
 
     overwrite(table, INLINE_CLUSTERING)  # by a writer without keys
-    with (
-        caplog.at_level(logging.WARNING, logger="hudi_index_service"),
-        TableUpkeep(table.path, settings=settings) as upkeep,
-    ):
+    with TableUpkeep(table.path, settings=settings) as upkeep:
         build = upkeep.run()
 
     assert index_names(table.path) == [INDEX_NAME]
@@ -78,9 +71,8 @@ def test_overwrite_without_keys_is_reported_once_and_no_index_is_created(message
     with TableUpkeep(table.path) as upkeep:
         upkeep.run()
         overwrite(table)
-        with caplog.at_level(logging.WARNING, logger="hudi_index_service"):
-            upkeep.run()
-            upkeep.run()
+        upkeep.run()
+        upkeep.run()
 
     assert caplog.text.count("TABLE_OVERWRITTEN") == 1
     assert index_names(table.path) == []
@@ -93,9 +85,8 @@ def test_open_table_reports_the_overwrite_and_scans(message_table, caplog):
 
     overwrite(table)
 
-    with caplog.at_level(logging.WARNING, logger="hudi_index_service"):
-        assert opened.scan("sender = 'User3'").count() == 20
-        assert opened.indexes() == ()
+    assert opened.scan("sender = 'User3'").count() == 20
+    assert opened.indexes() == ()
     assert caplog.text.count("TABLE_OVERWRITTEN") == 1
 
 
@@ -105,10 +96,7 @@ def test_truncating_the_table_is_reported_as_an_overwrite(spark, message_table, 
     opened = indexed(table.path, ["sender"], name="by_hand")
     spark.sql(f"CREATE TABLE truncated USING hudi LOCATION '{table.path}'")
     try:
-        with (
-            caplog.at_level(logging.WARNING, logger="hudi_index_service"),
-            TableUpkeep(table.path) as upkeep,
-        ):
+        with TableUpkeep(table.path) as upkeep:
             upkeep.run()
             spark.sql("INSERT OVERWRITE truncated SELECT * FROM truncated")
             spark.sql("DELETE FROM truncated")
@@ -133,9 +121,8 @@ def test_dropped_or_deleted_definitions_are_not_reported_as_overwrite(message_ta
         open_table(table.path).drop_index("dropped")
         definition = table.path / ".hoodie/.index/_service/definitions/removed-0001.json"
         definition.unlink()
-        with caplog.at_level(logging.WARNING, logger="hudi_index_service"):
-            upkeep.run()
-            assert opened.indexes() == ()
+        upkeep.run()
+        assert opened.indexes() == ()
 
     assert "TABLE_OVERWRITTEN" not in caplog.text
 
@@ -146,10 +133,7 @@ def test_unusable_state_folder_only_affects_restarts(message_table, tmp_path, ca
     blocked = tmp_path / "state"
     blocked.write_text("no folder")
 
-    with (
-        caplog.at_level(logging.WARNING, logger="hudi_index_service"),
-        TableUpkeep(table.path, settings=Settings(state_folder=blocked)) as upkeep,
-    ):
+    with TableUpkeep(table.path, settings=Settings(state_folder=blocked)) as upkeep:
         upkeep.run()
         overwrite(table)
         upkeep.run()  # within this process it is remembered

@@ -1,6 +1,5 @@
 """Wake-ups are coalesced, finished before closing, and never lost to a failing build."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -67,10 +66,9 @@ def working(clock: ManualClock) -> Iterator[Callable[..., Worker]]:
         yield start
 
 
-def test_burst_of_wake_ups_for_one_table_is_one_build():
+def test_burst_of_wake_ups_for_one_table_is_one_build(working):
     build = BlockedBuild()
-    worker = Worker(build, queue=4)
-    worker.start()
+    worker = working(build)
     running = worker.wake("/a")
     assert build.begun.wait(30)
 
@@ -86,10 +84,9 @@ def test_burst_of_wake_ups_for_one_table_is_one_build():
     assert build.tables == ["/a", "/a", "/b"]
 
 
-def test_closing_finishes_waiting_builds_and_accepts_no_more():
+def test_closing_finishes_waiting_builds_and_accepts_no_more(working):
     build = BlockedBuild()
-    worker = Worker(build, queue=4)
-    worker.start()
+    worker = working(build)
     futures = [worker.wake(table) for table in ("/a", "/b", "/c")]
     build.released.set()
 
@@ -100,7 +97,7 @@ def test_closing_finishes_waiting_builds_and_accepts_no_more():
         worker.wake("/a")
 
 
-def test_failing_build_is_logged_and_the_next_one_runs(caplog):
+def test_failing_build_is_logged_and_the_next_one_runs(working, caplog):
     done = Event()
 
     def reconcile(table: str):
@@ -111,11 +108,9 @@ def test_failing_build_is_logged_and_the_next_one_runs(caplog):
         done.set()
         return nothing_built(table)
 
-    worker = Worker(reconcile, queue=4)
-    with caplog.at_level(logging.ERROR, logger="hudi_index_service"):
-        worker.start()
-        denied, bug, good = (worker.wake(table) for table in ("/denied", "/bug", "/good"))
-        worker.close()
+    worker = working(reconcile)
+    denied, bug, good = (worker.wake(table) for table in ("/denied", "/bug", "/good"))
+    worker.close()
 
     assert isinstance(denied.exception(), PermissionDenied)
     assert isinstance(bug.exception(), ZeroDivisionError)
@@ -210,10 +205,9 @@ def test_closing_does_not_wait_for_the_backoff(working):
     assert builds.tables == ["/a", "/a"]
 
 
-def test_closing_at_once_cancels_waiting_builds():
+def test_closing_at_once_cancels_waiting_builds(working):
     build = BlockedBuild()
-    worker = Worker(build, queue=4)
-    worker.start()
+    worker = working(build)
     running = worker.wake("/a")
     assert build.begun.wait(30)
     waiting = worker.wake("/b")

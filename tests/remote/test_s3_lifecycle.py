@@ -40,7 +40,8 @@ def test_clean_removes_the_entry_of_a_deleted_base_file_and_its_cached_copy(
     remote: IndexedTable, settings: Settings, s3: S3Server
 ) -> None:
     assert remote.scan("amount = 900").count() == 1
-    assert len(cached(settings)) == 1
+    assert remote.clean().removals == ()
+    assert len(cached(settings)) == 1, "its entry exists"
     assert len(index_files(remote, s3)) == 4
     (served,) = [s for s in remote.hudi_table.snapshot().slices if not s.log_files]
     assert served.base_file is not None

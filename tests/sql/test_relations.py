@@ -3,7 +3,6 @@
 # ruff: noqa: S608 - the queries are the test's own
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -30,19 +29,6 @@ def test_relations_are_those_of_the_enabled_session(session, by_id):
     assert frame.collect() == [(9,)]
     assert session.relations == last_queries(session.spark)[-1]
     assert session.relations[0].rows == 1
-
-
-def test_relations_are_kept_per_thread(session, by_id):
-    session.sql(f"SELECT id FROM {by_id} WHERE id = '3'")
-
-    def query_in_thread() -> list[bool]:
-        before = session.relations
-        session.sql(f"SELECT id FROM {by_id} WHERE msg NOT LIKE '%car 3'")
-        return [*before, *used(session)]
-
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(query_in_thread).result() == [False]
-    assert used(session) == [True]
 
 
 def test_statements_that_read_no_hudi_table_have_no_relations(session, by_id):

@@ -2,18 +2,15 @@
 
 import os
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import (
     BuildNotFound,
-    ColumnNotFound,
     IndexDefinitionInvalid,
     IndexExists,
     IndexNotFound,
-    IndexTypeUnknown,
     NotAHudiTable,
     StatementInvalid,
     TableNotFound,
@@ -288,27 +285,6 @@ def test_views_and_tables_of_other_formats_are_refused(session, messages, tmp_pa
         spark.sql("DROP TABLE plain")
 
 
-def test_unknown_index_type_column_or_option(session, messages):
-    create = f"CREATE INDEX i ON {messages.name} USING"
-    with pytest.raises(IndexTypeUnknown, match="lucen"):
-        session.sql(f"{create} lucen (id)")
-    with pytest.raises(ColumnNotFound, match="nothing"):
-        session.sql(f"{create} lucene (id, nothing)")
-    with pytest.raises(IndexDefinitionInvalid, match="'colour'"):
-        session.sql(f"{create} lucene (id) OPTIONS(colour='red')")
-    assert session.sql(f"SHOW INDEXES FROM {messages.name}").collect() == []
-
-
-def test_unknown_index_of_a_table_by_path(session, messages):
-    table = f"'{messages.path}'"
-    with pytest.raises(IndexNotFound, match="nothing"):
-        session.sql(f"DROP INDEX nothing ON {table}")
-    with pytest.raises(IndexNotFound, match="nothing"):
-        session.sql(f"REFRESH INDEX nothing ON {table}")
-    dropped = session.sql(f"DROP INDEX IF EXISTS nothing ON {table}").collect()
-    assert [tuple(row) for row in dropped] == [("nothing", False, None)]
-
-
 def test_syntax_error_prevents_any_change(session, messages):
     session.sql(f"CREATE INDEX i ON {messages.name} USING lucene (id)")
     with pytest.raises(StatementInvalid, match="line 2, column 1 "):
@@ -316,23 +292,3 @@ def test_syntax_error_prevents_any_change(session, messages):
     with pytest.raises(StatementInvalid, match="takes no parameters"):
         session.sql(f"DROP INDEX i ON {messages.name}", args={"a": 1})
     assert len(session.sql(f"SHOW INDEXES FROM {messages.name}").collect()) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["i; DROP TABLE {}", "i` ON {}; --", "../../../escaped", "i\n", "'", "é"]
-)
-def test_hostile_names_are_refused(session, messages, name):
-    quoted = "`" + name.format(messages.name).replace("`", "``") + "`"
-    before = sorted(Path(messages.path).rglob("*"))
-    with pytest.raises(IndexDefinitionInvalid):
-        session.sql(f"CREATE INDEX {quoted} ON {messages.name} USING lucene (id)")
-    with pytest.raises(ColumnNotFound):
-        session.sql(f"CREATE INDEX i ON {messages.name} USING lucene ({quoted})")
-    with pytest.raises(IndexTypeUnknown):
-        session.sql(f"CREATE INDEX i ON {messages.name} USING {quoted} (id)")
-    with pytest.raises(TableNotFound):
-        session.sql(f"OPTIMIZE TABLE {quoted}")
-    with pytest.raises(TableNotFound):
-        session.sql(f"SHOW INDEXING {quoted}.{quoted}")
-    assert sorted(Path(messages.path).rglob("*")) == before
-    assert session.spark.catalog.tableExists(messages.name)

@@ -30,11 +30,9 @@ _HERE = Path(__file__).parent
 TPCH = [_HERE / "queries" / f"q{number}.sql" for number in range(1, 23)]
 SELECTIVE = sorted((_HERE / "selective").glob("*.sql"))
 
+
 # Each query's order is total, and no answer is empty.
-each_query = pytest.mark.parametrize("query", [*TPCH, *SELECTIVE], ids=lambda path: path.stem)
-
-
-@each_query
+@pytest.mark.parametrize("query", [*TPCH, *SELECTIVE], ids=lambda path: path.stem)
 def test_answers_and_decisions(
     tpch: "Tpch", decisions: "Decisions", query: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -1,12 +1,20 @@
-"""Keys of a commit that Hudi has since archived still determine the table's upkeep."""
+"""Upkeep of a table whose commits Hudi archives: what still determines it, and what a wake-up asks
+of the store."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.hook.table_keys import INDEX_NAME, newest_keys
 from hudi_index_service.hook.table_upkeep import TableUpkeep
+from hudi_index_service.index.metadata.definitions import DEFINITIONS_FOLDER
+from hudi_index_service.storage.store import Storage
+from tests.golden.recipes.archived import ANOTHER
 from tests.golden.table import Golden, GoldenTable
 
 
@@ -51,3 +59,45 @@ def test_keys_given_for_one_run_are_not_remembered(golden: Golden, tmp_path: Pat
         assert upkeep.run().strategy is Strategy.ALL
     with TableUpkeep(path) as upkeep:
         assert upkeep.run().strategy is Strategy.INCREMENTAL
+
+
+def test_a_wake_up_lists_the_definitions_once_for_its_keys(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = golden("archived_keys").put(tmp_path / "t", "keys")
+    listings: list[str] = []
+    listed = Storage.files
+
+    def files(storage: Storage, folder: str, *arguments: Any) -> Iterable[Any]:
+        listings.append(folder)
+        return listed(storage, folder, *arguments)
+
+    def listings_of(work: Any) -> int:
+        before = listings.count(DEFINITIONS_FOLDER)
+        work()
+        return listings.count(DEFINITIONS_FOLDER) - before
+
+    with TableUpkeep(path) as upkeep:
+        upkeep.run()
+        monkeypatch.setattr(Storage, "files", files)
+        # Is the table another one? What is defined?
+        assert listings_of(upkeep.define) == 2
+        # What is required?
+        assert listings_of(upkeep.table.build) == 1
+
+
+@pytest.mark.parametrize("name", ["archived_in_version_6", "archived"])
+def test_an_archived_instant_is_known(golden: Golden, tmp_path: Path, name: str) -> None:
+    history = golden(name)
+    path = history.put(tmp_path, "one commit")
+    with open_table(path) as table:
+        (first,) = table.hudi_table.completed_instants()
+        assert table.hudi_table.ever_completed(first.requested)
+        history.put(path, "two commits")
+        _, second = table.hudi_table.completed_instants()
+        history.put(path, "archived")
+        assert first not in table.hudi_table.completed_instants()
+        assert table.hudi_table.ever_completed(first.requested)
+        assert not table.hudi_table.ever_completed(ANOTHER)
+        # Between the two writes, which are more than a millisecond apart.
+        assert not table.hudi_table.ever_completed(str(int(second.requested) - 1))
