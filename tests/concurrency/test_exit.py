@@ -1,11 +1,8 @@
 """A process ends in order while its daemon threads query, open and build."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.golden.table import Golden
-from tests.indexed import indexed
+from tests.indexed import GoldenIndex
 from tests.programs import ended
 
 CALL_FOR_EVER = """
@@ -70,10 +67,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
     ],
 )
 def test_daemon_threads_do_not_abort_the_process(
-    golden: Golden, tmp_path: Path, kind: str, using: str
+    golden_index: GoldenIndex, kind: str, using: str
 ) -> None:
-    path = golden("awkward_clustered").put(tmp_path)
-    indexed(path, ["name", "id"], using=using).close()
+    path = golden_index("awkward_clustered", ["name", "id"], using=using)
     done = ended(CALL_FOR_EVER, path, kind)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import open_table
 from tests.index.golden import make
+from tests.indexed import GoldenIndex
 from tests.programs import lines_of
 
 pytestmark = pytest.mark.slow
@@ -34,10 +34,7 @@ def test_memory_is_stable_over_lookups_in_threads_that_end(tmp_path: Path) -> No
 
 
 @pytest.mark.timeout(MOST_SECONDS)
-def test_memory_is_stable_over_thousands_of_queries(path: Path) -> None:
-    table = open_table(path)
-    table.create_index("keys", ["id", "amount"])
-    assert len(table.build(strategy="all").raise_for_failures().built) == 4
-    result = run("queries", path)
+def test_memory_is_stable_over_thousands_of_queries(golden_index: GoldenIndex) -> None:
+    result = run("queries", golden_index("four_base_files", ["id", "amount"]))
     assert result["java_threads"] == 1
     assert result["grown_kb"] < MOST_KB

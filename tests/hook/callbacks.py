@@ -5,17 +5,16 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from tests.hudi_tables import write
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SECRET = "secret-for-tests"
 
@@ -33,11 +32,11 @@ INLINE_COMPACTION = {
 class MessageTable:
     """A small Hudi table of messages, written by Spark."""
 
-    spark: "SparkSession"
+    spark: SparkSession
     path: Path
     options: dict[str, str]
 
-    def rows(self, count: int = 200) -> "DataFrame":
+    def rows(self, count: int = 200) -> DataFrame:
         return self.spark.range(count).selectExpr(
             "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
         )

@@ -6,9 +6,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
 from hudi_index_service.build.outcomes import Build
@@ -19,13 +20,10 @@ from hudi_index_service.hook.worker import Worker
 from tests.hook.callbacks import SECRET, MessageTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 @pytest.fixture(scope="session")
 def first_commits(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str], MessageTable]:
     """A table with one commit, by its name and type. It must not be changed."""
 

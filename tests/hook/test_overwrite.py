@@ -110,16 +110,16 @@ def test_truncating_the_table_is_reported_as_an_overwrite(spark, message_table, 
     assert f"hudi-index create '{table.path}' by_hand 'sender'" in caplog.text
 
 
-def test_dropped_or_deleted_definitions_are_not_reported_as_overwrite(message_table, caplog):
-    table = message_table()
-    opened = open_table(table.path)
+def test_dropped_or_deleted_definitions_are_not_reported_as_overwrite(golden, tmp_path, caplog):
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
+    opened = open_table(path)
     opened.create_index("dropped", ["sender"])
     opened.create_index("removed", ["ts"])
-    with TableUpkeep(table.path) as upkeep:
+    with TableUpkeep(path) as upkeep:
         upkeep.run()
         opened.indexes()
-        open_table(table.path).drop_index("dropped")
-        definition = table.path / ".hoodie/.index/_service/definitions/removed-0001.json"
+        open_table(path).drop_index("dropped")
+        definition = path / ".hoodie/.index/_service/definitions/removed-0001.json"
         definition.unlink()
         upkeep.run()
         assert opened.indexes() == ()

@@ -53,6 +53,24 @@ def test_keys_of_archived_commits_are_remembered(golden: Golden, tmp_path: Path)
     assert (build.id, build.due) == ("", ())
 
 
+def test_an_existing_index_with_another_name_is_used(golden: Golden, tmp_path: Path) -> None:
+    path = golden("archived_keys").put(tmp_path / "t", "keys")
+    open_table(path).create_index("mine", ["msg"])
+    with TableUpkeep(path) as upkeep:
+        upkeep.run()
+    assert [each.name for each in open_table(path).indexes()] == ["mine"]
+
+
+def test_enabled_false_builds_and_defines_nothing(golden: Golden, tmp_path: Path) -> None:
+    path = golden("archived_keys").put(tmp_path / "t", "switched off")
+    open_table(path).create_index("mine", ["amount"])
+    with TableUpkeep(path) as upkeep:
+        build = upkeep.run()
+    assert (build.due, build.id) == ((), "")
+    (status,) = open_table(path).status()
+    assert (status.definition.name, status.covered) == ("mine", 0)
+
+
 def test_keys_given_for_one_run_are_not_remembered(golden: Golden, tmp_path: Path) -> None:
     path = golden("two_partitions").put(tmp_path / "t", "written")
     with TableUpkeep(path, options={"hoodie.index.strategy": "all"}) as upkeep:

@@ -10,7 +10,7 @@ from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.table_keys import INDEX_NAME
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
 PREFIX_OPTION = "hoodie.datasource.write.commitmeta.key.prefix"
 # The keys of a user's write config, with the option that makes Hudi store them in the timeline.
@@ -55,20 +55,6 @@ def test_first_write_of_a_table_defines_and_builds_the_index(spark, new_table, p
         assert covered(path) == 1
 
 
-def test_keys_are_read_from_the_timeline(new_table):
-    path = new_table.path
-    new_table.write(KEYS | {"hoodie.index.strategy": "all"})
-    new_table.write()  # a writer without the keys does not change the index
-    run_clustering(new_table.spark, path)
-
-    with TableUpkeep(path) as upkeep:
-        build = upkeep.run()
-
-    assert build.strategy is Strategy.ALL
-    assert columns_of(path) == {"sender": {}}
-    assert covered(path) == 1
-
-
 def test_changed_keys_change_the_index(new_table):
     path = new_table.path
     with TableUpkeep(path, strategy=Strategy.ALL) as upkeep:
@@ -104,29 +90,6 @@ def test_manual_changes_last_until_a_later_write_has_keys(new_table):
         new_table.write(KEYS)
         upkeep.run()
         assert columns_of(path) == {"sender": {}}
-
-
-def test_existing_index_with_another_name_is_used(new_table):
-    new_table.write(KEYS)
-    open_table(new_table.path).create_index("mine", ["sender"])
-
-    with TableUpkeep(new_table.path) as upkeep:
-        upkeep.run()
-
-    assert [each.name for each in open_table(new_table.path).indexes()] == ["mine"]
-
-
-def test_enabled_false_builds_and_defines_nothing(new_table):
-    path = new_table.path
-    new_table.write(KEYS | {"hoodie.index.enabled": "false", "hoodie.index.strategy": "all"})
-    open_table(path).create_index("mine", ["sender"])
-
-    with TableUpkeep(path) as upkeep:
-        build = upkeep.run()
-
-    assert (build.due, build.id) == ((), "")
-    assert columns_of(path) is None
-    assert covered(path, "mine") == 0
 
 
 @pytest.mark.parametrize(
