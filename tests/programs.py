@@ -1,13 +1,21 @@
 """Python programs that run in processes of their own."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any, TypeVar
+
+from dev.daemon import Daemon
 
 ROOT = Path(__file__).resolve().parents[1]
+
+T = TypeVar("T")
 
 Running = Callable[..., "subprocess.Popen[str]"]
 """Starts a program beside a test: the type of the fixture `running`, see `started`."""
@@ -62,3 +70,24 @@ def started(
     )
     stack.callback(process.kill)
     return process
+
+
+def logged(daemon: Daemon, pattern: str, seconds: float = 120) -> str:
+    """The first group of a regular expression in a process's output, once it has been printed."""
+
+    def found() -> Any:
+        running = daemon.running()  # before the last look, which sees all
+        match = re.search(pattern, daemon.log.read_text(errors="replace"))
+        assert match or running, daemon.tail()
+        return match
+
+    return str(awaited(found, seconds, 0.1)[1])
+
+
+def awaited(look: Callable[[], T], seconds: float = 200, pause: float = 0.002) -> T:
+    """The first true result of a function that is called again and again."""
+    waiting, end = Event(), monotonic() + seconds
+    while not (seen := look()):
+        assert monotonic() < end, f"not seen within {seconds} s"
+        waiting.wait(pause)
+    return seen

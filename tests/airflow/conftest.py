@@ -8,8 +8,7 @@ import pytest
 
 from hudi_index_service import open_table
 from tests.golden.table import Golden
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import ROOT
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import ROOT
 
 # Each command of a test may take almost as long as the usual limit for a whole test.
 pytestmark = pytest.mark.timeout(900)

@@ -5,40 +5,23 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
-from time import monotonic
 from typing import Any
 
 import httpx
 import pytest
 
 from hudi_index_service import open_table
+from tests.ports import free_port
+from tests.programs import ROOT, awaited
 
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 400.0  # a busy machine may need this long to start all of Airflow
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-def free_port() -> str:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return str(listening.getsockname()[1])
-
-
-def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    """Waits for the first result that is not None, and returns it."""
-    pause, end = Event(), monotonic() + SECONDS
-    while (found := condition()) is None:
-        assert monotonic() < end, what
-        pause.wait(0.5)
-    return found
 
 
 class Airflow:
@@ -100,7 +83,7 @@ def standalone(environment: dict[str, str], log: Path) -> Iterator[Airflow]:
 @pytest.fixture
 def fresh_airflow(airflow_environment: dict[str, str]) -> dict[str, str]:
     """An environment with its own ports and without login, and otherwise Airflow's defaults."""
-    port = free_port()
+    port = str(free_port())
     return {
         **airflow_environment,
         "AIRFLOW__API__HOST": "127.0.0.1",
@@ -109,8 +92,8 @@ def fresh_airflow(airflow_environment: dict[str, str]) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__CORE__PARALLELISM": "1",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "true",
-        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
-        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
     }
 
@@ -124,10 +107,10 @@ def test_readme_command_builds_on_a_fresh_airflow(
     log = tmp_path / "airflow.log"
 
     with standalone(fresh_airflow, log) as airflow:
-        wait_for(airflow.is_ready, "Airflow did not start.")
+        awaited(airflow.is_ready, SECONDS, 0.5)
         trigger = [sys.executable, "-m", "airflow", *arguments]
         subprocess.run(trigger, env=fresh_airflow, check=True, capture_output=True, timeout=240)
-        ended = wait_for(airflow.ended_run, "The run did not end.")
+        ended = awaited(airflow.ended_run, SECONDS, 0.5)
         tasks = airflow.get(f"/api/v2/dags/hudi_index/dagRuns/{ended['dag_run_id']}/taskInstances")
 
     assert tasks is not None

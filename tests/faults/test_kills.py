@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from threading import Event
 from time import monotonic
 from typing import TypeVar
 
@@ -21,17 +20,24 @@ from hudi_index_service import open_table
 from hudi_index_service.config import BuildSettings, Settings
 from tests.faults.conftest import CopyState, State
 from tests.faults.invariants import INDEX, RECORDS, check_answers, check_converged
+from tests.programs import awaited
 
 # Each test starts processes, and checks answers and convergence.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
-BUILD = """
-import sys
+HEAD = """
+import os, signal, sys, threading
 from pathlib import Path
 from hudi_index_service import open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.storage.store import Storage
+
 settings = Settings(cache_folder=Path(sys.argv[2]), build=BuildSettings(parallelism=1))
+"""
+"""The beginning of all programs."""
+
+BUILD = """
 try:
     open_table(sys.argv[1], settings=settings).build().raise_for_failures()
 except IndexServiceError as error:
@@ -41,9 +47,6 @@ except IndexServiceError as error:
 # Dies when a task starts to upload its data.
 BUILD_AND_DIE = (
     """
-import os, signal, threading
-from hudi_index_service.storage.store import Storage
-
 def watch(frame, event, argument):
     if event == "call" and frame.f_code is Storage.upload.__code__:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -54,12 +57,7 @@ threading.setprofile(watch)
 )
 
 BUILD_ON_SPARK = """
-import sys
-from pathlib import Path
 from pyspark.sql import SparkSession
-from hudi_index_service import open_table
-from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError
 spark = (
     SparkSession.builder.master("local[1,4]")  # a task is tried four times
     .config("spark.ui.enabled", "false")
@@ -67,7 +65,7 @@ spark = (
     .config("spark.driver.bindAddress", "127.0.0.1")
     .getOrCreate()
 )
-table = open_table(sys.argv[1], spark=spark, settings=Settings(cache_folder=Path(sys.argv[2])))
+table = open_table(sys.argv[1], spark=spark, settings=settings)
 try:
     print("built", len(table.build().raise_for_failures().built), flush=True)
 except IndexServiceError as error:
@@ -78,7 +76,6 @@ except IndexServiceError as error:
 BUILD_ON_SPARK_THAT_DIES = BUILD_ON_SPARK.replace(
     "try:",
     """
-import os, signal, sys
 from hudi_index_service.build.spark import _Jobs
 
 def watch(frame, event, argument):
@@ -92,33 +89,21 @@ try:""",
 )
 
 QUERY_FOREVER = """
-import sys
-from pathlib import Path
-from hudi_index_service import open_table
-from hudi_index_service.config import Settings
-table = open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2])))
+table = open_table(sys.argv[1], settings=settings)
 while True:
     print(table.scan("id = '12'", use_index="require").to_arrow().num_rows, flush=True)
 """
 
 # An open file has been checked and mapped; then it shrinks, which our storage never does.
 QUERY_WHILE_TRUNCATED = """
-import os, sys
-from pathlib import Path
-from hudi_index_service import open_table
-from hudi_index_service.config import Settings
-from hudi_index_service.storage.store import Storage
-
 def cut(frame, event, argument):
     if event == "call" and frame.f_code.co_name in ("row_ids", "candidates", "sample"):
         for data in Path(sys.argv[1]).rglob("*.pack"):
             os.truncate(data, 0)
 
-table = open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2])))
-scan = table.scan("id = '12'")
+scan = open_table(sys.argv[1], settings=settings).scan("id = '12'")
 assert scan.explain().uses_index
 sys.setprofile(cut)
-import threading
 threading.setprofile(cut)
 rows = scan.to_arrow().num_rows
 print(rows, {each.access.value for each in scan.statistics.slices} - {"skip"})
@@ -133,8 +118,7 @@ QUERY_OFTEN_AND_WHILE_TRUNCATED = QUERY_WHILE_TRUNCATED.replace(
 
 # A hundred thousand blocks, so that Java compiles the checks; then the rest of the file is cut off.
 READ_BLOCKS_WHILE_TRUNCATED = """
-import os, sys, zlib
-from pathlib import Path
+import zlib
 from hudi_index_service.index.lucene import jvm
 lucene = jvm.attach()
 from hudiindex import PackedDirectory
@@ -178,7 +162,7 @@ class Program:
         self.scratch = folder / "scratch"
         self.scratch.mkdir(exist_ok=True)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", source, str(table), str(folder / "cache")],
+            [sys.executable, "-c", HEAD + source, str(table), str(folder / "cache")],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -200,7 +184,7 @@ class Program:
             seen = look()
             return bool(seen) or ended
 
-        _wait_until(look_again)
+        awaited(look_again)
         return seen
 
     def line(self) -> str:
@@ -235,20 +219,11 @@ class Program:
             _kill(pids)
             return
         # Repeatedly, since the processes found may just be starting others.
-        assert _wait_until(lambda: not _kill(self.processes()))
+        awaited(lambda: not _kill(self.processes()))
         self._process.communicate(timeout=60)
 
 
 DAEMON = "pyspark.daemon"
-
-
-def _wait_until(seen: Callable[[], bool], seconds: float = 200.0) -> bool:
-    waiting, end = Event(), monotonic() + seconds
-    while not seen():
-        if monotonic() > end:
-            return False
-        waiting.wait(0.002)
-    return True
 
 
 def _kill(pids: Collection[int]) -> Collection[int]:
@@ -290,35 +265,44 @@ def programs(tmp_path: Path) -> Iterator[Callable[..., Program]]:
 Start = Callable[..., Program]
 
 
-def check_all(table: Path, states: dict[str, State], tmp_path: Path) -> None:
-    published = {file: file.read_bytes() for file in (table / INDEX).rglob("manifest-*.json")}
-    settings = Settings(cache_folder=tmp_path / "cache", build=BuildSettings(parallelism=1))
-    with open_table(table, settings=settings) as opened:
-        check_answers(opened, states["defined"].expected)
-        check_converged(opened, states["defined"].expected)
-    assert {file: file.read_bytes() for file in published} == published, "not built again"
+Check = Callable[[], None]
+
+
+@pytest.fixture
+def check_all(defined: Path, states: dict[str, State], tmp_path: Path) -> Check:
+    """Checks the table after its builder has ended."""
+
+    def check() -> None:
+        published = {file: file.read_bytes() for file in (defined / INDEX).rglob("manifest-*.json")}
+        settings = Settings(cache_folder=tmp_path / "cache", build=BuildSettings(parallelism=1))
+        with open_table(defined, settings=settings) as table:
+            check_answers(table, states["defined"].expected)
+            check_converged(table, states["defined"].expected)
+        assert {file: file.read_bytes() for file in published} == published, "not built again"
+
+    return check
 
 
 @pytest.mark.parametrize("sign", ["started.json$", r"/data-", "manifest-", "finished.json$"])
 def test_builder_killed_after_writing_a_file(
-    sign: str, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+    sign: str, defined: Path, programs: Start, check_all: Check
 ) -> None:
     builder = programs(BUILD, defined)
     assert builder.wait_for(lambda: stored(defined, sign))
     builder.kill()
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_builder_killed_at_a_random_time(
-    seed: int, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+    seed: int, defined: Path, programs: Start, check_all: Check
 ) -> None:
     builder = programs(BUILD, defined)
     assert builder.wait_for(lambda: stored(defined, "started.json$"))
     end = monotonic() + Random(seed).uniform(0.0, 0.8)
     builder.wait_for(lambda: monotonic() > end)
     builder.kill()
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
 def test_next_build_removes_scratch_files_of_a_killed_builder(
@@ -338,29 +322,25 @@ def test_next_build_removes_scratch_files_of_a_killed_builder(
 
 @pytest.mark.parametrize("sign", [r"/data-", "manifest-"])
 def test_spark_driver_killed_with_its_workers(
-    sign: str, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+    sign: str, defined: Path, programs: Start, check_all: Check
 ) -> None:
     driver = programs(BUILD_ON_SPARK, defined)
     assert driver.wait_for(lambda: stored(defined, sign))
     driver.kill()
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
-def test_spark_driver_killed_alone(
-    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
-) -> None:
+def test_spark_driver_killed_alone(defined: Path, programs: Start, check_all: Check) -> None:
     """Its JVM and its workers end by themselves."""
     driver = programs(BUILD_ON_SPARK, defined)
     assert driver.wait_for(lambda: bool(driver.spark_workers()))
     driver.kill(driver.pid)
-    assert _wait_until(lambda: not driver.processes())
-    check_all(defined, states, tmp_path)
+    awaited(lambda: not driver.processes())
+    check_all()
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_jvm_of_spark_killed(
-    begun: bool, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
-) -> None:
+def test_jvm_of_spark_killed(begun: bool, defined: Path, programs: Start, check_all: Check) -> None:
     driver = programs(BUILD_ON_SPARK, defined)
     if begun:
         assert driver.wait_for(lambda: stored(defined, RECORDS))
@@ -370,20 +350,18 @@ def test_jvm_of_spark_killed(
     assert jvms
     driver.kill(*jvms)
     assert driver.output().startswith("BUILD_FAILED")
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
 def test_jvm_of_spark_killed_before_the_job(
-    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+    defined: Path, programs: Start, check_all: Check
 ) -> None:
     driver = programs(BUILD_ON_SPARK_THAT_DIES, defined)
     assert driver.output().startswith("BUILD_FAILED")
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
-def test_spark_worker_killed(
-    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
-) -> None:
+def test_spark_worker_killed(defined: Path, programs: Start, check_all: Check) -> None:
     """Spark retries the task."""
     driver = programs(BUILD_ON_SPARK, defined)
     workers = driver.wait_for(driver.spark_workers)
@@ -391,18 +369,16 @@ def test_spark_worker_killed(
     driver.kill(*workers)
     # The next worker finds what a killed one had published.
     assert re.fullmatch(r"built [0-2]\n", driver.output())
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
-def test_full_disk(
-    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
-) -> None:
+def test_full_disk(defined: Path, programs: Start, check_all: Check) -> None:
     """No file can grow beyond a few bytes, as on a full disk."""
     builder = programs(BUILD, defined, limit=2000)
     output = builder.output()
     assert output.startswith("BUILD_FAILED"), output
     assert "File too large" in output
-    check_all(defined, states, tmp_path)
+    check_all()
 
 
 def test_killed_reader_leaves_nothing(
