@@ -140,18 +140,12 @@ def _remove(folder: str, owner: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_learnt_of_other_tests() -> None:
-    """The history of queries begins anew, also of tables that many tests share."""
-    module = sys.modules.get("hudi_index_service.optimizer.history.history")
-    if module is not None:
+def _nothing_is_known_from_other_tests() -> None:
+    """The history of queries begins anew, also of tables that many tests share; and no page is kept
+    in memory: a test that counts what is read would hang on which other ones have read it."""
+    if module := sys.modules.get("hudi_index_service.optimizer.history.history"):
         module.each_history(module.History.erase)
-
-
-@pytest.fixture(autouse=True)
-def _no_page_is_kept_from_other_tests() -> None:
-    """A test that counts what is read of a table would hang on which other ones have read it."""
-    module = sys.modules.get("hudi_index_service.read.base_file.kept_pages")
-    if module is not None:
+    if module := sys.modules.get("hudi_index_service.read.base_file.kept_pages"):
         module.forget_pages()
 
 

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
@@ -27,9 +27,6 @@ from tests.hudi_tables import (
     write,
 )
 from tests.same_rows import assert_same_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +58,7 @@ class Stage:
     rows: int
 
 
-def by_spark(rows: "DataFrame") -> pa.Table:
+def by_spark(rows: DataFrame) -> pa.Table:
     """Spark's result as Arrow."""
     return pa.Table.from_batches(rows._collect_as_arrow())
 
@@ -69,7 +66,7 @@ def by_spark(rows: "DataFrame") -> pa.Table:
 class TableUnderServices:
     """A table with an index, and the operations on it."""
 
-    def __init__(self, spark: "SparkSession", folder: Path, table_type: str) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, table_type: str) -> None:
         self._spark = spark
         self._folder = folder
         self._is_mor = table_type == "MERGE_ON_READ"
@@ -152,7 +149,7 @@ class TableUnderServices:
 
 @pytest.fixture(scope="module", params=["COPY_ON_WRITE", "MERGE_ON_READ"])
 def history(
-    request: pytest.FixtureRequest, spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TableUnderServices]:
     history = TableUnderServices(spark, tmp_path_factory.mktemp("life"), request.param)
     history.begin()

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hudi_index_service.sql import enable, last_queries
@@ -16,13 +16,10 @@ from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, 
 from tests.indexed import indexed
 from tests.spark_session import PATIENT
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 KINDS = ("rule_cow", "rule_partitioned", "rule_merged")
 
 
-def rows(spark: "SparkSession", start: int, stop: int, version: int = 0) -> "DataFrame":
+def rows(spark: SparkSession, start: int, stop: int, version: int = 0) -> DataFrame:
     """Rows for keys [start, stop) with a column of each type, every eleventh value NULL."""
     n = F.col("id")
 
@@ -52,22 +49,6 @@ def rows(spark: "SparkSession", start: int, stop: int, version: int = 0) -> "Dat
 INDEXED = ["id", "msg", "amount", "age", "price", "score", "day", "at", "flag", "place.city"]
 
 
-def write_indexed(
-    spark: "SparkSession", path: Path, name: str, *, merged: bool = False, count: int = 200
-) -> None:
-    """An indexed table; with `merged`, one of its two base files has log files."""
-    options = hudi_options(
-        name,
-        "MERGE_ON_READ" if merged else "COPY_ON_WRITE",
-        partition_column=None if name.endswith("cow") else "dt",
-        **NO_METADATA_TABLE,
-    )
-    write(rows(spark, 0, count), path, options, "insert")
-    if merged:
-        write(rows(spark, 0, 20, 1).where("dt = '2026-01-01'"), path, options)
-    build(path)
-
-
 def build(path: Path) -> None:
     """Defines the index if need be, and builds it."""
     indexed(path, [*INDEXED, "tags", "dt"], if_not_exists=True).close()
@@ -82,22 +63,67 @@ class Tables:
 
 
 @pytest.fixture(scope="session")
-def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+def tables(
+    spark: SparkSession, named: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Tables:
     folder = tmp_path_factory.mktemp("rule")
     for kind in KINDS:
-        write_indexed(spark, folder / kind, kind, merged=kind.endswith("merged"))
-        spark.sql(f"CREATE TABLE {kind} USING hudi LOCATION '{folder / kind}'")
+        has_logs = kind == "rule_merged"  # one of its two base files
+        options = hudi_options(
+            kind,
+            "MERGE_ON_READ" if has_logs else "COPY_ON_WRITE",
+            partition_column=None if kind == "rule_cow" else "dt",
+            **NO_METADATA_TABLE,
+        )
+        write(rows(spark, 0, 200), folder / kind, options, "insert")
+        if has_logs:
+            updated = rows(spark, 0, 20, 1).where("dt = '2026-01-01'")
+            write(updated, folder / kind, options)
+        build(folder / kind)
+        named(folder / kind)
     instants = sorted(
         each.name[:17]
         for each in timeline_folder(folder / "rule_merged").glob("[0-9]*_*.deltacommit")
     )
-    yield Tables(folder, instants[0])
-    for kind in KINDS:
-        spark.sql(f"DROP TABLE {kind}")
+    return Tables(folder, instants[0])
 
 
 @pytest.fixture(scope="session")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+def named(spark: SparkSession) -> Iterator[Callable[[Path], Path]]:
+    """Gives a table the name of its folder in Spark's catalog, until the end of the tests."""
+    names = []
+
+    def name(path: Path) -> Path:
+        spark.sql(f"CREATE TABLE {path.name} USING hudi LOCATION '{path}'")
+        names.append(path.name)
+        return path
+
+    yield name
+    for each in names:
+        spark.sql(f"DROP TABLE {each}")
+
+
+MakeTable = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def make_table(
+    named: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> MakeTable:
+    """Writes rows as a table of a name, and indexes some of its columns."""
+
+    def make(name: str, rows: DataFrame, columns: list[str], *type_: str, **options: str) -> Path:
+        path = tmp_path_factory.mktemp("made") / name
+        options = hudi_options(name, *type_, **NO_METADATA_TABLE, **options)
+        write(rows, path, options, "insert")
+        indexed(path, columns).close()
+        return named(path)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with two partitions, without an index."""
     path = tmp_path_factory.mktemp("statements") / "messages"
     options = hudi_options("messages", partition_column="dt", **NO_METADATA_TABLE)
@@ -106,7 +132,7 @@ def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def enabled_once(spark: "SparkSession") -> "SparkSession":
+def enabled_once(spark: SparkSession) -> SparkSession:
     """A session with the rule, beside that of all tests, which stays without."""
     session = spark.newSession()
     enable(session)
@@ -114,7 +140,7 @@ def enabled_once(spark: "SparkSession") -> "SparkSession":
 
 
 @pytest.fixture
-def enabled(enabled_once: "SparkSession") -> "Iterator[SparkSession]":
+def enabled(enabled_once: SparkSession) -> Iterator[SparkSession]:
     """The session with the rule, with its settings as they were after each test."""
     for key, value in PATIENT.items():
         enabled_once.conf.set(key, value)
@@ -125,7 +151,25 @@ def enabled(enabled_once: "SparkSession") -> "Iterator[SparkSession]":
 
 
 @pytest.fixture
-def costs(enabled_once: "SparkSession") -> Iterator[Callable[..., None]]:
+def settings_of_both(
+    spark: SparkSession, enabled: SparkSession
+) -> Iterator[Callable[[str, str], None]]:
+    """Sets something in both sessions until the end of the test."""
+    before: dict[str, str | None] = {}
+
+    def given(key: str, value: str) -> None:
+        before.setdefault(key, spark.conf.get(key, None))
+        for session in (spark, enabled):
+            session.conf.set(key, value)
+
+    yield given
+    for key, value in before.items():
+        for session in (spark, enabled):
+            session.conf.unset(key) if value is None else session.conf.set(key, value)
+
+
+@pytest.fixture
+def costs(enabled_once: SparkSession) -> Iterator[Callable[..., None]]:
     """Sets some of the optimizer's cost constants until the end of the test."""
     with given_costs(enabled_once) as costs:
         yield costs
@@ -137,18 +181,18 @@ def read_by_tasks(costs: Callable[..., None]) -> None:
     costs(spark_scan_ms=1e12, handing_ms=1e9)
 
 
-Query = Callable[["SparkSession"], "DataFrame"]
+Query = Callable[[SparkSession], DataFrame]
 
 
 @pytest.fixture
 def agreed(
-    spark: "SparkSession", enabled: "SparkSession", tables: Tables
+    spark: SparkSession, enabled: SparkSession, tables: Tables
 ) -> Callable[[str | Query], tuple[RelationUse, ...]]:
     """Runs a query with and without the rule, compares rows, names, types and nullability, and
     returns how the relations were read."""
 
     def run(query: str | Query) -> tuple[RelationUse, ...]:
-        def frame(session: "SparkSession") -> "DataFrame":
+        def frame(session: SparkSession) -> DataFrame:
             return session.sql(query) if isinstance(query, str) else query(session)
 
         found, plain = frame(enabled), frame(spark)
@@ -159,7 +203,7 @@ def agreed(
     return run
 
 
-def rows_of(frame: "DataFrame") -> list[str]:
+def rows_of(frame: DataFrame) -> list[str]:
     """A query's rows, sorted."""
     return sorted(map(repr, frame.collect()))
 

@@ -7,8 +7,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hudi_index_service.config import HookSettings
 from hudi_index_service.sql.daemon.answer import AllowedFolders
@@ -17,9 +18,7 @@ from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.enable import enabled
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.ports import Listener
 
 TOKEN = "the token"
 
@@ -40,7 +39,7 @@ def daemon(*folders: Path, port: int = 0, may_change: bool = False) -> Iterator[
         reader.close()
 
 
-def asks(session: "SparkSession", address: str, token: str = TOKEN) -> "SparkSession":
+def asks(session: SparkSession, address: str, token: str = TOKEN) -> SparkSession:
     """A session, which now asks a daemon. Call `enable` for another one before the test ends: it
     answers for sessions of no source of their own."""
     extensions: Any = enabled(session, None, None)._extensions
@@ -79,28 +78,12 @@ def code(answer: tuple[int, bytes]) -> tuple[int, str]:
 def answering(response: bytes | None) -> Iterator[str]:
     """The address of something that accepts connections and sends some bytes instead of an answer;
     None: it keeps the connections open, and sends nothing."""
-    end = Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.1)
 
-        def accept() -> None:
-            connections = []
-            while not end.is_set():
-                try:
-                    connections.append(server.accept()[0])
-                except TimeoutError:
-                    continue
-                if response is not None:
-                    connections[-1].recv(65536)
-                    connections[-1].sendall(response)
-                    connections.pop().close()
-            for each in connections:
-                each.close()
+    def answer(connection: socket.socket) -> None:
+        if response is not None:
+            connection.recv(65536)
+            connection.sendall(response)
+            connection.close()
 
-        thread = Thread(target=accept)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        finally:
-            end.set()
-            thread.join()
+    with Listener(answer) as listener:
+        yield f"http://127.0.0.1:{listener.port}"

@@ -3,22 +3,18 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from hudi_index_service.errors import IndexServiceError
 from tests.spark_session import PATIENT
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 Sql = Callable[..., Any]
 
 
-def with_messages(
-    spark: "SparkSession", database: str, written: Path, path: Path
-) -> "SparkSession":
+def with_messages(spark: SparkSession, database: str, written: Path, path: Path) -> SparkSession:
     """A session whose current database is one with a copy of a table as ``messages``."""
     for key, value in PATIENT.items():
         spark.conf.set(key, value)

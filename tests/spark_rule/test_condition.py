@@ -5,14 +5,12 @@ import json
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.columns import column_name
 from hudi_index_service.errors import SparkUnsupported
 from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.sql import IndexSession
 from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Counts, read_request
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
 
 def leaf(op, *values, column=("a",), type="integer", **more):
@@ -200,17 +198,9 @@ _ROW = """
 
 
 @pytest.fixture(scope="module")
-def conditioned(spark, tmp_path_factory):
+def conditioned(spark, make_table):
     """An indexed table with a column of each type, and one row."""
-    path = tmp_path_factory.mktemp("conditioned") / "table"
-    options = hudi_options("conditioned", **NO_METADATA_TABLE)
-    write(spark.sql(_ROW), path, options, "insert")
-    with open_table(path) as table:
-        table.create_index("i", ["n"])
-        table.build(strategy="all").raise_for_failures()
-    spark.sql(f"CREATE TABLE conditioned USING hudi LOCATION '{path}'")
-    yield
-    spark.sql("DROP TABLE conditioned")
+    return make_table("conditioned", spark.sql(_ROW), ["n"])
 
 
 @pytest.fixture

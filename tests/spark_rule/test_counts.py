@@ -1,11 +1,10 @@
 """Counts and tests of existence come from the index alone where it answers conditions exactly."""
 
-# ruff: noqa: S608 - the queries are the test's own
-
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import wraps
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hudi_index_service.read.execution import Execution
@@ -14,7 +13,7 @@ from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import weighing
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
-from tests.indexed import indexed
+from tests.read.spark_jobs import jobs_so_far
 from tests.spark_rule.conftest import rows, rows_of
 
 COUNTED = "the index counts its rows"
@@ -141,19 +140,14 @@ def test_cached_counts(enabled, spark, tables):
 
 
 def test_counts_run_no_job(enabled, tables):
-    context = enabled.sparkContext
-    context.setJobGroup("counting", "counts")
-    try:
-        for query in (
-            "SELECT count(*) FROM rule_cow WHERE id < '3'",
-            "SELECT msg, count(*) FROM rule_cow WHERE id < '3' GROUP BY msg HAVING count(*) > 2",
-            "SELECT 1 FROM rule_cow WHERE id < '3' LIMIT 1",
-        ):
-            assert enabled.sql(query).collect()
-        assert context.statusTracker().getJobIdsForGroup("counting") == []
-    finally:
-        context.setLocalProperty("spark.jobGroup.id", None)
-        context.setLocalProperty("spark.job.description", None)
+    before = jobs_so_far(enabled)
+    for query in (
+        "SELECT count(*) FROM rule_cow WHERE id < '3'",
+        "SELECT msg, count(*) FROM rule_cow WHERE id < '3' GROUP BY msg HAVING count(*) > 2",
+        "SELECT 1 FROM rule_cow WHERE id < '3' LIMIT 1",
+    ):
+        assert enabled.sql(query).collect()
+    assert jobs_so_far(enabled) == before
 
 
 @pytest.mark.parametrize(
@@ -233,29 +227,19 @@ def test_counts_run_no_job(enabled, tables):
 @pytest.mark.parametrize(
     ("adaptive", "kind"), [("true", "rule_partitioned"), ("false", "rule_cow")]
 )
-def test_counts_within_queries(agreed, enabled, query, counted, adaptive, kind):
-    enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
-    try:
-        uses = agreed(query.format(t=kind))
-        assert [each.reason for each in uses].count(COUNTED) == counted
-    finally:
-        enabled.conf.unset("spark.sql.adaptive.enabled")
+def test_counts_within_queries(agreed, settings_of_both, query, counted, adaptive, kind):
+    settings_of_both("spark.sql.adaptive.enabled", adaptive)
+    uses = agreed(query.format(t=kind))
+    assert [each.reason for each in uses].count(COUNTED) == counted
 
 
-def test_dynamic_pruning_above_counts(agreed, spark, enabled):
-    for session in (spark, enabled):
-        session.sql("SELECT '2026-01-01' AS dt, 1 AS x").createOrReplaceTempView("days")
-        session.conf.set("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "false")
-    try:
-        uses = agreed(
-            "SELECT a.dt, n FROM (SELECT dt, count(*) AS n FROM rule_partitioned GROUP BY dt) a "
-            "JOIN (SELECT dt FROM rule_cow WHERE id IN ('3', '5')) b ON a.dt = b.dt"
-        )
-        assert COUNTED in [each.reason for each in uses]
-    finally:
-        for session in (spark, enabled):
-            session.conf.unset("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly")
-            session.catalog.dropTempView("days")
+def test_dynamic_pruning_above_counts(agreed, settings_of_both):
+    settings_of_both("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "false")
+    uses = agreed(
+        "SELECT a.dt, n FROM (SELECT dt, count(*) AS n FROM rule_partitioned GROUP BY dt) a "
+        "JOIN (SELECT dt FROM rule_cow WHERE id IN ('3', '5')) b ON a.dt = b.dt"
+    )
+    assert COUNTED in [each.reason for each in uses]
 
 
 @pytest.mark.parametrize(
@@ -287,33 +271,6 @@ def test_queries_that_need_more_than_a_count_read_rows(agreed, query):
     assert {each.reason.partition(" finds ")[0] for each in agreed(query)} == {"the index"}
 
 
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        (
-            "SELECT input_file_name() FROM rule_cow WHERE id = '3' LIMIT 1",
-            "the query asks for the names of files",
-        ),
-        (
-            "SELECT rand(3) FROM rule_cow WHERE id = '3' LIMIT 1",
-            "the query has random numbers with a seed",
-        ),
-        (
-            "SELECT count(*), rand(3) AS x FROM rule_cow WHERE id < '3'",
-            "the query has random numbers with a seed",
-        ),
-        (
-            "SELECT count(*) FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
-            "Sample stands above it in the plan",
-        ),
-        ("SELECT count(ts) FROM rule_cow", "the query has no condition on it alone"),
-    ],
-)
-def test_counts_that_only_spark_has(agreed, query, reason):
-    [use] = agreed(query)
-    assert (use.by_index, use.reason) == (False, reason)
-
-
 FALLEN_BACK = [
     "SELECT count(*) + 1 AS n, count(msg) FROM rule_cow WHERE id < '3'",
     "SELECT upper(msg), count(*) FROM rule_cow WHERE id < '3' GROUP BY msg HAVING count(*) > 2",
@@ -333,29 +290,15 @@ def test_spark_counts_if_the_index_fails(agreed, monkeypatch, query):
     assert "gone" in [each.reason for each in agreed(query)]
 
 
-@pytest.mark.parametrize("query", FALLEN_BACK)
-def test_spark_counts_if_the_index_is_turned_off(spark, enabled, tables, query):
+@pytest.mark.parametrize("query", ["SELECT msg FROM rule_cow WHERE id = '3'", *FALLEN_BACK])
+def test_spark_reads_and_counts_once_the_index_is_turned_off(spark, enabled, tables, query):
     planned = enabled.sql(query)
     planned._jdf.queryExecution().executedPlan()
+    assert last_queries(enabled)[-1][0].by_index
     enabled.conf.set("spark.hudi.index.enabled", "false")
     assert rows_of(planned) == rows_of(spark.sql(query))
-    assert not any(each.by_index for each in last_queries(enabled)[-1])
-
-
-def test_frame_planned_before_a_write(spark, enabled, tmp_path):
-    path = tmp_path / "written"
-    options = hudi_options("written", **NO_METADATA_TABLE)
-    write(rows(spark, 0, 20), path, options, "insert")
-    indexed(path, ["id", "msg"]).close()
-    frames = []
-    for session in (enabled, spark):
-        frame = session.read.format("hudi").load(str(path)).where("id < '3'")
-        frames.append(frame.groupBy("msg").count())
-        frames[-1]._jdf.queryExecution().executedPlan()
-    assert last_queries(enabled)[-1][0].reason == COUNTED
-    write(rows(spark, 20, 30), path, options)
-    found, plain = frames
-    assert rows_of(found) == rows_of(plain)
+    reasons = {each.reason for each in last_queries(enabled)[-1]}
+    assert reasons == {"spark.hudi.index.enabled has been set to false"}
 
 
 def test_explain_shows_both_ways_and_counts_nothing(enabled, tables, capsys, runs):
@@ -375,33 +318,30 @@ def test_explain_shows_both_ways_and_counts_nothing(enabled, tables, capsys, run
     assert use.rows == 8
 
 
-def write_half_indexed(worded, path) -> None:
-    """Two partitions of rows with a word; the second has no entry."""
-    options = hudi_options(path.name, partition_column="dt", **NO_METADATA_TABLE)
-    write(worded.where("dt = '2026-01-01'"), path, options, "insert")
-    indexed(path, ["word", "id"]).close()
-    write(worded.where("dt = '2026-01-02'"), path, options, "insert")
+@pytest.fixture(scope="module")
+def half_indexed(make_table) -> Callable[[str, DataFrame], None]:
+    """Makes a table of two partitions of rows with a word, the second of which has no entry."""
+
+    def make(name: str, worded: DataFrame) -> None:
+        first, second = (worded.where(f"dt = '2026-01-0{day}'") for day in (1, 2))
+        path = make_table(name, first, ["word", "id"], partition_column="dt")
+        options = hudi_options(name, partition_column="dt", **NO_METADATA_TABLE)
+        write(second, path, options, "insert")
+
+    return make
 
 
 @pytest.fixture(scope="module")
-def sparse(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
+def sparse(spark, make_table, half_indexed) -> None:
     """A table whose word is NULL in every third row and empty in others; the second of its two
     partitions has no entry. And one that is empty."""
-    path = tmp_path_factory.mktemp("counts") / "sparse"
     number = F.col("amount") / 3
     word = F.when(number % 3 != 0, F.when(number % 2 == 0, "").otherwise("wörd"))
     worded = numbered_rows(spark, 0, 60).withColumn("word", word)
-    write_half_indexed(worded, path)
-    empty = path.with_name("emptied")
+    half_indexed("sparse", worded)
+    empty = make_table("emptied", worded, ["word", "id"])
     options = hudi_options("emptied", **NO_METADATA_TABLE)
-    write(worded, empty, options, "insert")
-    indexed(empty, ["word", "id"]).close()
     write(worded.where("false"), empty, options, "insert_overwrite_table")
-    for each in (path, empty):
-        spark.sql(f"CREATE TABLE {each.name} USING hudi LOCATION '{each}'")
-    yield
-    for each in (path, empty):
-        spark.sql(f"DROP TABLE {each.name}")
 
 
 @pytest.mark.parametrize(
@@ -423,22 +363,11 @@ def test_null_values_slices_without_an_entry_and_empty_tables(agreed, sparse, qu
     agreed(query.format(t="emptied"))
 
 
-def test_null_partition_values(spark, agreed, tmp_path):
-    path = tmp_path / "parted"
+def test_null_partition_values(spark, agreed, make_table):
     parted = rows(spark, 0, 20).withColumn("dt", F.when(F.col("amount") % 2 == 0, F.col("dt")))
-    options = hudi_options("parted", partition_column="dt", **NO_METADATA_TABLE)
-    write(parted, path, options, "insert")
-    indexed(path, ["id", "dt"]).close()
-    for column in ("dt", "id"):
-        agreed(
-            lambda session, column=column: (
-                session.read.format("hudi")
-                .load(str(path))
-                .where("id < '3'")
-                .groupBy(column)
-                .agg(F.count("*"), F.count("dt"))
-            )
-        )
+    make_table("parted", parted, ["id", "dt"], partition_column="dt")
+    agreed("SELECT dt, count(*), count(dt) FROM parted WHERE id < '3' GROUP BY dt")
+    agreed("SELECT id, count(*), count(dt) FROM parted WHERE id < '3' GROUP BY id")
 
 
 def test_column_named_like_a_count(agreed):
@@ -449,30 +378,12 @@ def test_column_named_like_a_count(agreed):
     assert use.reason == COUNTED
 
 
-def test_time_travel(agreed, tables):
-    then = f"rule_merged TIMESTAMP AS OF '{tables.first_instant}'"
-    [use] = agreed(f"SELECT dt, count(*) FROM {then} WHERE id < '3' GROUP BY dt")
-    assert (use.reason, use.instant) == (COUNTED, tables.first_instant)
-
-
-def test_unindexed_tables_are_left_to_spark(spark, agreed, tmp_path):
-    path = tmp_path / "plain"
-    write(rows(spark, 0, 9), path, hudi_options("plain", **NO_METADATA_TABLE), "insert")
-    [use] = agreed(lambda session: session.read.format("hudi").load(str(path)).groupBy().count())
-    assert not use.by_index
-
-
 @pytest.fixture(scope="module")
-def not_utf8(spark, enabled_once, tmp_path_factory) -> Iterator[None]:
+def not_utf8(spark, half_indexed) -> None:
     """A table with texts that are not UTF-8; its second partition has no entry."""
-    path = tmp_path_factory.mktemp("counts") / "not_utf8"
     word = F.expr("CASE WHEN amount % 2 = 0 THEN CAST(X'ff61' AS STRING) "
                   "WHEN amount % 5 = 0 THEN CAST(X'fe61' AS STRING) ELSE 'plain' END")  # fmt: skip
-    worded = numbered_rows(spark, 0, 60).withColumn("word", word)
-    write_half_indexed(worded, path)
-    spark.sql(f"CREATE TABLE not_utf8 USING hudi LOCATION '{path}'")
-    yield
-    spark.sql("DROP TABLE not_utf8")
+    half_indexed("not_utf8", numbered_rows(spark, 0, 60).withColumn("word", word))
 
 
 @pytest.mark.parametrize(
@@ -502,15 +413,11 @@ def test_group_by_a_column_of_many_values_reads_rows(agreed, enabled, monkeypatc
     assert use.read.rows_checked >= use.read.rows_returned == 123
 
 
-def test_damaged_entry_is_not_counted(spark, agreed, tmp_path):
-    path = tmp_path / "damaged"
-    write(numbered_rows(spark, 0, 40), path, hudi_options("d", **NO_METADATA_TABLE), "insert")
-    indexed(path, ["id", "msg"]).close()
+def test_damaged_entry_is_not_counted(spark, agreed, make_table):
+    path = make_table("damaged", numbered_rows(spark, 0, 40), ["id", "msg"])
     for data in (path / ".hoodie" / ".index" / "lucene").rglob("*.pack"):
         data.write_bytes(bytes(data.stat().st_size))
-    spark.sql(f"CREATE TABLE damaged USING hudi LOCATION '{path}'")
     [use] = agreed("SELECT msg, count(*) FROM damaged WHERE id < '3' GROUP BY msg")
     assert use.by_index
     [use] = agreed("SELECT count(*) FROM damaged WHERE id < '3'")
     assert use.read.rows_checked == 40
-    spark.sql("DROP TABLE damaged")

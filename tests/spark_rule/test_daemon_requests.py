@@ -20,17 +20,14 @@ from hudi_index_service.sql.daemon.listener import SessionListener
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
-from tests.golden.table import Golden
-from tests.indexed import indexed
+from tests.indexed import GoldenIndex
 from tests.spark_rule.daemons import TOKEN, code, daemon, post
 
 
 @pytest.fixture
-def orders(golden: Golden, tmp_path: Path) -> Path:
+def orders(golden_index: GoldenIndex) -> Path:
     """Orders of seven years, with an index."""
-    path = golden("tpch_orders").put(tmp_path)
-    indexed(path, ["o_orderkey"]).close()
-    return path
+    return golden_index("tpch_orders", ["o_orderkey"])
 
 
 def request(path: Path, key: int) -> str:

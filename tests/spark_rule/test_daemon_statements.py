@@ -4,10 +4,11 @@ import json
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession, enable
@@ -15,20 +16,15 @@ from tests.indexed import indexed
 from tests.spark_rule.daemons import answering, asks, code, daemon, post
 from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
 
 @pytest.fixture
-def folder(tmp_path: "Path") -> "Path":
+def folder(tmp_path: Path) -> Path:
     """That of the session's tables."""
     return tmp_path / "tables"
 
 
 @pytest.fixture
-def unasked(enabled_once, written, folder) -> "Iterator[SparkSession]":
+def unasked(enabled_once, written, folder) -> Iterator[SparkSession]:
     """A session with a copy of the table as ``messages``, which asks nobody yet, see `asks`."""
     session = with_messages(enabled_once.newSession(), "of_daemon", written, folder / "messages")
     yield session
@@ -37,14 +33,14 @@ def unasked(enabled_once, written, folder) -> "Iterator[SparkSession]":
 
 
 @pytest.fixture
-def session(unasked, folder) -> "Iterator[SparkSession]":
+def session(unasked, folder) -> Iterator[SparkSession]:
     """The same with a daemon that may change indexes."""
     with daemon(folder, may_change=True) as listener:
         yield asks(unasked, listener.url)
 
 
 @pytest.fixture
-def reading(unasked, folder) -> "Iterator[SparkSession]":
+def reading(unasked, folder) -> Iterator[SparkSession]:
     """The session with a daemon that only reads."""
     with daemon(folder) as listener:
         yield asks(unasked, listener.url)

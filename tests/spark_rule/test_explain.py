@@ -93,31 +93,24 @@ def test_subqueries_belong_to_their_query(enabled, tables):
     assert len(last_queries(enabled)) <= 16
 
 
-def test_statistics_let_spark_broadcast(enabled, spark, tables):
-    enabled.conf.set("spark.sql.adaptive.enabled", "false")
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
-    try:
-        few = enabled.table("rule_cow").where("id = '3'").select("dt")
-        plan = few.join(enabled.table("rule_partitioned"), "dt")._jdf.queryExecution()
-        assert "BroadcastHashJoin" in plan.executedPlan().toString()
-    finally:
-        enabled.conf.unset("spark.sql.adaptive.enabled")
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+def test_statistics_let_spark_broadcast(enabled, settings_of_both, tables):
+    settings_of_both("spark.sql.adaptive.enabled", "false")
+    settings_of_both("spark.sql.autoBroadcastJoinThreshold", "2000")
+    few = enabled.table("rule_cow").where("id = '3'").select("dt")
+    plan = few.join(enabled.table("rule_partitioned"), "dt")._jdf.queryExecution()
+    assert "BroadcastHashJoin" in plan.executedPlan().toString()
 
 
 @pytest.mark.usefixtures("read_by_tasks", "tables")
-def test_many_rows_are_read_by_tasks_and_never_broadcast(enabled, spark):
+def test_many_rows_are_read_by_tasks_and_never_broadcast(enabled, spark, settings_of_both):
     query = (
         "SELECT a.id, b.msg FROM rule_merged a JOIN rule_cow b ON a.id = b.id WHERE a.amount < 300"
     )
     # Half of the table: 100 rows of more than 20 bytes each.
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
-    try:
-        frame = enabled.sql(query)
-        plan = frame._jdf.queryExecution().executedPlan().toString()
-        found = rows_of(frame)
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    settings_of_both("spark.sql.autoBroadcastJoinThreshold", "2000")
+    frame = enabled.sql(query)
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    found = rows_of(frame)
     uses = [(use.by_index, use.in_tasks) for use in last_queries(enabled)[-1]]
     assert uses == [(True, True), (False, False)]
     assert "SortMergeJoin" in plan

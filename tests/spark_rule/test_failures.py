@@ -16,7 +16,6 @@ from hudi_index_service.sql.rule import answers
 from hudi_index_service.sql.rule.enable import Callback
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.spark_rule.conftest import rows_of
-from tests.spark_rule.programs import run_program
 
 
 @pytest.fixture
@@ -53,6 +52,10 @@ def _agrees(session, spark, where):
     return use
 
 
+def _moved(*_):
+    raise SnapshotChanged("The table moved.")
+
+
 def test_decision_that_hangs_costs_its_deadline_and_then_nothing(fresh, spark, hanging):
     calls = hanging("decide")
     fresh.conf.set("spark.hudi.index.decideMillis", "200")
@@ -84,27 +87,22 @@ def test_exceptions_in_the_callback(fresh, spark, monkeypatch, raised, method):
     assert _agrees(fresh, spark, "id = '3'").by_index
 
 
-def test_errors_of_the_table_do_not_stop_asking(fresh, spark, monkeypatch):
-    def fail(self, *_):
-        raise SnapshotChanged("The table moved.")
-
+@pytest.mark.parametrize(
+    ("method", "failing", "reason"),
+    [
+        ("decide", _moved, "The table moved"),
+        ("decide", lambda *_: b"\xff".decode(), "UnicodeDecodeError in Python"),
+        ("rows", lambda *_: b"\xff".decode(), "UnicodeDecodeError in Python"),
+    ],
+)
+def test_errors_of_a_table_or_a_query_do_not_stop_asking(
+    fresh, spark, monkeypatch, method, failing, reason
+):
     with monkeypatch.context() as patched:
-        patched.setattr(RelationReader, "decide", fail)
-        for number in range(4):
-            assert _agrees(fresh, spark, f"id = '{number}'").reason == "The table moved"
-    assert _agrees(fresh, spark, "id = '7'").by_index
-
-
-@pytest.mark.parametrize("method", ["decide", "rows"])
-def test_a_query_that_fails_in_python_does_not_stop_others(fresh, spark, monkeypatch, method):
-    def fail(self, *_):
-        b"\xff".decode()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(RelationReader, method, fail)
+        patched.setattr(RelationReader, method, failing)
         for number in range(4):
             use = _agrees(fresh, spark, f"id = '{number}'")
-            assert (use.by_index, use.reason) == (False, "UnicodeDecodeError in Python")
+            assert (use.by_index, use.reason) == (False, reason)
     assert _agrees(fresh, spark, "id = '7'").by_index
 
 
@@ -306,23 +304,3 @@ def test_breaker(fresh):
     breaker.succeeded()
     assert breaker.allowsCall()
     assert breaker.allowsCall()
-
-
-def test_callback_server_shut_down_in_use(tables, tmp_path):
-    program = """
-    import threading, time
-    spark = session()
-    enable(spark)
-    print(len(table(spark).where("id = '3'").collect()), uses(spark)[0].by_index)
-    started = time.monotonic()
-    spark.sparkContext._gateway.shutdown_callback_server()
-    print(len(table(spark).where("id = '4'").collect()), uses(spark)[0].by_index)
-    print(time.monotonic() - started < 30)
-    enable(spark)
-    print(len(table(spark).where("id = '5'").collect()), uses(spark)[0].by_index)
-    spark.stop()
-    """
-    assert run_program(program, tables.folder, tmp_path) == [
-        *("1 True", "1 False", "True"),
-        "1 True",
-    ]

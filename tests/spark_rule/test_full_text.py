@@ -5,12 +5,13 @@ as `search`."""
 
 import re
 import shutil
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hudi_index_service import Column, IndexedTable, open_table
@@ -24,13 +25,9 @@ from hudi_index_service.sql import IndexSession, enable, last_queries
 from hudi_index_service.sql.rule.reader import RelationReader
 from tests.golden.recipes.texts import ROWS, text_of
 from tests.golden.table import Golden
-from tests.hudi_tables import hudi_options, write
 from tests.indexed import indexed
 from tests.read.test_full_text import SEARCHES
 from tests.spark_rule.conftest import by_index
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 CARS = [key for key in range(ROWS) if SEARCHES["Match ( MSG , 'car' )"](text_of(key) or "")]
 SEARCH, EACH = "SELECT id FROM texts AS t WHERE {}", "SELECT id, {} FROM texts"
@@ -38,7 +35,7 @@ SEARCH, EACH = "SELECT id FROM texts AS t WHERE {}", "SELECT id, {} FROM texts"
 
 @pytest.fixture(scope="module")
 def texts(
-    spark: "SparkSession", golden: Golden, tmp_path_factory: pytest.TempPathFactory
+    named: Callable[[Path], Path], golden: Golden, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[IndexedTable]:
     """A base file with an entry, one with an entry and a log file, and one without an entry; and,
     as ``stemmed``, the same rows with another analyzer and no usable entry."""
@@ -51,20 +48,18 @@ def texts(
     with open_table(folder / "stemmed") as other:
         other.alter_index("by_words", options={"msg": {"analyzer": "english"}})
     for name in ("texts", "stemmed"):
-        spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{folder / name}'")
+        named(folder / name)
     yield table
-    for name in ("texts", "stemmed"):
-        spark.sql(f"DROP TABLE {name}")
     table.close()
 
 
 @pytest.fixture
-def without_index(enabled: "SparkSession", texts: IndexedTable) -> "SparkSession":
+def without_index(enabled: SparkSession, texts: IndexedTable) -> SparkSession:
     enabled.conf.set("spark.hudi.index.enabled", "false")
     return enabled
 
 
-def keys(frame: "DataFrame") -> list[int]:
+def keys(frame: DataFrame) -> list[int]:
     return sorted(int(row.id) for row in frame.collect())
 
 
@@ -157,7 +152,7 @@ SHAPES: list[tuple[str, list[bool]]] = [
 
 
 @pytest.fixture(scope="module")
-def views(enabled_once: "SparkSession", spark, texts) -> Iterator[None]:
+def views(enabled_once: SparkSession, spark, texts) -> Iterator[None]:
     session = enabled_once
     session.sql("CREATE TEMP VIEW texts_view AS SELECT id, msg AS body FROM texts")
     session.sql("CREATE TEMP VIEW cars_view AS SELECT * FROM texts WHERE match(msg, 'car')")
@@ -328,7 +323,7 @@ def test_search_for_null_finds_nothing(enabled, texts) -> None:
 
 
 @pytest.fixture
-def user_score(enabled: "SparkSession") -> Iterator[None]:
+def user_score(enabled: SparkSession) -> Iterator[None]:
     """A user-defined function named `score`."""
     enabled.udf.register("score", lambda text: f"<{text}>")
     yield
@@ -433,17 +428,14 @@ def test_index_that_fails_when_the_query_runs(enabled, texts, monkeypatch) -> No
         assert (use.by_index, use.reason) == (False, "The table moved")
 
 
-def test_rule_that_is_left_out_is_named(enabled, texts) -> None:
-    enabled.conf.set("spark.sql.optimizer.excludedRules", "hudiindex.spark.catalyst.IndexRule")
-    try:
-        for query in (
-            "SELECT id FROM texts WHERE match(msg, 'car')",
-            "SELECT match(msg, 'car') FROM texts",
-        ):
-            with pytest.raises((AnalysisException, Py4JJavaError), match="excludedRules"):
-                enabled.sql(query).collect()
-    finally:
-        enabled.conf.unset("spark.sql.optimizer.excludedRules")
+def test_rule_that_is_left_out_is_named(enabled, texts, settings_of_both) -> None:
+    settings_of_both("spark.sql.optimizer.excludedRules", "hudiindex.spark.catalyst.IndexRule")
+    for query in (
+        "SELECT id FROM texts WHERE match(msg, 'car')",
+        "SELECT match(msg, 'car') FROM texts",
+    ):
+        with pytest.raises((AnalysisException, Py4JJavaError), match="excludedRules"):
+            enabled.sql(query).collect()
 
 
 def test_relations_that_a_hint_leaves_to_spark(enabled, texts) -> None:
@@ -454,9 +446,8 @@ def test_relations_that_a_hint_leaves_to_spark(enabled, texts) -> None:
 
 
 @pytest.fixture(scope="module")
-def nested(spark, tmp_path_factory) -> Iterator[str]:
+def nested(spark, make_table) -> None:
     """A table with analyzed words in a struct and in the partition column."""
-    path = tmp_path_factory.mktemp("nested") / "nested"
     rows = spark.createDataFrame(
         [
             (str(n), (("red car", "blue boat")[n % 2], n), ("old town", "new town")[n // 10])
@@ -464,20 +455,10 @@ def nested(spark, tmp_path_factory) -> Iterator[str]:
         ],
         "id string, place struct<name: string, zip: int>, area string",
     ).withColumn("ts", F.lit(0))
-    write(rows, path, hudi_options("nested", partition_column="area"), "insert")
-    with open_table(path) as table:
-        words = {"analyzer": "standard", "ranked": "true"}
-        indexed(
-            table,
-            [
-                Column(name="place.name", options=words),
-                Column(name="area", options={"analyzer": "standard"}),
-            ],
-            name="words",
-        )
-    spark.sql(f"CREATE TABLE nested USING hudi LOCATION '{path}'")
-    yield "nested"
-    spark.sql("DROP TABLE nested")
+    words = {"analyzer": "standard", "ranked": "true"}
+    area = Column(name="area", options={"analyzer": "standard"})
+    columns = [Column(name="place.name", options=words), area]
+    make_table("nested", rows, columns, partition_column="area")
 
 
 @pytest.mark.parametrize("enabled_too", [True, False])
@@ -508,14 +489,6 @@ def test_keys_of_joins_with_searches(enabled, spark, texts) -> None:
     found = enabled.sql(query).collect()
     assert ({row.id for row in found}, {row.n for row in found}) == (expected, {True})
     assert by_index(last_queries(enabled)[-1]) == [True, True]
-
-
-def test_sessions_to_come_have_the_functions(enabled, texts) -> None:
-    query = "SELECT id FROM texts WHERE match(msg, 'car')"
-    new = enabled.newSession()
-    assert keys(new.sql(query)) == CARS
-    [use] = last_queries(new)[-1]
-    assert use.by_index
 
 
 def test_views(enabled, texts) -> None:

@@ -5,28 +5,24 @@ with Python, and Spark's scan whenever the daemon does not answer."""
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.sql import enable, last_queries
+from hudi_index_service.sql.rule.uses import RelationUse
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.spark_rule.conftest import rows_of
 from tests.spark_rule.daemons import TOKEN, answering, asks, daemon
 from tests.spark_session import PATIENT
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from hudi_index_service.sql.rule.uses import RelationUse
-
 
 @pytest.fixture
-def session(spark: "SparkSession", enabled_once: "SparkSession") -> "Iterator[SparkSession]":
+def session(spark: SparkSession, enabled_once: SparkSession) -> Iterator[SparkSession]:
     """A session that asks nobody yet, see `asks`."""
     other = spark.newSession()
     for key, value in PATIENT.items():
@@ -37,13 +33,13 @@ def session(spark: "SparkSession", enabled_once: "SparkSession") -> "Iterator[Sp
 
 
 @pytest.fixture
-def served(session, tables) -> "Iterator[SparkSession]":
+def served(session, tables) -> Iterator[SparkSession]:
     """The session with a daemon for the tables."""
     with daemon(tables.folder) as listener:
         yield asks(session, listener.url)
 
 
-def uses(session: "SparkSession", spark: "SparkSession", query: str) -> "tuple[RelationUse, ...]":
+def uses(session: SparkSession, spark: SparkSession, query: str) -> tuple[RelationUse, ...]:
     """How the relations of a query are read, whose rows equal Spark's own."""
     found, plain = session.sql(query), spark.sql(query)
     assert found.schema == plain.schema
@@ -97,7 +93,7 @@ def test_rows_larger_than_thought_are_left_to_spark(served, spark, monkeypatch):
 
 
 @pytest.fixture
-def texts(spark, session, golden: Golden, tmp_path) -> "Iterator[SparkSession]":
+def texts(spark, session, golden: Golden, tmp_path) -> Iterator[SparkSession]:
     """The session with a table ``searched``, whose index knows all rows."""
     path = golden("searched_texts").put(tmp_path / "texts", "two base files")
     words = Column(name="msg", options={"analyzer": "standard", "ranked": "true"})
@@ -140,7 +136,7 @@ def test_full_text_without_a_daemon(session, tables):
 QUERY = "SELECT id, msg FROM rule_cow WHERE amount = {}"
 
 
-def reason(session: "SparkSession", spark: "SparkSession", number: int) -> str:
+def reason(session: SparkSession, spark: SparkSession, number: int) -> str:
     """Why Spark reads the rows with some amount."""
     [use] = uses(session, spark, QUERY.format(number))
     assert not use.by_index

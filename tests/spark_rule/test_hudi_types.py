@@ -3,7 +3,6 @@
 # ruff: noqa: S608 - the queries are the test's own
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -31,13 +30,9 @@ def table(
         "'data', cast(cast(id AS string) AS binary), 'reference', NULL), 0L FROM range(100)"
     )
     spark.sql(f"UPDATE {name} SET ts = 1, floats = array(-1f, 0f) WHERE id IN ('3', '4')")
-    build(path)
+    indexed(path, ["id", "name"]).close()
     yield name
     spark.sql(f"DROP TABLE {name}")
-
-
-def build(path: Path) -> None:
-    indexed(path, ["id", "name"]).close()
 
 
 @pytest.mark.parametrize("columns", ["*", "id, floats, doubles[0]", "count(floats), max(ts)"])

@@ -2,15 +2,11 @@
 
 # ruff: noqa: S608 - the queries are the test's own
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from hudi_index_service.sql import last_queries
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.indexed import indexed
 from tests.spark_rule.conftest import by_index
 
 # Around the ends of years, and in New York around its changes of the clock.
@@ -32,9 +28,8 @@ AS edges(id, d, at, price, a, b, flag)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def edges(spark, tmp_path_factory) -> Iterator[None]:
+def edges(spark, make_table) -> None:
     """A table of edge values, among two hundred rows that few conditions choose."""
-    path = tmp_path_factory.mktemp("implied") / "edges"
     types = {"price": "decimal(10,2)", "a": "bigint", "b": "int"}
     others = spark.range(200).selectExpr(
         "'z' || id AS id",
@@ -48,24 +43,7 @@ def edges(spark, tmp_path_factory) -> Iterator[None]:
     rows = spark.sql(f"SELECT * FROM {_EDGES}").unionByName(others)
     rows = rows.withColumns({name: F.col(name).cast(kind) for name, kind in types.items()})
     rows = rows.withColumn("ts", F.lit(0))
-    write(rows.coalesce(1), path, hudi_options("edges", **NO_METADATA_TABLE), "insert")
-    indexed(path, ["id", "d", "at", "price", "a", "b", "flag"]).close()
-    spark.sql(f"CREATE TABLE edges USING hudi LOCATION '{path}'")
-    yield
-    spark.sql("DROP TABLE edges")
-
-
-@pytest.fixture
-def zone(spark, enabled):
-    """Sets the time zone of both sessions until the end of the test."""
-    before = spark.conf.get("spark.sql.session.timeZone")
-
-    def given(name):
-        for session in (spark, enabled):
-            session.conf.set("spark.sql.session.timeZone", name)
-
-    yield given
-    given(before)
+    make_table("edges", rows.coalesce(1), ["id", "d", "at", "price", "a", "b", "flag"])
 
 
 def _found(agreed, *conditions):
@@ -79,8 +57,8 @@ def _found(agreed, *conditions):
 
 
 @pytest.mark.parametrize("name", ["UTC", "America/New_York"])
-def test_dates_and_timestamps(agreed, zone, name):
-    zone(name)
+def test_dates_and_timestamps(agreed, settings_of_both, name):
+    settings_of_both("spark.sql.session.timeZone", name)
     found = _found(
         agreed,
         "CAST(d AS TIMESTAMP) >= TIMESTAMP'2024-03-10 00:00:00'",

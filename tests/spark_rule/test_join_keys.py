@@ -2,19 +2,11 @@
 
 # ruff: noqa: S608 - the queries are the test's own
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
+from pyspark.sql import SparkSession
 
 from hudi_index_service.sql import last_queries
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.indexed import indexed
-from tests.spark_rule.conftest import by_index, rows_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.spark_rule.conftest import MakeTable, by_index, rows_of
 
 FEW = "(SELECT * FROM rule_cow WHERE id IN ('3', '4'))"
 
@@ -163,14 +155,6 @@ def test_without_any_key_there_are_no_rows(agreed):
     assert by_index(uses) == [True, True]
 
 
-def test_keys_are_null(agreed):
-    uses = agreed(
-        "SELECT a.id, b.id FROM (SELECT * FROM rule_cow WHERE id IN ('0', '11', '12')) a "
-        "JOIN rule_merged b ON a.msg = b.msg"
-    )
-    assert by_index(uses) == [True, True]
-
-
 @pytest.mark.parametrize(
     "few",
     [
@@ -189,8 +173,7 @@ def test_rows_with_null_are_joined_by_null_safe_equality(agreed, few):
 
 
 @pytest.fixture(scope="module")
-def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("joins") / "rule_typed"
+def typed(spark: SparkSession, make_table: MakeTable) -> None:
     values = spark.sql(
         "SELECT string(id) AS id, int(id) AS n, double(id % 5) AS d, "
         "cast(id % 7 AS decimal(12, 2)) AS price, date_add(DATE'1500-02-03', int(id % 11)) AS day, "
@@ -199,12 +182,8 @@ def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> It
         "cast(concat('b', id % 6) AS binary) AS raw, "
         "if(id % 3 = 0, NULL, concat('ж \\' ', id % 17, '\\\\')) AS name FROM range(60)"
     )
-    options = hudi_options("rule_typed", ordering_column=None, **NO_METADATA_TABLE)
-    write(values, path, options, "insert")
-    indexed(path, ["id", "n", "d", "price", "day", "at", "wall", "raw", "name"]).close()
-    spark.sql(f"CREATE TABLE rule_typed USING hudi LOCATION '{path}'")
-    yield path
-    spark.sql("DROP TABLE rule_typed")
+    columns = ["id", "n", "d", "price", "day", "at", "wall", "raw", "name"]
+    make_table("rule_typed", values, columns, ordering_column=None)
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,19 @@
 """The rows expected for the keys of a join, before the keys are known."""
 
-from pathlib import Path
-
 import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.rule.weighing import Candidates, candidates_of_keys
-from tests.golden.table import Golden
-from tests.indexed import indexed
+from tests.indexed import GoldenIndex
 
 pytestmark = pytest.mark.fast
 
 
 @pytest.fixture
-def orders(golden: Golden, tmp_path: Path):
+def orders(golden_index: GoldenIndex):
     """Orders of seven years, with a base file for each."""
-    with indexed(
-        golden("tpch_orders").put(tmp_path), ["o_orderkey", "o_custkey", "o_orderstatus"]
-    ) as table:
+    with open_table(golden_index("tpch_orders", ["o_orderkey", "o_custkey"])) as table:
         yield table
 
 
@@ -42,7 +37,6 @@ def test_all_keys_have_all_rows(orders):
     assert found.rows == total
 
 
-def test_a_table_without_entries_is_left_to_spark(golden: Golden, tmp_path: Path):
-    with open_table(golden("tpch_orders").put(tmp_path)) as table:
-        table.create_index("i", ["o_orderkey"])
+def test_a_table_without_entries_is_left_to_spark(golden_index: GoldenIndex):
+    with open_table(golden_index("tpch_orders", ["o_orderkey"], build=False)) as table:
         assert expected(table, "o_orderkey", 2) == "no entry serves its files"

@@ -7,8 +7,10 @@ from functools import reduce
 from operator import or_
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.indexed import indexed
@@ -19,7 +21,7 @@ from tests.spark_rule.conftest import by_index, rows, rows_of
     ("query", "reason"),
     [
         (
-            "SELECT input_file_name() FROM rule_cow WHERE id = '3'",
+            "SELECT input_file_name() FROM rule_cow WHERE id = '3' LIMIT 1",
             "the query asks for the names of files",
         ),
         (
@@ -46,7 +48,16 @@ from tests.spark_rule.conftest import by_index, rows, rows_of
             "SELECT id FROM rule_cow WHERE msg NOT LIKE '%car 3'",
             "a negated pattern matches most of the rows",
         ),
+        (
+            "SELECT count(*) FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
+            "Sample stands above it in the plan",
+        ),
+        (
+            "SELECT count(*), rand(3) AS x FROM rule_cow WHERE id < '3'",
+            "the query has random numbers with a seed",
+        ),
         ("SELECT id FROM rule_cow", "the query has no condition on it alone"),
+        ("SELECT count(ts) FROM rule_cow", "the query has no condition on it alone"),
         ("SELECT id FROM rule_cow WHERE ts = 0", None),
     ],
 )
@@ -117,64 +128,53 @@ def test_unknown_read_options(agreed, tables):
 def test_tables_without_an_index(spark, agreed, tmp_path):
     path = tmp_path / "plain"
     write(rows(spark, 0, 9), path, hudi_options("plain", **NO_METADATA_TABLE), "insert")
-    [use] = agreed(lambda session: session.read.format("hudi").load(str(path)).where("id = '2'"))
-    assert (use.by_index, use.reason) == (False, "the table has no index")
+    for ask in (DataFrame.where, lambda frame, where: frame.where(where).groupBy().count()):
+        [use] = agreed(
+            lambda session, ask=ask: ask(session.read.format("hudi").load(str(path)), "id = '2'")
+        )
+        assert (use.by_index, use.reason) == (False, "the table has no index")
 
 
 def test_a_disabled_table_is_left_to_spark_from_the_next_decision_on(
-    spark, agreed, costs, tmp_path
+    spark, agreed, costs, make_table
 ):
-    path = tmp_path / "disabled"
-    write(rows(spark, 0, 9), path, hudi_options("disabled", **NO_METADATA_TABLE), "insert")
-
-    def where(condition):
-        return agreed(lambda session: session.read.format("hudi").load(str(path)).where(condition))
-
-    with indexed(path, ["id"]) as table:
+    query = "SELECT * FROM disabled WHERE id = '{}'"
+    with open_table(make_table("disabled", rows(spark, 0, 9), ["id"])) as table:
         costs(spark_scan_ms=1e12)
-        assert by_index(where("id = '2'")) == [True]
+        assert by_index(agreed(query.format(2))) == [True]
         table.disable()
-        [use] = where("id = '3'")
+        [use] = agreed(query.format(3))
         assert not use.by_index
         assert "switches its indexes off" in use.reason
         table.enable()
-        assert by_index(where("id = '4'")) == [True]
+        assert by_index(agreed(query.format(4))) == [True]
+
+
+def _streamed(session, stream, tmp_path, **trigger):
+    """The rows that a stream writes."""
+    written = stream.writeStream.format("memory").queryName("streamed").trigger(**trigger)
+    written.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    found = rows_of(session.table("streamed"))
+    session.catalog.dropTempView("streamed")
+    return found
 
 
 def test_stream_with_a_static_side(spark, enabled, tables, tmp_path):
     source = tmp_path / "keys"
     enabled.range(3, 6).selectExpr("cast(id AS string) AS id").write.parquet(str(source))
     keys = enabled.readStream.schema("id string").parquet(str(source))
-    static = enabled.table("rule_cow").where("amount < 15")
-    joined = keys.join(static, "id").select("id", "msg")
-    query = (
-        joined.writeStream.format("memory")
-        .queryName("joined_keys")
-        .trigger(availableNow=True)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .start()
-    )
-    query.awaitTermination()
+    joined = keys.join(enabled.table("rule_cow").where("amount < 15"), "id").select("id", "msg")
     expected = spark.table("rule_cow").where("id IN ('3', '4')").select("id", "msg")
-    assert rows_of(enabled.table("joined_keys")) == rows_of(expected)
-    enabled.catalog.dropTempView("joined_keys")
+    assert _streamed(enabled, joined, tmp_path, availableNow=True) == rows_of(expected)
 
 
 def test_stream_from_a_table(enabled, spark, tables, tmp_path):
-    stream = enabled.readStream.format("hudi").load(str(tables.folder / "rule_cow"))
-    query = (
-        stream.where("amount < 15")
-        .select("id", "msg")
-        .writeStream.format("memory")
-        .queryName("few_rows")
-        .trigger(once=True)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .start()
-    )
-    query.awaitTermination()
-    expected = spark.table("rule_cow").where("amount < 15").select("id", "msg")
-    assert rows_of(enabled.table("few_rows")) == rows_of(expected)
-    enabled.catalog.dropTempView("few_rows")
+    few = [
+        read.format("hudi").load(str(tables.folder / "rule_cow")).where("amount < 15")
+        for read in (enabled.readStream, spark.read)
+    ]
+    stream, expected = (each.select("id", "msg") for each in few)
+    assert _streamed(enabled, stream, tmp_path, once=True) == rows_of(expected)
 
 
 def test_batches_of_a_stream_may_ask(enabled, spark, tables, tmp_path):

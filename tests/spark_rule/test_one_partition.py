@@ -5,7 +5,8 @@
 import pytest
 
 from hudi_index_service.sql.rule.reader import RelationReader
-from tests.spark_rule.conftest import rows_of, without_ids, write_indexed
+from tests.read.spark_jobs import last_stage, tasks_since
+from tests.spark_rule.conftest import rows, without_ids
 
 FEW = "SELECT id, msg, age FROM {t} WHERE msg = 'Buying car 3'"
 """About a seventh of 200 rows."""
@@ -67,14 +68,9 @@ def test_few_rows_are_broadcast_without_a_job(agreed, enabled, tables, by_index)
         "JOIN range(0, 300, 1, 1) r ON a.age = r.id"
     )
     agreed(query)
-    context = enabled.sparkContext
-    context.setJobGroup("broadcast", "few rows")
-    try:
-        assert "BroadcastExchange" in _executed(enabled.sql(query))
-        [job] = context.statusTracker().getJobIdsForGroup("broadcast")
-    finally:
-        context.setLocalProperty("spark.jobGroup.id", None)
-    assert len(context.statusTracker().getJobInfo(job).stageIds) == 1  # the join's
+    before = last_stage(enabled)
+    assert "BroadcastExchange" in _executed(enabled.sql(query))
+    assert len(tasks_since(enabled, before)) == 1  # the join's stage
 
 
 @pytest.mark.parametrize(
@@ -82,23 +78,18 @@ def test_few_rows_are_broadcast_without_a_job(agreed, enabled, tables, by_index)
 )
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_spark_reads_them_after_all_and_the_partition_is_still_one(
-    enabled, spark, tables, by_index, monkeypatch, query, adaptive, kind
+    agreed, enabled, by_index, settings_of_both, monkeypatch, query, adaptive, kind
 ):
     def fail(self, *_):
         raise OSError("the index cannot be read")
 
-    enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
-    with monkeypatch.context() as patched:
-        patched.setattr(RelationReader, "rows", fail)
-        asked = query.format(few=FEW.format(t=kind))
-        assert rows_of(enabled.sql(asked)) == rows_of(spark.sql(asked))
-        assert enabled.sql(FEW.format(t="rule_partitioned")).rdd.getNumPartitions() == 1
-    enabled.conf.unset("spark.sql.adaptive.enabled")
+    settings_of_both("spark.sql.adaptive.enabled", adaptive)
+    monkeypatch.setattr(RelationReader, "rows", fail)
+    agreed(query.format(few=FEW.format(t=kind)))
+    assert enabled.sql(FEW.format(t="rule_partitioned")).rdd.getNumPartitions() == 1
 
 
-def test_more_rows_are_several_partitions(spark, enabled, tmp_path, by_index):
-    write_indexed(spark, tmp_path / "many_cow", "many_cow", count=2400)
-    enabled.read.format("hudi").load(str(tmp_path / "many_cow")).createOrReplaceTempView("many")
-    assert enabled.sql("SELECT * FROM many WHERE id > '1'").rdd.getNumPartitions() > 1
-    assert enabled.sql("SELECT * FROM many WHERE age = 3").rdd.getNumPartitions() == 1
-    enabled.catalog.dropTempView("many")
+def test_more_rows_are_several_partitions(spark, enabled, make_table, by_index):
+    make_table("many_rows", rows(spark, 0, 2400), ["id", "age"])
+    assert enabled.sql("SELECT * FROM many_rows WHERE id > '1'").rdd.getNumPartitions() > 1
+    assert enabled.sql("SELECT * FROM many_rows WHERE age = 3").rdd.getNumPartitions() == 1

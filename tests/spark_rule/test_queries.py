@@ -176,6 +176,8 @@ def test_path_reads_time_travel_and_read_optimized(agreed, tables):
     then = f"rule_merged TIMESTAMP AS OF '{tables.first_instant}'"
     query = f"SELECT a.amount, b.amount FROM rule_merged a JOIN {then} b ON a.id = b.id "
     assert by_index(agreed(query + "WHERE a.id = '2'")) == [True, True]
+    [use] = agreed(f"SELECT dt, count(*) FROM {then} WHERE id < '3' GROUP BY dt")
+    assert (use.reason, use.instant) == ("the index counts its rows", tables.first_instant)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -205,14 +207,6 @@ def test_only_needed_columns_are_read(agreed):
     [use] = agreed("SELECT upper(msg) AS m FROM rule_merged WHERE amount * 2 > 3 AND id < '2'")
     assert use.columns == ("id", "msg", "amount")
     assert use.where == "`id` < '2'"
-
-
-def test_columns_that_only_a_subquery_needs_are_not_read(agreed):
-    query = (
-        "SELECT msg FROM rule_cow WHERE amount < 60 AND id IN (SELECT id FROM rule_partitioned "
-        "WHERE amount < 90)"
-    )
-    assert by_index(agreed(query)) == [True, True]
 
 
 def test_equal_relations_are_read_once(enabled, agreed, read_by_tasks):

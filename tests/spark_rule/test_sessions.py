@@ -12,23 +12,6 @@ from hudi_index_service.sql import last_queries
 from tests.spark_rule.conftest import by_index, rows_of
 
 
-@pytest.fixture
-def settings_of_both(spark, enabled):
-    """Sets something in both sessions, and unsets it after the test."""
-    keys = set()
-
-    def given(key, value):
-        keys.add(key)
-        for session in (spark, enabled):
-            session.conf.set(key, value)
-
-    yield given
-    for key in keys:
-        for session in (spark, enabled):
-            session.conf.unset(key)
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-
-
 def test_time_zone_changed_between_queries(agreed, settings_of_both):
     query = "SELECT id, at, hour(at) FROM rule_cow WHERE at BETWEEN '2026-01-01 05:00:00' AND "
     query += "'2026-01-01 09:00:00' OR day = to_date('2026-01-09 23:30:00')"

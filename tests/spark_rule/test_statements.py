@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import IndexNotFound, StatementFailed
@@ -22,18 +22,15 @@ from tests.hudi_tables import IN_PROCESS_LOCK
 from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
 from tests.spark_rule.programs import run_program
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 @pytest.fixture(scope="module")
-def started_enabled(enabled_once: "SparkSession") -> "SparkSession":
+def started_enabled(enabled_once: SparkSession) -> SparkSession:
     """A session that was started after the extension had been there."""
     return enabled_once.newSession()
 
 
 @pytest.fixture
-def session(started_enabled, written, tmp_path) -> "SparkSession":
+def session(started_enabled, written, tmp_path) -> SparkSession:
     """The session, with a copy of the table as ``messages`` in its current database."""
     return with_messages(started_enabled, "with_extension", written, tmp_path / "extension")
 
@@ -90,21 +87,6 @@ def test_errors_are_sparks_with_code_and_remedy(session):
         "INDEX_NOT_FOUND: messages has no index named i. SHOW INDEXES FROM messages lists them, "
         "including Hudi's own."
     )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SHOW INDEXES FROM messages",
-        " \n\t show indexes FROM messages",
-        "-- all\n/* of /* them */ */SHOW -- \\\n more\n INDEXES FROM messages",
-        "/**/SHOW/*-*/INDEXES FROM messages",
-        "OPTIMIZE TABLE messages DRY RUN;",
-    ],
-)
-def test_comments_and_blanks_before_the_statement(session, text):
-    session.sql("CREATE INDEX i ON messages USING lucene (id)")
-    assert outcome(session.sql, text) == outcome(IndexSession(session).sql, text)
 
 
 def test_only_texts_that_begin_like_index_statements_are_asked_about(session, monkeypatch):
@@ -191,6 +173,7 @@ def test_names_are_those_of_the_session(session, written, tmp_path):
 HUDI_WRITER = {
     **IN_PROCESS_LOCK,
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    # Otherwise ten files for two rows; the second key is the older name.
     "hoodie.metadata.global.record.level.index.min.filegroup.count": "1",
     "hoodie.metadata.record.index.min.filegroup.count": "1",
     "hoodie.metadata.index.column.stats.enable": "false",
@@ -199,48 +182,92 @@ HUDI_WRITER = {
 
 
 @pytest.fixture
-def hudis_table(session, tmp_path) -> Iterator[str]:
-    """A table on which Hudi can build its own indexes."""
+def documented_table(session, tmp_path) -> Iterator[str]:
+    """The table of Hudi's page "SQL DDL", created and filled as there, on which Hudi can build its
+    own indexes."""
     for key, value in HUDI_WRITER.items():
         session.conf.set(key, value)
     session.sql(
         f"""
-        CREATE TABLE rides (ts BIGINT, uuid STRING, rider STRING, city STRING) USING hudi
-        OPTIONS(primaryKey = 'uuid', hoodie.write.record.merge.mode = "COMMIT_TIME_ORDERING")
-        PARTITIONED BY (city) LOCATION '{tmp_path / "rides"}'
+        CREATE TABLE hudi_indexed_table (
+            ts BIGINT, uuid STRING, rider STRING, driver STRING, fare DOUBLE, city STRING
+        ) USING HUDI
+        options(primaryKey ='uuid', hoodie.write.record.merge.mode = "COMMIT_TIME_ORDERING")
+        PARTITIONED BY (city)
+        LOCATION '{tmp_path / "hudi_indexed_table"}'
         """
     )
-    session.sql("INSERT INTO rides VALUES (1, 'a', 'rider-A', 'here'), (2, 'b', 'rider-B', 'here')")
-    yield "rides"
-    session.sql("DROP TABLE rides")
+    session.sql(
+        """
+        INSERT INTO hudi_indexed_table VALUES
+        (1695159649, '334e26e9', 'rider-A', 'driver-S', 19.10, 'san_francisco'),
+        (1695091554, 'e96c4396', 'rider-E', 'driver-T', 27.70, 'san_francisco')
+        """
+    )
+    yield "hudi_indexed_table"
+    session.sql("DROP TABLE hudi_indexed_table")
     for key in HUDI_WRITER:
         session.conf.unset(key)
 
 
-def test_hudis_own_statements_reach_hudi(session, hudis_table):
-    session.sql("CREATE INDEX ours ON rides USING lucene (rider)")
-    for statement in (
-        "CREATE INDEX record_index ON rides (uuid)",
-        "CREATE INDEX theirs ON rides (rider)",
-        "REFRESH INDEX theirs ON rides",
-        "DROP INDEX IF EXISTS nothing ON rides",
-    ):
-        done = session.sql(statement)
-        assert (done.columns, done.collect()) == ([], [])
+# Hudi's page "SQL DDL", sections "Create Index" and "Create Expression Index".
+CREATED = {
+    "CREATE INDEX idx_bloom_driver ON hudi_indexed_table USING bloom_filters(driver) "
+    "OPTIONS(expr='identity');": ("expr_index_idx_bloom_driver", "bloom_filters", "driver"),
+    "CREATE INDEX IF NOT EXISTS ts_datestr ON hudi_indexed_table\n  USING column_stats(ts)\n  "
+    "OPTIONS(expr='from_unixtime', format = 'yyyy-MM-dd');": (
+        *("expr_index_ts_datestr", "column_stats", "ts"),
+    ),
+    "CREATE INDEX record_index ON hudi_indexed_table (uuid)": ("record_index", "record_index", ""),
+    "CREATE INDEX idx_rider ON hudi_indexed_table (rider)": (
+        *("secondary_index_idx_rider", "secondary_index", "rider"),
+    ),
+}
+
+
+def test_hudis_documented_statements_reach_hudi(session, spark, documented_table):
+    name, index_session = f"with_extension.{documented_table}", IndexSession(session)
+    ours = ("by_rider", "lucene", "rider")
+    session.sql(f"CREATE INDEX by_rider ON {documented_table} USING lucene (rider)")
 
     def shown():
-        return {r.index_name for r in session.sql("SHOW INDEXES FROM rides").collect()}
+        """The rows of Hudi's own indexes, which are the same whoever is asked."""
+        of_hudi, *others = (
+            {tuple(row)[:3] for row in sql(f"SHOW INDEXES FROM {name}").collect()}
+            for sql in (spark.sql, session.sql, index_session.sql)
+        )
+        assert others == [of_hudi | {ours}] * 2
+        return of_hudi
 
-    assert shown() == {"ours", "record_index", "secondary_index_theirs"}
+    present = shown()
+    for statement, row in CREATED.items():
+        done = session.sql(statement)
+        assert (done.columns, done.collect()) == ([], [])
+        present |= {row}
+        assert shown() == present
+    rows = session.sql(f"SHOW INDEXES IN TABLE spark_catalog.{name}").collect()
+    assert rows[0].index_name == "by_rider"
+    assert {tuple(row)[:3] for row in rows if row.managed_by == "hudi"} == present
+    assert {row.index_name: row.options for row in rows if row.options} == {
+        "expr_index_idx_bloom_driver": {"driver": {"expr": "identity"}},
+        "expr_index_ts_datestr": {"ts": {"expr": "from_unixtime", "format": "yyyy-MM-dd"}},
+    }
+    found = session.sql("SELECT uuid FROM hudi_indexed_table WHERE rider = 'rider-E'").collect()
+    assert [row.uuid for row in found] == ["e96c4396"]
+
+    for index in ("idx_rider", "secondary_index_idx_rider", "record_index"):
+        assert session.sql(f"REFRESH INDEX {index} ON {documented_table}").columns == []
     # IndexSession passes what it leaves to Hudi through the same parser.
-    assert IndexSession(session).sql("DROP INDEX theirs ON rides").columns == []
-    assert session.sql("DROP INDEX record_index ON rides").columns == []
-    assert shown() == {"ours"}
-    for sql in (session.sql, IndexSession(session).sql):
-        with pytest.raises((AnalysisException, IndexNotFound), match="INDEX_NOT_FOUND: rides has"):
-            sql("DROP INDEX theirs ON rides")
+    assert index_session.sql(f"DROP INDEX idx_rider ON {documented_table}").columns == []
+    session.sql(f"DROP INDEX IF EXISTS expr_index_idx_bloom_driver ON TABLE {documented_table}")
+    session.sql(f"DROP INDEX IF EXISTS nothing ON {documented_table}")
+    gone = ("secondary_index_idx_rider", "expr_index_idx_bloom_driver")
+    assert shown() == {row for row in present if row[0] not in gone}
+    for sql in (session.sql, index_session.sql):
+        with pytest.raises((AnalysisException, IndexNotFound), match="INDEX_NOT_FOUND: hudi_in"):
+            sql(f"DROP INDEX idx_rider ON {documented_table}")
     with pytest.raises(StatementFailed, match="Hudi creates no such index"):
-        IndexSession(session).sql("CREATE INDEX theirs ON rides (rider, uuid)")
+        index_session.sql(f"CREATE INDEX theirs ON {documented_table} (rider, uuid)")
 
 
 def test_failing_index_service_is_reported(session, monkeypatch):
@@ -334,7 +361,7 @@ _BOTH = """
             return type(error).__name__ + ": " + str(error).strip().splitlines()[0]
 
     def defined():
-        spark.sql(f"CREATE TABLE rules USING hudi LOCATION '{os.getcwd()}/table'")
+        spark.sql(f"CREATE TABLE rules USING hudi LOCATION '{FOLDER}/table'")
 
     def built():
         spark.sql("CREATE INDEX i ON rules USING lucene (id, msg OPTIONS(analyzer='standard'))")
@@ -372,8 +399,6 @@ def test_extension_named_in_the_settings(programs_table):
     print(spark.sql("SHOW INDEXES FROM rules").columns)
     enable(spark)
     built()
-    enable(spark)
-    built()
     spark.sparkContext._gateway.shutdown_callback_server()
     print(failure("SHOW INDEXING rules")[:60])
     enable(spark)
@@ -398,7 +423,7 @@ def test_extension_named_in_the_settings(programs_table):
         "ParseException: [PARSE_SYNTAX_ERROR]",
         "AnalysisException: INDEX_NOT_ENABLED",
         "['index_name', 'index_type', 'col_name']",
-        *_BUILT * 2,
+        *_BUILT,
         "AnalysisException: INDEX_NOT_ANSWERING: The index service ha",
         *_BUILT * 2,
     ]

@@ -1,14 +1,13 @@
 """Structs of which Spark needs only some fields."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service.sql.rule.uses import RelationUse
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.indexed import indexed
-from tests.spark_rule.conftest import by_index
+from tests.spark_rule.conftest import MakeTable, by_index
 
 Agreed = Callable[[str], tuple[RelationUse, ...]]
 
@@ -27,20 +26,15 @@ KINDS = {"structs": "COPY_ON_WRITE", "merged_structs": "MERGE_ON_READ"}
 
 
 @pytest.fixture(scope="module")
-def _written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _written(spark: SparkSession, make_table: MakeTable) -> None:
     """Two tables of 80 rows; in the second, one of the two base files has log files."""
-    folder = tmp_path_factory.mktemp("structs")
     for name, kind in KINDS.items():
-        options = hudi_options(name, kind, partition_column="part", **NO_METADATA_TABLE)
-        write(spark.sql(ROWS.format(first=0, last=80)), folder / name, options, "insert")
+        rows, columns = spark.sql(ROWS.format(first=0, last=80)), ["id", "st.x", "st.deep.p"]
+        path = make_table(name, rows, columns, kind, partition_column="part")
         if kind == "MERGE_ON_READ":
             changed = spark.sql(ROWS.format(first=40, last=60)).where("part = 'p0'")
-            write(changed, folder / name, options)
-        indexed(folder / name, ["id", "st.x", "st.deep.p"]).close()
-        spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{folder / name}'")
-    yield
-    for name in KINDS:
-        spark.sql(f"DROP TABLE {name}")
+            options = hudi_options(name, kind, partition_column="part", **NO_METADATA_TABLE)
+            write(changed, path, options)
 
 
 QUERIES = [

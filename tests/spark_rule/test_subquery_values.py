@@ -4,16 +4,13 @@ value is known."""
 # ruff: noqa: S608 - the queries are the test's own
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.spark_rule.conftest import rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FEW = "by the value of a sub-query"
 
@@ -33,7 +30,7 @@ VALUES = [
 """A column, and its comparison with values that few rows have."""
 
 
-def plan_of(frame: "DataFrame") -> str:
+def plan_of(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().toString())
 
 
@@ -46,14 +43,11 @@ def plan_of(frame: "DataFrame") -> str:
     ],
 )
 def test_rows_are_found_by_the_value_of_a_sub_query(
-    agreed, enabled, costs, kind, adaptive, column, compared
+    agreed, settings_of_both, costs, kind, adaptive, column, compared
 ):
     costs(spark_scan_ms=1e12)
-    enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
-    try:
-        uses = agreed(f"SELECT id, msg FROM {kind} WHERE {column} {compared.format(t=kind)}")
-    finally:
-        enabled.conf.unset("spark.sql.adaptive.enabled")
+    settings_of_both("spark.sql.adaptive.enabled", adaptive)
+    uses = agreed(f"SELECT id, msg FROM {kind} WHERE {column} {compared.format(t=kind)}")
     [use] = [each for each in uses if FEW in each.reason]
     assert use.by_index
     assert use.rows is not None
@@ -151,7 +145,7 @@ def test_explain_says_what_is_awaited(enabled, tables):
 
 
 def test_an_increment_since_the_latest_row_of_the_target(
-    spark: "SparkSession", enabled: "SparkSession", tables, costs, tmp_path: Path
+    spark: SparkSession, enabled: SparkSession, tables, costs, tmp_path: Path
 ) -> None:
     """What dbt's incremental models do."""
     costs(spark_scan_ms=1e12)

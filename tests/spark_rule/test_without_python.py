@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,9 +14,11 @@ import hudi_index_spark
 import pyspark
 import pytest
 
+from dev.daemon import Daemon
 from dev.jars import bundle_path
-from dev.paths import ROOT
 from hudi_index_service.hudi.spark import HUDI_SETTINGS
+from tests.ports import free_port
+from tests.programs import ROOT, awaited, logged
 
 pytestmark = pytest.mark.slow
 
@@ -35,46 +36,31 @@ SETTINGS.pop("spark.sql.extensions", None)  # which the daemon names
 
 
 @contextmanager
-def process(command: list[str], work: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+def process(command: list[str], work: Path, name: str) -> Iterator[Daemon]:
     """A process with its output in a file, killed at the end."""
-    with (work / name).open("w") as output:
-        started = subprocess.Popen(
-            command, cwd=work, env=environment(work), stdout=output, stderr=output, text=True
-        )
+    own = (f"{key}={value}" for key, value in environment(work).items())
+    started = Daemon(["env", "-C", str(work), *own, *command], work / name)
     try:
         yield started
     finally:
         started.kill()
-        started.wait()
 
 
 def environment(work: Path) -> dict[str, str]:
     return {
-        **os.environ,
         "SPARK_HOME": str(HOME),
         "PYTHONPATH": str(ROOT),
         "HUDI_INDEX_STATE_FOLDER": str(work / "state"),
     }
 
 
-def until(process: subprocess.Popen[str], output: Path, text: str) -> str:
-    """A process's output, once it has a text."""
-    deadline = time.monotonic() + 120
-    while text not in (printed := output.read_text()):
-        assert process.poll() is None, printed
-        assert time.monotonic() < deadline, printed
-        time.sleep(0.1)
-    return printed
-
-
 @pytest.fixture
-def daemon(tables, tmp_path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+def daemon(tables, tmp_path) -> Iterator[tuple[Daemon, Path]]:
     """A daemon for the tables and those of the test, and the file with its sessions' settings."""
     command = [sys.executable, "-m", "hudi_index_service", "serve-spark", str(tables.folder)]
     command += [str(tmp_path), "--port", "0", "--allow-changes"]
     with process(command, tmp_path, "daemon") as started:
-        printed = until(started, tmp_path / "daemon", "only this user can read it.")
-        [settings] = re.findall(r"token of this run, are in (.+\.properties);", printed)
+        settings = logged(started, r"token of this run, are in (.+\.properties); only this user")
         assert Path(settings).stat().st_mode & 0o777 == 0o600
         yield started, Path(settings)
 
@@ -94,7 +80,12 @@ def token(settings: Path) -> str:
 def run(command: list[str], work: Path) -> list[str]:
     """The lines that a command prints."""
     done = subprocess.run(
-        command, cwd=work, env=environment(work), capture_output=True, text=True, timeout=200
+        command,
+        cwd=work,
+        env={**os.environ, **environment(work)},
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     # Hudi prints warnings there.
@@ -144,8 +135,7 @@ def test_spark_sql(tables, daemon, written, tmp_path):
 @pytest.fixture
 def thrift_server(daemon, tmp_path) -> Iterator[Callable[[str], list[str]]]:
     """Runs a statement in a Thrift server, by beeline."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     # The server's threads do not see Hudi's catalog in jars that are added.
     server = ["--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"]
     server += options(daemon[1], "--driver-class-path", ":".join(JARS), "spark-internal")
@@ -163,16 +153,13 @@ def thrift_server(daemon, tmp_path) -> Iterator[Callable[[str], list[str]]]:
     with ExitStack() as stack:
         command = [str(HOME / "bin" / "spark-submit"), *server]
         started = stack.enter_context(process(command, tmp_path, "server"))
-        deadline = time.monotonic() + 120
-        while True:
-            assert started.poll() is None, (tmp_path / "server").read_text()
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            else:
-                break
+
+        def listens() -> bool:
+            assert started.running(), started.tail()
+            with socket.socket() as client:
+                return client.connect_ex(("127.0.0.1", port)) == 0
+
+        awaited(listens)
         yield statement
 
 
@@ -191,7 +178,6 @@ def test_thrift_server(tables, daemon, thrift_server, tmp_path):
     log = (tmp_path / "server").read_text()
     assert "INDEX_NOT" not in log
     process.kill()
-    process.wait()
     assert thrift_server(query.format(273)) == [
         each for each in rows if not each.startswith("90\t")
     ]

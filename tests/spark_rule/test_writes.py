@@ -132,20 +132,15 @@ def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
         spark.sql(f"DROP TABLE {name}")
 
 
-def test_statements_without_optimized_writes(spark, enabled, copies, tmp_path):
+def test_statements_without_optimized_writes(spark, enabled, copies, settings_of_both, tmp_path):
     """Hudi then looks for the files of rows by their keys."""
     mine, other = copies("rule_partitioned")
-    for session in (spark, enabled):
-        session.conf.set("hoodie.spark.sql.optimized.writes.enable", "false")
-    try:
-        for statement in [each for each in _STATEMENTS if "target" in _STATEMENTS[each]][:3]:
-            enabled.sql(statement.format(t=mine))
-            spark.sql(statement.format(t=other))
-            assert _stored(spark, tmp_path / mine) == _stored(spark, tmp_path / other), statement
-            build(tmp_path / mine)
-    finally:
-        for session in (spark, enabled):
-            session.conf.unset("hoodie.spark.sql.optimized.writes.enable")
+    settings_of_both("hoodie.spark.sql.optimized.writes.enable", "false")
+    for statement in [each for each in _STATEMENTS if "target" in _STATEMENTS[each]][:3]:
+        enabled.sql(statement.format(t=mine))
+        spark.sql(statement.format(t=other))
+        assert _stored(spark, tmp_path / mine) == _stored(spark, tmp_path / other), statement
+        build(tmp_path / mine)
 
 
 _OF_A_WRITE = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"]
@@ -222,21 +217,23 @@ def test_frames_held_across_a_write_of_another_session(spark, enabled, tables, t
     path = shutil.copytree(tables.folder / "rule_cow", tmp_path / "written")
 
     def frames(session):
-        table = session.read.format("hudi").load(str(path))
-        return [table.where("amount < 30").select("id", "msg") for _ in range(2)]
+        few = session.read.format("hudi").load(str(path)).where("amount < 30")
+        return [few.select("id", "msg"), few.groupBy("msg").count(), few.select("id", "msg")]
 
     mine, plain = frames(enabled), frames(spark)
-    for each in (mine, plain):
-        each[0]._jdf.queryExecution().executedPlan()
+    for planned in (*mine[:2], *plain[:2]):
+        planned._jdf.queryExecution().executedPlan()
+    assert last_queries(enabled)[-1][0].reason == "the index counts its rows"
     write(rows(spark, 3, 4, 1), path, hudi_options("rule_cow", **NO_METADATA_TABLE))
     assert [rows_of(each) for each in mine] == [rows_of(each) for each in plain]
     assert rows_of(frames(enabled)[0]) == rows_of(frames(spark)[0])
 
 
-def test_the_snapshot_that_spark_has_cached_by_name(spark, agreed, enabled, tables, tmp_path):
+def test_the_snapshot_that_spark_has_cached_by_name(
+    spark, agreed, enabled, tables, named, tmp_path
+):
     """Also in sub-queries."""
-    path = shutil.copytree(tables.folder / "rule_cow", tmp_path / "growing")
-    spark.sql(f"CREATE TABLE growing USING hudi LOCATION '{path}'")
+    path = named(shutil.copytree(tables.folder / "rule_cow", tmp_path / "growing"))
     query = (
         "SELECT *, (SELECT max(amount) FROM growing WHERE id < '2') AS m FROM growing "
         "WHERE id IN ('1', '200')"
@@ -258,7 +255,6 @@ def test_the_snapshot_that_spark_has_cached_by_name(spark, agreed, enabled, tabl
     # The base file is new and has no entry.
     assert instant(False, False) > before
     assert len(enabled.sql(query).collect()) == 2
-    spark.sql("DROP TABLE growing")
 
 
 def test_cached_frames(spark, enabled, copies):

@@ -5,17 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hudi_index_service.sql import IndexSession
 from tests.cost_constants import given_costs
 from tests.hudi_tables import hudi_options, numbered_rows, write
 from tests.spark_session import PATIENT
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _numbers = count(1)
 
@@ -29,7 +26,7 @@ class Messages:
 
 
 @pytest.fixture(scope="session")
-def spark(spark: "SparkSession") -> "SparkSession":
+def spark(spark: SparkSession) -> SparkSession:
     """A session of these tests' own: `IndexSession` lets its queries use the index."""
     own = spark.newSession()
     for key, value in PATIENT.items():
@@ -38,14 +35,14 @@ def spark(spark: "SparkSession") -> "SparkSession":
 
 
 @pytest.fixture(scope="session")
-def session(spark: "SparkSession") -> Iterator[IndexSession]:
+def session(spark: SparkSession) -> Iterator[IndexSession]:
     session = IndexSession(spark)
     yield session
     session.close()
 
 
 @pytest.fixture(scope="session")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sql") / "messages"
     options = hudi_options("messages", partition_column="dt")
     write(numbered_rows(spark, 0, 20), path, options, "insert")
@@ -53,7 +50,7 @@ def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
-def messages(spark: "SparkSession", written: Path, tmp_path: Path) -> Iterator[Messages]:
+def messages(spark: SparkSession, written: Path, tmp_path: Path) -> Iterator[Messages]:
     table = Messages(f"messages_{next(_numbers)}", tmp_path / "messages")
     shutil.copytree(written, table.path)
     spark.sql(f"CREATE TABLE {table.name} USING hudi LOCATION '{table.path}'")
@@ -62,7 +59,7 @@ def messages(spark: "SparkSession", written: Path, tmp_path: Path) -> Iterator[M
 
 
 @pytest.fixture
-def read_by_tasks(spark: "SparkSession") -> Iterator[None]:
+def read_by_tasks(spark: SparkSession) -> Iterator[None]:
     """Makes the index read every relation that it may read, and Spark tasks its rows."""
     with given_costs(spark) as costs:
         costs(spark_scan_ms=1e12, handing_ms=1e9)

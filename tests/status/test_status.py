@@ -5,10 +5,10 @@ import os
 import shutil
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.cli.reports import status_lines, verify_lines
@@ -17,9 +17,6 @@ from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, co
 from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.indexed import OwnTable, indexed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FIRST, SECOND = "2026-01-01", "2026-01-02"
 
@@ -217,7 +214,7 @@ def test_entries_of_a_newer_release_are_not_to_be_built_again(table: IndexedTabl
 
 
 @pytest.mark.slow
-def test_a_base_file_without_rows_needs_no_entry(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_base_file_without_rows_needs_no_entry(spark: SparkSession, tmp_path: Path) -> None:
     options = hudi_options("emptied", partition_column="dt", **NO_METADATA_TABLE)
     rows = numbered_rows(spark, 0, 20)
     write(rows, tmp_path, options)

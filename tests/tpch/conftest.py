@@ -5,16 +5,14 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_index_service.sql import IndexSession
 from tests.tpch import tables
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 Decisions = dict[str, list[str]]
 DECISIONS = Path(__file__).with_name("decisions.json")
@@ -23,7 +21,7 @@ DECISIONS = Path(__file__).with_name("decisions.json")
 class Answer(NamedTuple):
     """A query's schema and its rows in order, each as a text that distinguishes all values."""
 
-    schema: "StructType"
+    schema: StructType
     rows: list[str]
 
 
@@ -36,7 +34,7 @@ class Tpch:
         session: Queries through the index.
     """
 
-    spark: "SparkSession"
+    spark: SparkSession
     session: IndexSession
     _answers: dict[Path, Answer]
 
@@ -73,7 +71,7 @@ def answers() -> dict[Path, Answer]:
 
 
 @pytest.fixture(scope="module")
-def tpch(spark: "SparkSession", folder: Path, answers: dict[Path, Answer]) -> Iterator[Tpch]:
+def tpch(spark: SparkSession, folder: Path, answers: dict[Path, Answer]) -> Iterator[Tpch]:
     """The tables. Their database is the current one, so it must not outlive the module: the tests
     of other folders create tables in it otherwise."""
     enabled = spark.newSession()

@@ -7,21 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame
 
-from hudi_index_service.config import settings
-from hudi_index_service.optimizer.cost import Constants
-from hudi_index_service.sql import enable
 from hudi_index_service.sql.rule.uses import RelationUse
-from tests.cost_constants import set_constants, unset_constants
-from tests.tpch.conftest import DECISIONS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from tests.tpch.conftest import Decisions, Tpch
+from tests.cost_constants import given_costs
+from tests.tpch.conftest import DECISIONS, Decisions, Tpch
 
 # The first test creates the tables.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -34,7 +26,7 @@ SELECTIVE = sorted((_HERE / "selective").glob("*.sql"))
 # Each query's order is total, and no answer is empty.
 @pytest.mark.parametrize("query", [*TPCH, *SELECTIVE], ids=lambda path: path.stem)
 def test_answers_and_decisions(
-    tpch: "Tpch", decisions: "Decisions", query: Path, request: pytest.FixtureRequest
+    tpch: Tpch, decisions: Decisions, query: Path, request: pytest.FixtureRequest
 ) -> None:
     frame = tpch.session.sql(query.read_text())
     found = [_decision(use) for use in tpch.session.relations]
@@ -46,13 +38,11 @@ def test_answers_and_decisions(
 
 
 @pytest.fixture
-def expensive_spark_scans(tpch: "Tpch") -> Iterator[None]:
+def expensive_spark_scans(tpch: Tpch) -> Iterator[None]:
     """Makes Spark's own scans cost more than anything else. Earlier decisions are forgotten."""
-    set_constants(settings(), Constants(spark_scan_ms=1e12))
-    enable(tpch.session.spark)
-    yield
-    unset_constants(settings())
-    enable(tpch.session.spark)
+    with given_costs(tpch.session.spark) as costs:
+        costs(spark_scan_ms=1e12)
+        yield
 
 
 def _left_to_spark_for_its_cost() -> list[Path]:
@@ -63,7 +53,7 @@ def _left_to_spark_for_its_cost() -> list[Path]:
 
 @pytest.mark.parametrize("query", _left_to_spark_for_its_cost(), ids=lambda path: path.stem)
 def test_answers_with_the_index_whatever_its_cost(
-    tpch: "Tpch", query: Path, expensive_spark_scans: None
+    tpch: Tpch, query: Path, expensive_spark_scans: None
 ) -> None:
     frame = tpch.session.sql(query.read_text())
 
@@ -72,7 +62,7 @@ def test_answers_with_the_index_whatever_its_cost(
     _assert_equals_sparks(frame, tpch, query)
 
 
-def _assert_equals_sparks(frame: "DataFrame", tpch: "Tpch", query: Path) -> None:
+def _assert_equals_sparks(frame: DataFrame, tpch: Tpch, query: Path) -> None:
     expected = tpch.plain(query)
     assert expected.rows, "a query without an answer proves little"
     assert frame.schema == expected.schema
