@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,43 +12,34 @@ from tests.golden.table import Golden
 from tests.indexed import GoldenIndex
 
 
-@dataclass(frozen=True)
-class Written:
-    """Two states of one table, each with the index ``early`` on msg.
-
-    Attributes:
-        fresh: Clustered, every base file indexed.
-        cleaned: After several upserts to the odd ids' partition: Hudi has cleaned the indexed base
-            files there, and archived the instants of the first writes. The even ids' base file from
-            the clustering still exists.
-    """
-
-    fresh: Path
-    cleaned: Path
-
-
 @pytest.fixture(scope="session")
 def written(
     golden: Golden, golden_index: GoldenIndex, tmp_path_factory: pytest.TempPathFactory
-) -> Written:
+) -> dict[str, Path]:
+    """Two states of one table, each with the index ``early`` on msg.
+
+    fresh: Clustered, every base file indexed.
+    cleaned: After several upserts to the odd ids' partition: Hudi has cleaned the indexed base
+        files there, and archived the instants of the first writes. The even ids' base file from
+        the clustering still exists.
+    """
     fresh = golden_index("cleaned_and_archived", ["msg"], name="early", step="clustered")
-    cleaned = tmp_path_factory.mktemp("cleaned")
-    shutil.copytree(fresh, cleaned, dirs_exist_ok=True)
-    return Written(fresh, golden("cleaned_and_archived").put(cleaned))
+    cleaned = shutil.copytree(fresh, tmp_path_factory.mktemp("cleaned") / "table")
+    return {"fresh": fresh, "cleaned": golden("cleaned_and_archived").put(cleaned)}
 
 
 Open = Callable[..., IndexedTable]
 
 
 @pytest.fixture
-def open_copy(written: Written, tmp_path: Path) -> Open:
+def open_copy(written: dict[str, Path], tmp_path: Path) -> Open:
     """Opens a copy of a state of the table with the given clean settings; with the summary that its
     build wrote if `summary` is set."""
 
     def open_state(state: str, *, summary: bool = False, **settings: object) -> IndexedTable:
         copy = tmp_path / state
         if not copy.exists():
-            shutil.copytree(getattr(written, state), copy)
+            shutil.copytree(written[state], copy)
             if not summary:
                 shutil.rmtree(copy / ".hoodie/.index/_service/instants")
         return open_table(

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from hudi_index_service import IndexedTable
 from tests.clean.conftest import Open
-from tests.indexed import indexed
 
 
 def summaries(table: IndexedTable) -> list[Path]:
@@ -45,15 +44,3 @@ def test_a_superseded_or_damaged_summary_is_removed_at_once(open_copy: Open) -> 
     assert removal.reason == "it is damaged"
     assert summaries(table) == []
     assert table.scan("amount = 30", use_index="require").count() == 1
-
-
-def test_no_summary_contains_purged_columns(open_copy: Open) -> None:
-    table = open_copy("fresh", summary=True, grace_seconds=3600)
-    indexed(table, ["amount"], name="late")
-    assert any('"amount"' in each.read_text().replace("\\", "") for each in summaries(table))
-
-    table.drop_index("late", purge=True)
-
-    (left,) = summaries(table)
-    assert '"msg"' in left.read_text().replace("\\", "")
-    assert '"amount"' not in left.read_text().replace("\\", "")
