@@ -61,14 +61,18 @@ def run(command: list[str], environment: dict[str, str]) -> str:
 
 
 @pytest.mark.slow
-def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment):
+def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment, tmp_path):
     clustered = open_table(clustered_table).build(dry_run=True).due[0].base_file
     orphan = clustered_table / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
     orphan.parent.mkdir(parents=True)
     orphan.write_text("{}")
-    airflow_environment["AIRFLOW_CONN_SPARK_DEFAULT"] = LOCAL_SPARK
     run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
 
+    # Without a connection, the worker builds by itself (test_fresh_airflow.py), if it has Java.
+    refused = run_operator(clustered_table, airflow_environment | {"JAVA_HOME": str(tmp_path)})
+    assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
+
+    airflow_environment["AIRFLOW_CONN_SPARK_DEFAULT"] = LOCAL_SPARK
     output = run(
         [sys.executable, "-c", RUN_DAG, str(ROOT / "dags"), str(clustered_table)],
         airflow_environment,
@@ -96,77 +100,59 @@ def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment):
     assert found.count() == 30
 
 
-def test_sensor_and_tasks_without_a_table_service(indexed_table, airflow_environment):
-    program = """
-import json, sys
+WITHOUT_A_TABLE_SERVICE = """
+import json, logging, sys
 from hudi_index_service.airflow.sensor import TableServiceSensor
 from hudi_index_service.airflow.tasks import build_index
 
-table = sys.argv[1]
-
-def is_due(strategy):
-    return TableServiceSensor(task_id="wait", table=table, strategy=strategy).poke({}).is_done
-
-before = is_due("incremental"), is_due("all")
-built = build_index.function(table, "all", max_files=5)
-keys = {"hoodie.index.columns": "ts", "hoodie.index.strategy": "all"}
-by_keys = TableServiceSensor(task_id="wait", table=table, hoodie_conf=keys).poke({}).is_done
-built_by_keys = build_index.function(table, hoodie_conf=keys)
-print(json.dumps([*before, built, by_keys, built_by_keys, is_due("all")]))
-"""
-
-    output = run([sys.executable, "-c", program, str(indexed_table)], airflow_environment)
-
-    assert json.loads(output.splitlines()[-1]) == [False, True, 1, True, 1, False]
-
-
-def test_sensor_fails_at_once_or_says_how_long_it_waits(golden, tmp_path, airflow_environment):
-    program = """
-import logging, sys
-from hudi_index_service import open_table
-from hudi_index_service.airflow.sensor import TableServiceSensor
-
 logging.basicConfig(stream=sys.stdout, level="INFO", format="%(message)s")
+table, undefined = sys.argv[1:]
 
-def poke(when_idle):
+def poke(table, when_idle):
     sensor = TableServiceSensor(
-        task_id="wait", table=sys.argv[1], when_idle=when_idle, timeout=21_600, soft_fail=True
+        task_id="wait", table=table, when_idle=when_idle, timeout=21_600, soft_fail=True
     )
     try:
         sensor.execute({}) if when_idle == "fail" else sensor.poke({})
     except Exception as error:
         print(type(error).__name__, error)
 
-poke("fail")
-open_table(sys.argv[1]).create_index("by_sender", ["sender"])
-poke("fail")
-poke("wait")
+def is_due(**options):
+    return TableServiceSensor(task_id="wait", table=table, **options).poke({}).is_done
+
+poke(undefined, "fail")
+poke(table, "fail")
+poke(table, "wait")
+before = is_due(strategy="incremental"), is_due(strategy="all")
+built = build_index.function(table, "all", max_files=5)
+keys = {"hoodie.index.columns": "ts", "hoodie.index.strategy": "all"}
+by_keys = is_due(hoodie_conf=keys)
+built_by_keys = build_index.function(table, hoodie_conf=keys)
+print(json.dumps([*before, built, by_keys, built_by_keys, is_due(strategy="all")]))
 """
-    path = golden("messages_of_users").put(tmp_path / "messages", "written")
 
-    output = run([sys.executable, "-c", program, str(path)], airflow_environment)
 
-    failed = f"AirflowFailException {path}: "
-    undefined, unindexed = (line for line in output.splitlines() if line.startswith(failed))
-    assert f"The table has no index: `hudi-index create {path} NAME COLUMN...`" in undefined
-    assert f"`hudi-index build {path} --strategy all` indexes them." in unindexed
-    assert f"Nothing is due for {path}. Waiting up to 6:00:00 for a table service." in output
+def test_sensor_and_tasks_without_a_table_service(
+    golden, indexed_table, tmp_path, airflow_environment
+):
+    """The sensor fails at once, or says how long it waits."""
+    undefined = golden("messages_of_users").put(tmp_path / "undefined", "written")
+    program = [sys.executable, "-c", WITHOUT_A_TABLE_SERVICE, str(indexed_table), str(undefined)]
+
+    lines = run(program, airflow_environment).splitlines()
+
+    no_index, unindexed = (line for line in lines if line.startswith("AirflowFailException "))
+    assert f"{undefined}: The table has no index: `hudi-index create {undefined} NAM" in no_index
+    assert f"`hudi-index build {indexed_table} --strategy all` indexes them." in unindexed
+    waiting = f"Nothing is due for {indexed_table}. Waiting up to 6:00:00 for a table service."
+    assert any(waiting in line for line in lines)
+    assert json.loads(lines[-1]) == [False, True, 1, True, 1, False]
 
 
 def run_operator(table: Path, environment: dict[str, str]) -> str:
     """The error of the operator's task: its type and text."""
     output = run([sys.executable, "-c", EXECUTE, str(table)], environment)
     return output.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_worker_without_a_connection_fails_without_java(
-    indexed_table: Path, airflow_environment: dict[str, str], tmp_path: Path
-) -> None:
-    """With Java it builds (test_fresh_airflow.py)."""
-    run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
-    refused = run_operator(indexed_table, airflow_environment | {"JAVA_HOME": str(tmp_path)})
-    assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_a_request_that_does_not_arrive_is_cut_off(listening, connect, tmp_path,
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
 def test_a_request_that_trickles_in_is_cut_off(listening, connect, tmp_path, sent):
     """Byte by byte: some bytes always arrive, the end never does."""
-    listener = listening(nothing_built, tmp_path, limits={"request_seconds": 0.5})
+    listener = listening(nothing_built, tmp_path, limits={"request_seconds": 0.2})
     client = connect(listener, sent or HALF_A_HEADER[:1])
     rest = iter(HALF_A_HEADER[1:] + b"x" * 10_000 if sent in (b"", HALF_A_HEADER) else b"1" * 90)
 
