@@ -1,6 +1,6 @@
 """A signal may arrive at any moment, whatever the main thread is doing."""
 
-from tests.programs import ended, lines_of
+from tests.programs import ended
 
 SIGNAL_AT_EVERY_LINE = """
 import signal, sys
@@ -30,25 +30,19 @@ line = 1
 while signalled_at(line):
     line += 1
 print(line)
+with stopped_by_signals() as stop:
+    signal.raise_signal(signal.SIGTERM)
+    print(stop.wait(60), flush=True)
+    signal.raise_signal(signal.SIGTERM)
+    print("still here", flush=True)
 """
 
 
-def test_a_signal_at_any_line_of_waiting_or_setting_causes_no_hang() -> None:
-    (line,) = lines_of(SIGNAL_AT_EVERY_LINE)
+def test_a_signal_at_any_line_causes_no_hang_and_a_second_one_has_its_original_effect() -> None:
+    done = ended(SIGNAL_AT_EVERY_LINE)
+    line, waited = done.stdout.splitlines()
     assert int(line) > 10, "there were lines to interrupt"
-
-
-def test_a_second_signal_has_its_original_effect() -> None:
-    done = ended(
-        "import signal\n"
-        "from hudi_index_service.hook.daemon import stopped_by_signals\n"
-        "with stopped_by_signals() as stop:\n"
-        "    signal.raise_signal(signal.SIGTERM)\n"
-        "    print(stop.wait(60), flush=True)\n"
-        "    signal.raise_signal(signal.SIGTERM)\n"
-        "    print('still here', flush=True)\n"
-    )
-    assert (done.stdout, done.returncode) == ("True\n", -15)
+    assert (waited, done.returncode) == ("True", -15)
 
 
 def test_the_wait_can_end_without_a_signal() -> None:
