@@ -5,6 +5,7 @@ on the proof's tables; and the working tree does no more work for them.
 """
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +15,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.bench_process import ContestantProcess
 from dev import oracle
+from dev.paths import ROOT
 from hudi_index_service.storage.store import Storage
 from tests.golden.predicates import PREDICATES
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.oracle.runner import METHODS, WORK
-from tests.oracle.sides import Side
 from tests.proof.comparison import members
 from tests.proof.drawn import drawn
 from tests.proof.predicates import predicates
@@ -32,6 +34,41 @@ COMPARISONS = int(os.environ.get("ORACLE_COMPARISONS", "2000"))
 SEED = int(os.environ.get("ORACLE_SEED", "40"))
 A_FAMILY = 5_000  # comparisons on the tables of one family
 MORE_WORK = 1.1
+
+
+class Side(ContestantProcess):
+    """A side's process.
+
+    Args:
+        name: ``oracle`` or ``working tree``.
+        folder: For what it remembers between queries.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        own = {"XDG_STATE_HOME": str(folder), "HUDI_INDEX_CACHE_FOLDER": str(folder / "cache")}
+        frozen = (Path(sys.executable), ROOT, {**os.environ, "PYTHONPATH": str(ROOT)})
+        if name == "oracle":
+            frozen = (oracle.PYTHON, oracle.made(), oracle.environment())
+        python, where, variables = frozen
+        super().__init__("tests.oracle.runner", frozen=(python, where, {**variables, **own}))
+        found = self.request({"where is": "the package"})["package"]
+        if Path(found).parent.parent != where:
+            raise RuntimeError(f"the {name} has the package of {found}")
+
+    def ask(
+        self, table: str, questions: list[dict[str, Any]], **options: Any
+    ) -> list[dict[str, Any]]:
+        """The answers: ``value``, ``error`` (its code), ``accesses``, ``work``.
+
+        Args:
+            questions: ``where``; ``column``, which tells rows apart; ``method``, one of `METHODS`;
+                ``forced``: rows are read by page, however small the table is.
+            options: ``time_zone``, ``as_of``, ``query_type``, ``storage_options``.
+        """
+        request = {"table": table, "questions": questions, "options": options}
+        answers: list[dict[str, Any]] = self.request(request)["answers"]
+        return answers
+
 
 Sides = tuple[Side, Side]
 

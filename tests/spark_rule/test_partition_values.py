@@ -5,12 +5,11 @@ A record that stays in its partition, although a later version of it names anoth
 path's value from the file's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import TableFeatureUnsupported
@@ -22,14 +21,11 @@ from tests.indexed import indexed
 from tests.partition_kinds import KINDS, REFUSED, Kind
 from tests.spark_rule.conftest import rows_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 CERTAIN = {name: kind for name, kind in KINDS.items() if kind.value != REFUSED}
 UNCERTAIN = {name: kind for name, kind in KINDS.items() if kind.value == REFUSED}
 
 
-def rows(spark: "SparkSession", kinds: Mapping[str, Kind], count: int, version: int) -> "DataFrame":
+def rows(spark: SparkSession, kinds: Mapping[str, Kind], count: int, version: int) -> DataFrame:
     """Rows in three partitions, one of them NULL in all columns."""
     columns = (
         f"CASE (id + {version}) % 3 WHEN 0 THEN cast({kind.one} AS {kind.type}) "
@@ -42,7 +38,7 @@ def rows(spark: "SparkSession", kinds: Mapping[str, Kind], count: int, version: 
 
 
 def written(
-    spark: "SparkSession",
+    spark: SparkSession,
     path: Path,
     kinds: Mapping[str, Kind],
     writer: str,
@@ -84,31 +80,34 @@ def written(
     return indexed(path, ["n"], name="by_n")
 
 
-def assert_same_everywhere(
-    table: IndexedTable, enabled: "SparkSession", plain: "DataFrame", where: str
-) -> tuple[bool, RelationUse]:
+Asked = Callable[[IndexedTable, str, Sequence[str]], tuple[bool, RelationUse]]
+
+
+@pytest.fixture
+def asked(spark: SparkSession, enabled: SparkSession, read_by_tasks: None) -> Asked:
     """Compares a query's rows in plain Spark with those of scans, if they are not left to Spark,
-    and of a session with the rule.
+    and of a session with the rule. Returns whether `scan` answers the query, and how the session
+    read the table."""
 
-    Args:
-        plain: The rows in plain Spark.
+    def ask(table: IndexedTable, where: str, columns: Sequence[str]) -> tuple[bool, RelationUse]:
+        plain, frame = (
+            session.read.format("hudi").load(table.uri).where(where).select(*columns)
+            for session in (spark, enabled)
+        )
+        expected = rows_of(plain)
+        assert rows_of(frame) == expected, where
+        (use,) = last_queries(enabled)[-1]
+        for use_index in ("never", "auto"):
+            scan = table.scan(where, columns=columns, use_index=use_index)  # type: ignore[arg-type]
+            try:
+                found = scan.to_arrow().to_pylist()
+            except TableFeatureUnsupported:
+                return False, use
+            assert sorted(repr(Row(**each)) for each in found) == expected, where
+            assert scan.count() == len(expected), where
+        return True, use
 
-    Returns:
-        Whether `scan` answers the query, and how the session read the table.
-    """
-    expected = rows_of(plain)
-    frame = enabled.read.format("hudi").load(table.uri).where(where)
-    assert rows_of(frame.select(plain.columns)) == expected, where
-    (use,) = last_queries(enabled)[-1]
-    for use_index in ("never", "auto"):
-        scan = table.scan(where, columns=plain.columns, use_index=use_index)  # type: ignore[arg-type]
-        try:
-            found = scan.to_arrow().to_pylist()
-        except TableFeatureUnsupported:
-            return False, use
-        assert sorted(repr(Row(**each)) for each in found) == expected, where
-        assert scan.count() == len(expected), where
-    return True, use
+    return ask
 
 
 @pytest.mark.parametrize(
@@ -124,9 +123,9 @@ def assert_same_everywhere(
     ],
 )
 def test_values_are_those_of_the_path(
-    spark: "SparkSession",
-    enabled: "SparkSession",
-    read_by_tasks: None,
+    spark: SparkSession,
+    asked: Asked,
+    settings_of_both: Callable[[str, str], None],
     tmp_path: Path,
     writer: str,
     table_type: str,
@@ -144,25 +143,18 @@ def test_values_are_those_of_the_path(
         " AND ".join(equal[::2]),
         " AND ".join(equal[1::2]),
     ]
-    for session in (spark, enabled):
-        session.conf.set("spark.sql.session.timeZone", zone)
-    try:
-        for where in wheres:
-            plain = spark.read.format("hudi").load(str(tmp_path)).select(columns).where(where)
-            answered, use = assert_same_everywhere(table, enabled, plain, where)
-            assert answered, where
-            assert use.by_index, (where, use.reason)
-    finally:
-        for session in (spark, enabled):
-            session.conf.unset("spark.sql.session.timeZone")
+    settings_of_both("spark.sql.session.timeZone", zone)
+    for where in wheres:
+        answered, use = asked(table, where, columns)
+        assert answered, where
+        assert use.by_index, (where, use.reason)
 
 
 @pytest.mark.parametrize("name", UNCERTAIN)
 @pytest.mark.parametrize(("writer", "layout"), [("insert", {}), ("sql", HIVE_STYLE)])
 def test_uncertain_values_are_left_to_spark_by_the_columns_name(
-    spark: "SparkSession",
-    enabled: "SparkSession",
-    read_by_tasks: None,
+    spark: SparkSession,
+    asked: Asked,
     tmp_path: Path,
     name: str,
     writer: str,
@@ -173,8 +165,7 @@ def test_uncertain_values_are_left_to_spark_by_the_columns_name(
         with pytest.raises(TableFeatureUnsupported, match=f"Column {name} has its values from"):
             table.scan(where).to_arrow()
     for where, columns, expected in ((f"{name} IS NULL", [name], False), ("n >= 3", ["n"], True)):
-        plain = spark.read.format("hudi").load(str(tmp_path)).where(where).select(columns)
-        answered, use = assert_same_everywhere(table, enabled, plain, where)
+        answered, use = asked(table, where, columns)
         assert (answered, use.by_index) == (expected, expected), use.reason
         assert expected or f"Column {name}" in str(use.reason)
 
@@ -193,9 +184,8 @@ ASKED = ("A", "__HIVE_DEFAULT_PARTITION__", "./a", "a/", "..", "c")
     ],
 )
 def test_equality_on_odd_texts_gives_sparks_rows_or_is_left_to_spark(
-    spark: "SparkSession",
-    enabled: "SparkSession",
-    read_by_tasks: None,
+    spark: SparkSession,
+    asked: Asked,
     tmp_path: Path,
     layout: Mapping[str, str],
     left: set[str],
@@ -218,8 +208,7 @@ def test_equality_on_odd_texts_gives_sparks_rows_or_is_left_to_spark(
     table = indexed(tmp_path, ["n"])
 
     def is_answered(where: str) -> bool:
-        plain = spark.read.format("hudi").load(str(tmp_path)).where(where).select("n", "p")
-        answered, use = assert_same_everywhere(table, enabled, plain, where)
+        answered, use = asked(table, where, ["n", "p"])
         assert use.by_index is answered, use.reason
         return answered
 
@@ -232,7 +221,7 @@ def test_equality_on_odd_texts_gives_sparks_rows_or_is_left_to_spark(
 
 
 def test_a_partition_within_another_is_left_to_spark(
-    spark: "SparkSession", enabled: "SparkSession", read_by_tasks: None, tmp_path: Path
+    spark: SparkSession, asked: Asked, tmp_path: Path
 ) -> None:
     """Without the metadata table, Spark finds the inner one by ``p = 'a/b'`` alone."""
     frame = spark.sql(
@@ -242,7 +231,6 @@ def test_a_partition_within_another_is_left_to_spark(
     table = open_table(tmp_path)
     table.create_index("by_n", ["n"])
     for where in ("n > 0", "p = 'a/b'"):
-        plain = spark.read.format("hudi").load(str(tmp_path)).where(where).select("n", "p")
-        answered, use = assert_same_everywhere(table, enabled, plain, where)
+        answered, use = asked(table, where, ["n", "p"])
         assert (answered, use.by_index) == (False, False)
         assert "lies within partition a" in str(use.reason)

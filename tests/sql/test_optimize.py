@@ -114,10 +114,8 @@ def test_partition_values_of_several_types(session, spark, tmp_path):
         assert table.partitions("open") == (eu, us)
 
 
-def test_where_on_a_table_without_partitions(session, spark, tmp_path):
-    path = tmp_path / "table"
-    options = hudi_options("whole", ordering_column=None, **NO_METADATA_TABLE)
-    write(spark.sql("SELECT '1' AS id"), path, options, "insert")
+def test_where_on_a_table_without_partitions(session, golden_index):
+    path = golden_index("two_hundred_rows")
     with pytest.raises(PredicateInvalid, match="the table is not partitioned"):
         session.sql(f"OPTIMIZE TABLE '{path}' WHERE id = '1'")
     with open_table(path) as table:

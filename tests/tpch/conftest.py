@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class Tpch:
 
     spark: SparkSession
     session: IndexSession
-    _answers: dict[Path, Answer]
+    _answers: dict[Path, Answer] = field(default_factory=dict)
 
     def plain(self, query: Path) -> Answer:
         """The answer of plain Spark."""
@@ -54,33 +54,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables' parent folder, with indexes on the clustered ones."""
-    folder = tmp_path_factory.mktemp("tpch")
-    shutil.copytree(tables.written(), folder, dirs_exist_ok=True)
+@pytest.fixture(scope="module")
+def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tpch]:
+    """The tables, with indexes on the clustered ones. Their database is the current one, so it must
+    not outlive the module: the tests of other folders create tables in it otherwise."""
+    folder = shutil.copytree(tables.written(), tmp_path_factory.mktemp("tpch") / "tables")
     for name in tables.CLUSTERED_BY:
         tables.index(folder, name)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def answers() -> dict[Path, Answer]:
-    """What plain Spark has answered so far."""
-    return {}
-
-
-@pytest.fixture(scope="module")
-def tpch(spark: SparkSession, folder: Path, answers: dict[Path, Answer]) -> Iterator[Tpch]:
-    """The tables. Their database is the current one, so it must not outlive the module: the tests
-    of other folders create tables in it otherwise."""
     enabled = spark.newSession()
     enabled.conf.set("hoodie.enable.data.skipping", "false")
     enabled.conf.set("spark.hudi.index.decideMillis", "60000")  # machines under test are busy
     session = IndexSession(enabled)
     with tables.registered(spark, "tpch", dict.fromkeys(tables.KEYS, folder)):
         enabled.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
-        yield Tpch(spark, session, answers)
+        yield Tpch(spark, session)
     session.close()
 
 

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,42 +16,24 @@ COLUMNS = ["id", "msg", "city", "amount", "price", "rate", "day", "at", "ok", "t
 INDEX_FOLDER = Path(".hoodie", ".index")
 
 
-@dataclass(frozen=True)
 class State:
     """A table's state as kept by a Hudi release's run, with Spark's answers at that time.
 
     Attributes:
         folder: ``<table>/<state>`` in the folder of that run.
+        instants: Every instant completed so far, even if archived → NONE, CLUSTER or COMPACT.
+        active: The completed instants of the active timeline.
+        base_files: Paths of the snapshot's base files.
+        answers: Predicate → ids of the matching rows.
     """
 
-    folder: Path
-
-    @cached_property
-    def _recorded(self) -> dict[str, Any]:
-        recorded: dict[str, Any] = json.loads((self.folder / "answers.json").read_text())
-        return recorded
-
-    @property
-    def instants(self) -> dict[str, str]:
-        """Every instant completed so far, including archived ones → NONE, CLUSTER or COMPACT."""
-        instants: dict[str, str] = self._recorded["instants"]
-        return instants
-
-    @property
-    def active(self) -> set[str]:
-        """The completed instants of the active timeline."""
-        return set(self._recorded["active"])
-
-    @property
-    def base_files(self) -> set[str]:
-        """Paths of the snapshot's base files."""
-        return set(self._recorded["base_files"])
-
-    @property
-    def answers(self) -> dict[str, list[str]]:
-        """Predicate → ids of the matching rows."""
-        answers: dict[str, list[str]] = self._recorded["answers"]
-        return answers
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        recorded = json.loads((folder / "answers.json").read_text())
+        self.instants: dict[str, str] = recorded["instants"]
+        self.active = set(recorded["active"])
+        self.base_files = set(recorded["base_files"])
+        self.answers: dict[str, list[str]] = recorded["answers"]
 
     def rows(self, schema: pa.Schema) -> pa.Table:
         """All rows, in the types of `schema`."""
