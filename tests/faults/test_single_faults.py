@@ -93,8 +93,9 @@ def test_every_call_fails(
         return path
 
     path = fresh()
-    copies = CopiesAtChanges(path, copy_state)
-    calls, raised = run_with_gate(path, operation, settings, copies.gate)
+    copies: dict[str, Path] = {}
+    gate = copies_at_changes(path, copy_state, copies)
+    calls, raised = run_with_gate(path, operation, settings, gate)
     assert raised is None
     left_without_fault = settled(path, operation, settings, state)
     harmless = summary_calls(calls)
@@ -114,8 +115,8 @@ def test_every_call_fails(
 
     if operation.remote:  # otherwise it is made to fail on a local disk
         calls = [call for call in calls if call.operation in READS_ONE_FILE]
-        copies.made.clear()
-    for what, copy in copies.made.items():
+        copies.clear()
+    for what, copy in copies.items():
         check(copy, what)
     for fault, call in faults_at(calls):
         path = fresh()
@@ -126,26 +127,20 @@ def test_every_call_fails(
         check(path, what, raised)
 
 
-class CopiesAtChanges:
-    """What a process leaves that ends at a call which changes something. One that ends before a
-    read leaves the same as one that ends before its next change.
+def copies_at_changes(path: Path, copy_state: CopyState, made: dict[str, Path]) -> Gate:
+    """A gate that keeps what a process leaves that ends at a call which changes something: how it
+    ends → a copy of the table. One that ends before a read leaves the same as one that ends before
+    its next change."""
 
-    Attributes:
-        made: How the process ends → a copy of the table in that state.
-    """
-
-    def __init__(self, path: Path, copy_table: CopyState) -> None:
-        self._path, self._copy = path, copy_table
-        self.made: dict[str, Path] = {}
-
-    def gate(self, call: Call, work: Work) -> Any:
-        """Makes copies, and lets the call pass."""
+    def gate(call: Call, work: Work) -> Any:
         for how, suffix in HALF_WRITTEN.items():
             if call.operation in (CHANGES if suffix is None else CREATES):
-                copy = self.made[f"{how} at {call}"] = self._copy(self._path)
+                copy = made[f"{how} at {call}"] = copy_state(path)
                 if suffix is not None:
                     leave_half(copy, call, suffix)
         return work()
+
+    return gate
 
 
 def faults_at(calls: Sequence[Call]) -> Iterator[tuple[Fault, Call]]:
