@@ -3,16 +3,16 @@
 Tests that break parts of HBase use `breakable`, which repairs it afterwards.
 """
 
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import happybase
 import pytest
+from pyspark.sql import SparkSession
 
 from dev.hbase import HBase, running_hbase
 from hudi_index_service import Column, IndexedTable, open_table
@@ -21,9 +21,6 @@ from hudi_index_service.optimizer.cost.constants import FILE_NAME, Constants
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _numbers = count(1)
 
@@ -40,14 +37,6 @@ def breakable(hbase: HBase) -> Iterator[HBase]:
     """The test run's HBase, to be frozen, killed or stopped: it is repaired after the test."""
     yield hbase
     hbase.mend()
-
-
-@pytest.fixture
-def closed_port() -> Iterator[int]:
-    """A port on which no process listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
 
 
 @dataclass(frozen=True)
@@ -141,7 +130,7 @@ def open_copy(golden: Golden, tmp_path: Path, settings: Settings) -> Iterator[Op
     opened = []
 
     def open_one(
-        name: str, *, at: str = "", spark: "SparkSession | None" = None, **sections: object
+        name: str, *, at: str = "", spark: SparkSession | None = None, **sections: object
     ) -> IndexedTable:
         copy = tmp_path / (at or name)
         if not copy.exists():

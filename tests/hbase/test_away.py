@@ -3,9 +3,9 @@ without long waits, and EXPLAIN and the log give the reason."""
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dev.hbase import HBase
 from hudi_index_hbase.server import server_of
@@ -17,10 +17,8 @@ from hudi_index_service.sql import IndexSession
 from tests.hbase.conftest import Cells, Open, in_hbase
 from tests.hudi_tables import read_rows
 from tests.index.plug_in import uninstalled
+from tests.ports import free_port
 from tests.same_rows import assert_same_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 COLUMNS = ["name", "amount", "price", "msg"]
 WHERES = [
@@ -131,21 +129,28 @@ def test_without_its_distribution_queries_scan_and_nothing_is_lost(
 
 
 @pytest.fixture
-def unreachable(short_timeouts: HBaseSettings, closed_port: int) -> HBaseSettings:
+def table(open_copy: Open, short_timeouts: HBaseSettings) -> IndexedTable:
+    """A table with an index in HBase."""
+    return in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
+
+
+@pytest.fixture
+def unreachable(short_timeouts: HBaseSettings) -> HBaseSettings:
     """The same settings, with a port on which no process listens."""
-    return short_timeouts.model_copy(update={"port": closed_port})
+    return short_timeouts.model_copy(update={"port": free_port()})
+
+
+@pytest.fixture
+def away(table: IndexedTable, open_copy: Open, unreachable: HBaseSettings) -> IndexedTable:
+    """The table, opened where HBase cannot be reached."""
+    return open_copy("cow", hbase=unreachable)
 
 
 def test_required_index_raises_when_hbase_is_broken(
-    open_copy: Open,
-    hbase: HBase,
-    cells: Cells,
-    short_timeouts: HBaseSettings,
-    unreachable: HBaseSettings,
+    table: IndexedTable, away: IndexedTable, hbase: HBase, cells: Cells
 ) -> None:
-    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     with pytest.raises(IndexRequired, match="HBase"):
-        open_copy("cow", hbase=unreachable).scan("amount = 300", use_index="require").count()
+        away.scan("amount = 300", use_index="require").count()
     delete_leaves(hbase, cells)
     with pytest.raises(IndexRequired, match="HBase"):
         table.scan("amount = 300", use_index="require").count()
@@ -170,7 +175,7 @@ def test_tag_location_and_sql_work_without_hbase(
     short_timeouts: HBaseSettings,
     unreachable: HBaseSettings,
     settings: Settings,
-    spark: "SparkSession",
+    spark: SparkSession,
 ) -> None:
     table = in_hbase(open_copy("cow", hbase=short_timeouts), ["_hoodie_record_key", *COLUMNS])
     keys = ["7", "14", "9999"]
@@ -197,10 +202,7 @@ def test_hbase_is_used_again_after_the_pause(
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
-def test_restarted_thrift_server_is_used_at_once(
-    open_copy: Open, breakable: HBase, short_timeouts: HBaseSettings
-) -> None:
-    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
+def test_restarted_thrift_server_is_used_at_once(table: IndexedTable, breakable: HBase) -> None:
     assert rows(table, "amount = 300", use_index="require") == ["100"]
     breakable.restart_thrift()  # closes all earlier connections
     assert rows(table, "amount = 300", use_index="require") == ["100"]
@@ -208,9 +210,8 @@ def test_restarted_thrift_server_is_used_at_once(
 
 @pytest.mark.parametrize("broken", ["leaves are gone", "leaves are garbled", "table is dropped"])
 def test_verify_finds_and_repairs_lost_cells(
-    broken: str, open_copy: Open, hbase: HBase, cells: Cells, short_timeouts: HBaseSettings
+    broken: str, table: IndexedTable, hbase: HBase, cells: Cells
 ) -> None:
-    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     BROKEN[broken](hbase, cells)
     found = table.verify()
     assert {problem.index_type for problem in found.problems} == {"hbase"}
@@ -220,23 +221,16 @@ def test_verify_finds_and_repairs_lost_cells(
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
-def test_verify_without_hbase_repairs_nothing(
-    open_copy: Open, short_timeouts: HBaseSettings, unreachable: HBaseSettings
-) -> None:
+def test_verify_without_hbase_repairs_nothing(table: IndexedTable, away: IndexedTable) -> None:
     """Entries that cannot be read are not known to be damaged."""
-    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     with pytest.raises(IndexServerUnavailable):
-        open_copy("cow", hbase=unreachable).verify(repair=True)
+        away.verify(repair=True)
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
 def test_spark_tasks_scan_without_hbase(
-    open_copy: Open,
-    short_timeouts: HBaseSettings,
-    unreachable: HBaseSettings,
-    spark: "SparkSession",
+    table: IndexedTable, away: IndexedTable, spark: SparkSession
 ) -> None:
-    table = in_hbase(open_copy("cow", hbase=short_timeouts), COLUMNS)
     expected = rows(table, WHERES[1], use_index="never")
-    frame = open_copy("cow", hbase=unreachable).scan(WHERES[1], columns=["id"]).to_spark(spark)
+    frame = away.scan(WHERES[1], columns=["id"]).to_spark(spark)
     assert sorted(row["id"] for row in frame.collect()) == expected

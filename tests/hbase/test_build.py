@@ -1,27 +1,20 @@
 """Builds into HBase: by this process and by Spark's executors, killed and resumed, repeated, and
 retried while HBase is unavailable."""
 
-import subprocess
-import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
-from time import monotonic
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dev.hbase import HBase
 from hudi_index_hbase.server import server_of
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed
-from tests.golden.table import Golden
 from tests.hbase.conftest import Cells, Open, in_hbase
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.ports import free_port
+from tests.programs import awaited, ended
 
 COLUMNS = ["name", "amount", "price"]
 
@@ -34,14 +27,6 @@ def manifests(table: IndexedTable) -> list[Path]:
 def leaves(cells: Cells) -> list[list[bytes]]:
     """The cells of all leaves of all entries, without the rows that list the stored entries."""
     return sorted(list(row.values()) for row in cells.all().values() if b"i:uri" not in row)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Waits until a condition holds."""
-    waiting, end = Event(), monotonic() + seconds
-    while not condition():
-        assert monotonic() < end
-        waiting.wait(0.02)
 
 
 def test_entries_are_published_like_those_of_other_types(open_copy: Open, cells: Cells) -> None:
@@ -57,7 +42,7 @@ def test_entries_are_published_like_those_of_other_types(open_copy: Open, cells:
 
 
 def test_spark_executors_store_the_same_cells_as_local_workers(
-    open_copy: Open, spark: "SparkSession", settings: Settings, hbase: HBase, cells: Cells
+    open_copy: Open, spark: SparkSession, settings: Settings, hbase: HBase, cells: Cells
 ) -> None:
     locally = in_hbase(open_copy("cow"), COLUMNS)
     changed = settings.hbase.model_copy(update={"table": f"{cells.table}_by_spark"})
@@ -78,35 +63,6 @@ def test_concurrent_builders_may_create_the_same_hbase_table(
     at_once = BuildSettings(parallelism=3)
     table = in_hbase(open_copy("cow", hbase=strict, build=at_once), ["amount"])
     assert table.scan("amount = 300", use_index="require").count() == 1
-
-
-def test_incremental_and_full_builds(
-    golden: Golden, tmp_path: Path, settings: Settings, cells: Cells
-) -> None:
-    hudi = golden("clustered_then_upserted")
-    path = hudi.put(tmp_path / "table", "written")
-    with open_table(path, settings=settings) as table:
-        table.create_index("i", ["msg", "amount"], using="hbase")
-        assert table.build().due == ()
-        assert cells.all() == {}
-        hudi.put(path, "clustered")
-        assert len(table.build().raise_for_failures().built) == 2
-        hudi.put(path, "upserted")
-        assert table.build().due == ()
-        assert len(table.build(strategy="all").raise_for_failures().built) == 1
-        assert len([row for row in cells.all().values() if b"i:uri" in row]) == 3
-        expected = table.scan("msg = 'Buying car 3'", use_index="never").count()
-        assert table.scan("msg = 'Buying car 3'", use_index="require").count() == expected
-
-
-def test_second_build_stores_nothing(open_copy: Open, cells: Cells) -> None:
-    table = in_hbase(open_copy("cow"), COLUMNS)
-    before = cells.all()
-    assert table.build(strategy="all").due == ()
-    assert table.refresh("all_columns").due == ()
-    with open_copy("cow") as again:
-        assert again.build(strategy="all").due == ()
-    assert cells.all() == before
 
 
 _DYING = """
@@ -141,13 +97,7 @@ def test_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Settin
     expected = table.scan("amount = 300", use_index="never").count()
 
     for requests in (4, 9, 13):
-        done = subprocess.run(
-            [sys.executable, "-c", _DYING, table.uri, changed.model_dump_json(), str(requests)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = ended(_DYING, table.uri, changed.model_dump_json(), requests)
         assert done.returncode == -9, done.stderr[-2000:]
         assert table.scan("amount = 300").count() == expected
     assert all(each.state != "running" for each in table.builds())
@@ -178,7 +128,7 @@ def test_build_waits_for_hbase_to_restart(
     breakable.kill_thrift()
     with ThreadPoolExecutor(1) as pool:
         building = pool.submit(table.build, strategy="all")
-        wait_until(lambda: server_of(patient).requests >= 6)  # two workers, three attempts each
+        awaited(lambda: server_of(patient).requests >= 6)  # two workers, three attempts each
         breakable.restart_thrift()
         build = building.result()
     assert [outcome.error for outcome in build.failed] == []
@@ -187,11 +137,9 @@ def test_build_waits_for_hbase_to_restart(
     assert table.scan("amount = 300", use_index="require").count() == 1
 
 
-def test_build_fails_when_hbase_is_unavailable(
-    open_copy: Open, settings: Settings, closed_port: int
-) -> None:
+def test_build_fails_when_hbase_is_unavailable(open_copy: Open, settings: Settings) -> None:
     impatient = settings.hbase.model_copy(
-        update={"attempts": 2, "backoff_seconds": 0.01, "port": closed_port}
+        update={"attempts": 2, "backoff_seconds": 0.01, "port": free_port()}
     )
     table = open_copy("cow", hbase=impatient)
     table.create_index("all_columns", COLUMNS, using=["hbase", "btree"])

@@ -12,6 +12,7 @@ from hudi_index_service.config import Settings
 from tests.golden.recipes.services import PERSON
 from tests.golden.table import Golden
 from tests.hbase.conftest import Cells, Open, in_hbase
+from tests.ports import free_port
 
 COLUMNS = ["name", "amount"]
 
@@ -107,14 +108,13 @@ def test_failed_removal_is_reported_and_retried_by_the_next_clean(
     open_copy: Open,
     cells: Cells,
     settings: Settings,
-    closed_port: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     table = in_hbase(open_copy("cow"), COLUMNS)
     stored = data_files(table)
     table.drop_index("all_columns")
     unreachable = settings.hbase.model_copy(
-        update={"attempts": 2, "backoff_seconds": 0.01, "port": closed_port}
+        update={"attempts": 2, "backoff_seconds": 0.01, "port": free_port()}
     )
     cleaning = open_copy("cow", hbase=unreachable).clean(grace_seconds=0)
     assert cleaning.unremoved
@@ -149,8 +149,9 @@ def test_clean_leaves_no_cell_of_an_erased_person(
         assert table.verify().problems == ()
 
 
-def test_cells_of_a_killed_build_are_removed_after_the_grace_period(
-    open_copy: Open, cells: Cells
+@pytest.mark.parametrize("purge", [False, True])
+def test_cells_of_a_killed_build_are_removed_after_the_grace_period_or_by_a_purge(
+    open_copy: Open, cells: Cells, purge: bool
 ) -> None:
     table = in_hbase(open_copy("cow"), COLUMNS)
     stored = cells.all()
@@ -159,16 +160,9 @@ def test_cells_of_a_killed_build_are_removed_after_the_grace_period(
         if path.is_file():
             path.unlink()
     table.clean(grace_seconds=3600)
-    assert cells.all() == stored, "a builder may be about to publish them"
-    table.clean(grace_seconds=0)
-    assert cells.all() == {}
-
-
-def test_cells_of_a_killed_build_are_removed_by_a_purge(open_copy: Open, cells: Cells) -> None:
-    table = in_hbase(open_copy("cow"), COLUMNS)
-    for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
-        if path.is_file():
-            path.unlink()
-    assert cells.all() != {}
-    table.drop_index("all_columns", purge=True)
+    assert cells.all() == stored != {}, "a builder may be about to publish them"
+    if purge:
+        table.drop_index("all_columns", purge=True)
+    else:
+        table.clean(grace_seconds=0)
     assert cells.all() == {}

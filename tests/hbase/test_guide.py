@@ -2,9 +2,9 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dev.hbase import HBase
 from hudi_index_service import open_table
@@ -13,15 +13,12 @@ from tests.docs.markdown import only_block
 from tests.hbase.conftest import Cells
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, read_rows, write
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 GUIDE = "docs/guides/hbase.md"
 
 
 @pytest.mark.usefixtures("own_state")  # which forgets the settings afterwards
 def test_index_in_hbase(
-    hbase: HBase, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hbase: HBase, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hbase.create_namespaces("indexes")
     for line in only_block(GUIDE, "sh", "HUDI_INDEX_HBASE__HOST").splitlines():

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from dev.hbase import HBase
-from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service import Column, IndexedTable
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
@@ -21,13 +21,10 @@ from tests.read.test_answers import PREDICATES
 from tests.read.test_btree import RANGES
 from tests.same_rows import assert_same_rows
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 WHERES = (*PREDICATES, *RANGES)
 
 
-def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequence[str]) -> None:
+def agree_with_spark(table: IndexedTable, spark: SparkSession, wheres: Sequence[str]) -> None:
     """Checks that scan, count and exists give the same rows as plain Spark."""
     rows = read_rows(spark, table.uri)
     for where in wheres:
@@ -55,7 +52,7 @@ def test_predicates_give_sparks_rows(name: str, open_copy: Open, golden: Golden)
 
 
 def test_composite_key_and_stored_values_give_sparks_rows(
-    open_copy: Open, spark: "SparkSession"
+    open_copy: Open, spark: SparkSession
 ) -> None:
     table = open_copy("cow")
     key = [Column(name=name, options={"key": "composite"}) for name in ("flag", "amount")]
@@ -83,7 +80,7 @@ def test_index_is_used_and_verifies(open_copy: Open, cells: Cells) -> None:
     assert len(cells.all()) > 3
 
 
-def test_rows_have_all_columns(open_copy: Open, spark: "SparkSession") -> None:
+def test_rows_have_all_columns(open_copy: Open, spark: SparkSession) -> None:
     # Read pages, not whole files, even though the files are small.
     table = in_hbase(open_copy("cow", read=ReadSettings(scan_fraction=1)))
     where = "name = 'plain' AND amount > 100"
@@ -95,7 +92,7 @@ def test_rows_have_all_columns(open_copy: Open, spark: "SparkSession") -> None:
     assert_same_rows(found, expected.cast(found.schema).replace_schema_metadata())
 
 
-def test_tag_location(open_copy: Open, spark: "SparkSession") -> None:
+def test_tag_location(open_copy: Open, spark: SparkSession) -> None:
     table = open_copy("mor")
     keys = [str(number) for number in (*range(0, 600, 7), 9999)]
     expected = table.tag_location(keys)
@@ -107,7 +104,7 @@ def test_tag_location(open_copy: Open, spark: "SparkSession") -> None:
     assert sum(len(rows) for rows in by_key.row_ids().values()) == 2
 
 
-def test_index_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings) -> None:
+def test_index_in_sql(open_copy: Open, spark: SparkSession, settings: Settings) -> None:
     path = open_copy("cow").uri
     enabled = spark.newSession()
     with closing(IndexSession(enabled, settings=settings)) as session:
@@ -129,9 +126,3 @@ def test_index_in_a_namespace(hbase: HBase, open_copy: Open, settings: Settings)
     assert table.scan("amount = 300", use_index="require").count() == 1
     assert Cells(hbase, f"of_tests:{inside.table}").all() != {}
     assert Cells(hbase, inside.table).all() == {}
-
-
-def test_index_is_read_with_the_settings_alone(open_copy: Open, settings: Settings) -> None:
-    table = in_hbase(open_copy("cow"), ["amount"])
-    with open_table(table.uri, settings=settings) as again:
-        assert again.scan("amount = 300", use_index="require").count() == 1

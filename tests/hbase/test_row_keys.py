@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index_hbase.store import (
@@ -13,12 +13,13 @@ from hudi_index_hbase.store import (
     joined,
 )
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, branch_prefix
+from tests.example_counts import examples
 
 TABLE = "file:///data/messages"
 DATA = ".hoodie/.index/hbase/20260101000000000/abc/0123/data-000001-{:012x}.pack"
 
 branches = st.tuples(st.integers(0, 400), st.sampled_from(Branch), st.binary(max_size=20))
-ordered = settings(derandomize=True, deadline=None, database=None)
+ordered = examples(100)
 
 
 def leaf_at(column: int, branch: Branch, key: bytes) -> LeafPlace:

@@ -18,6 +18,7 @@ from dev.hbase import HBase
 from hudi_index_hbase.server import HBaseServer, KeptCells, server_of
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import IndexServerUnavailable, NativeModuleMissing
+from tests.ports import Listener, free_port
 
 
 def tables(table: Any) -> list[bytes]:
@@ -29,58 +30,8 @@ def deadline() -> float:
     return monotonic() + 30
 
 
-class Listener:
-    """A port that accepts connections and passes each to a function.
-
-    Attributes:
-        accepted: The number of accepted connections.
-    """
-
-    def __init__(self, talk: "Any" = None) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._socket.getsockname()[1]
-        self.accepted = 0
-        self._talk = talk
-        self._connections: list[socket.socket] = []
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            self.accepted += 1
-            self._connections.append(connection)
-            if self._talk is not None:
-                self._talk(connection)
-
-    def close(self) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        for each in self._connections:
-            each.close()
-        self._thread.join()
-
-
-@contextmanager
-def listening(talk: "Any" = None) -> Iterator[Listener]:
-    listener = Listener(talk)
-    try:
-        yield listener
-    finally:
-        listener.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
-
-
 def test_silent_server_gets_one_request_until_the_pause_ends() -> None:
-    with listening() as silent:
+    with Listener() as silent:
         server = HBaseServer(HBaseSettings(port=silent.port, pause_seconds=600))
 
         with pytest.raises(IndexServerUnavailable, match="does not answer in time"):
@@ -89,7 +40,7 @@ def test_silent_server_gets_one_request_until_the_pause_ends() -> None:
             with pytest.raises(IndexServerUnavailable) as refused:
                 server.read(tables, deadline())
 
-        assert (server.requests, silent.accepted) == (1, 1)
+        assert (server.requests, len(silent.accepted)) == (1, 1)
         assert "does not answer in time (0 s ago; the next attempt is" in str(refused.value)
         assert refused.value.code == "INDEX_SERVER_UNAVAILABLE"
 
@@ -107,7 +58,7 @@ def test_server_that_sends_single_bytes_times_out() -> None:
         except OSError:
             return
 
-    with listening(send_single_bytes) as dripping:
+    with Listener(send_single_bytes) as dripping:
         server = HBaseServer(HBaseSettings(port=dripping.port, transport="framed"))
         try:
             with pytest.raises(IndexServerUnavailable):
@@ -200,7 +151,6 @@ def encrypted(hbase: HBase, certificate: Path, key: Path) -> Iterator[int]:
     context.load_cert_chain(certificate, key)
     context.load_verify_locations(certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
-    threads: list[threading.Thread] = []
 
     def forward(source: socket.socket, target: socket.socket) -> None:
         try:
@@ -219,10 +169,9 @@ def encrypted(hbase: HBase, certificate: Path, key: Path) -> Iterator[int]:
             return
         behind = socket.create_connection((hbase.host, hbase.port))
         for pair in ((plain, behind), (behind, plain)):
-            threads.append(threading.Thread(target=forward, args=pair, daemon=True))
-            threads[-1].start()
+            threading.Thread(target=forward, args=pair, daemon=True).start()
 
-    with listening(talk) as proxy:
+    with Listener(talk) as proxy:
         yield proxy.port
 
 

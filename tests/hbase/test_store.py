@@ -1,25 +1,80 @@
 """Storing, finding and removing the cells of entries, checked in HBase itself."""
 
 import random
-import threading
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import time
 
 import pyarrow as pa
 import pytest
 
+from hudi_index_hbase import HBaseIndexType
+from hudi_index_hbase.reader import HBaseReader
+from hudi_index_hbase.server import HBaseServer, server_of
 from hudi_index_hbase.store import DONE, EntryKeys, TableKeys
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
+from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, PackedIndex, StoredColumn
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
+from tests.at_once import at_once
 from tests.hbase.conftest import Cells
-from tests.hbase.trees import TABLE, BuiltTree, numbers, tree_of
 from tests.index.conftest import rows_where
 
 ROWS = 30_000
 ONE, OTHER = "data-000001-one.pack", "data-000002-other.pack"
+TABLE = "file:///data/messages"
+
+
+def numbers(rows: int, *, step: int = 1) -> pa.Table:
+    """Unique numbers, a text with a hundred distinct values, and numbers with NULLs."""
+    return pa.table(
+        {
+            "n": pa.array([row * 7919 % rows * step for row in range(rows)]),
+            "text": pa.array([f"text {row % 100:03}" for row in range(rows)]),
+            "some": pa.array([None if row % 4 == 0 else row // 8 for row in range(rows)]),
+        }
+    )
+
+
+@dataclass
+class BuiltTree:
+    """A tree as built, not stored yet."""
+
+    kind: HBaseIndexType
+    server: HBaseServer
+    data: pa.Table
+    folder: Path
+    built: BuiltIndex
+
+    def stored(self, path: str) -> tuple[PackedIndex, tuple[StoredColumn, ...]]:
+        """Stores the tree for a data file; returns the arguments to open a reader with."""
+        packed_path = self.folder / path.replace("/", "-")
+        packed = pack(self.kind.store(self.built.files, TABLE, path), packed_path)
+        index = PackedIndex(
+            packed_path,
+            packed.members,
+            packed.length,
+            BLOCK_SIZE,
+            packed.block_crc32,
+            self.built.rows,
+        )
+        columns = tuple(
+            StoredColumn.of(ColumnSpec(f.name, f.type, ("key",)), self.built.statistics[f.name])
+            for f in self.data.schema
+        )
+        return index, columns
+
+    def open(self, path: str) -> HBaseReader:
+        """Stores the tree and opens it."""
+        index, columns = self.stored(path)
+        reader = self.kind.open(index, columns)
+        assert isinstance(reader, HBaseReader)
+        return reader
+
 
 MakeTree = Callable[..., BuiltTree]
 
@@ -29,8 +84,15 @@ def make_tree(tmp_path: Path, hbase_settings: HBaseSettings) -> MakeTree:
     """Builds a tree; further arguments replace settings."""
 
     def make(data: pa.Table, **changed: object) -> BuiltTree:
+        settings = hbase_settings.model_copy(update=changed)
+        kind = HBaseIndexType(settings)
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        return tree_of(data, folder, hbase_settings.model_copy(update=changed))
+        folder.mkdir()
+        specs = [ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, {})) for f in data.schema]
+        builder = kind.builder(specs, folder, memory_mb=32)
+        for batch in data.to_batches(max_chunksize=5_000):
+            builder.add(batch)
+        return BuiltTree(kind, server_of(settings), data, folder, builder.finish())
 
     return make
 
@@ -163,19 +225,12 @@ def test_concurrent_look_ups_find_the_same_rows(make_tree: MakeTree) -> None:
     reader = tree.open(ONE)
     leaves = [where(f"n BETWEEN {n} AND {n + 900}", tree.data) for n in range(0, 20_000, 700)]
     expected = [rows_where(leaf, tree.data) for leaf in leaves]
-    wrong: list[Predicate] = []
 
     def look_up(seed: int) -> None:
         for at in random.Random(seed).sample(range(len(leaves)), len(leaves)):
-            if reader.row_ids(leaves[at]) != expected[at]:
-                wrong.append(leaves[at])
+            assert reader.row_ids(leaves[at]) == expected[at]
 
-    threads = [threading.Thread(target=look_up, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    at_once(*(partial(look_up, seed) for seed in range(6)))
 
 
 def test_missing_and_damaged_cells_are_detected(make_tree: MakeTree, cells: Cells) -> None:

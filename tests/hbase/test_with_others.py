@@ -2,9 +2,9 @@
 are combined, and what one of them loses, another one or a scan provides."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.optimizer.grouping import grouped
@@ -17,9 +17,6 @@ from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.table import Golden
 from tests.hbase.conftest import GOLDEN, Cells, Open, in_hbase
 from tests.hbase.test_queries import agree_with_golden, agree_with_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 THREE = ["lucene", "btree", "hbase"]
 
@@ -43,7 +40,7 @@ def test_predicates_give_sparks_rows(name: str, open_copy: Open, golden: Golden)
 
 
 def test_each_condition_is_looked_up_in_the_fastest_index_type(
-    open_copy: Open, spark: "SparkSession"
+    open_copy: Open, spark: SparkSession
 ) -> None:
     table = open_copy("cow")
     table.create_index("words", ["msg"], using="lucene")
@@ -59,7 +56,7 @@ def test_each_condition_is_looked_up_in_the_fastest_index_type(
 
 @pytest.mark.parametrize("lost", THREE)
 def test_other_types_or_a_scan_replace_a_lost_index(
-    lost: str, open_copy: Open, cells: Cells, spark: "SparkSession"
+    lost: str, open_copy: Open, cells: Cells, spark: SparkSession
 ) -> None:
     table = in_hbase(open_copy("cow"), ["msg", "amount", "name"], THREE)
     wheres = [

@@ -15,17 +15,10 @@ from dev.hdfs import Hdfs
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.store import Storage
 from tests.hdfs.conftest import SERVICE, name_service
+from tests.ports import free_port
 from tests.storage.test_storage import NAMES, paths
 
 FEW_ATTEMPTS = {"dfs.client.failover.max.attempts": "1"}
-
-
-@pytest.fixture
-def closed_port() -> Iterator[int]:
-    """A port on which no process listens."""
-    with socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
 
 
 def test_names_are_taken_literally(storage: Storage) -> None:
@@ -139,8 +132,8 @@ def test_missing_permissions_have_their_own_error(
     assert paths(storage) == ["a"]
 
 
-def test_name_node_that_is_down(closed_port: int) -> None:
-    storage = Storage(f"hdfs://127.0.0.1:{closed_port}/t", FEW_ATTEMPTS)
+def test_name_node_that_is_down() -> None:
+    storage = Storage(f"hdfs://127.0.0.1:{free_port()}/t", FEW_ATTEMPTS)
     for call in (lambda: storage.files(), lambda: storage.create("a", b""), storage.root_exists):
         with pytest.raises(StorageFailed, match="HDFS cannot be reached: Connection refused") as it:
             call()
@@ -178,20 +171,6 @@ def test_wrong_locations_and_options_are_refused(
     assert remedy in refused.value.remedy
 
 
-def test_name_service_with_one_name_node_down_and_one_waiting(
-    storage: Storage, hdfs: Hdfs, closed_port: int
-) -> None:
-    storage.create("a", b"1")
-    path = storage.uri.removeprefix(hdfs.uri)
-    options = name_service(
-        f"127.0.0.1:{closed_port}", f"127.0.0.1:{hdfs.standby}", f"127.0.0.1:{hdfs.port}"
-    )
-    same = Storage(f"hdfs://{SERVICE}{path}", options)
-    assert same.read("a") == b"1"
-    same.create("b", b"2")
-    assert paths(storage) == paths(same) == ["a", "b"]
-
-
 @pytest.fixture
 def deaf_port() -> Iterator[int]:
     """A port that does not even refuse connections, as if its host were switched off."""
@@ -205,16 +184,17 @@ def deaf_port() -> Iterator[int]:
         yield full.getsockname()[1]
 
 
-def test_name_service_with_a_host_that_is_switched_off(
+def test_name_service_with_name_nodes_that_are_down_switched_off_or_waiting(
     storage: Storage, hdfs: Hdfs, deaf_port: int
 ) -> None:
     storage.create("a", b"1")
     path = storage.uri.removeprefix(hdfs.uri)
-    options = name_service(f"127.0.0.1:{deaf_port}", f"127.0.0.1:{hdfs.port}")
+    ports = (free_port(), deaf_port, hdfs.standby, hdfs.port)
+    options = name_service(*(f"127.0.0.1:{port}" for port in ports))
     same = Storage(f"hdfs://{SERVICE}{path}", options)
     assert same.read("a") == b"1"
     same.create("b", b"2")
-    assert paths(storage) == ["a", "b"]
+    assert paths(storage) == paths(same) == ["a", "b"]
 
 
 def test_configuration_files_name_the_service(

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
@@ -21,10 +19,11 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
+from tests.at_once import at_once
 from tests.golden.predicates import PREDICATES
 from tests.golden.recipes import versions
 from tests.golden.table import Golden
-from tests.hdfs.conftest import SERVICE, mirror, name_service
+from tests.hdfs.conftest import mirror
 from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
@@ -148,19 +147,15 @@ def test_local_table_and_its_copy_in_hdfs_give_the_same(
 def test_one_of_two_builders_at_once_builds(put: Callable[..., str], settings: Settings) -> None:
     uri = put("awkward_clustered_partitioned")
     open_table(uri, settings=settings).create_index("by_name", ["name"])
-    together = Barrier(2)
 
-    def build(_: int) -> bool:
-        table = open_table(uri, settings=settings)
-        together.wait(60)
+    def build() -> bool:
         try:
-            table.build(strategy="all").raise_for_failures()
+            open_table(uri, settings=settings).build(strategy="all").raise_for_failures()
         except BuildInProgress:
             return False
         return True
 
-    with ThreadPoolExecutor(2) as builders:
-        assert any(builders.map(build, range(2)))
+    assert any(at_once(build, build))
     table = open_table(uri, settings=settings)
     assert [status.covered for status in table.status()] == [3]
     assert table.build(strategy="all").due == ()
@@ -183,19 +178,6 @@ def test_clean_and_purge_leave_no_file_and_no_folder(
     assert ".hoodie/.index/lucene" not in storage.folders(".hoodie/.index")
     expected = golden("version_9").answer("amount = 12", "logged")
     assert_same_rows(table.scan("amount = 12").to_arrow(), expected)
-
-
-def test_name_service_of_several_name_nodes(
-    put: Callable[..., str], hdfs: Hdfs, golden: Golden, settings: Settings
-) -> None:
-    path = put("version_8").removeprefix(hdfs.uri)
-    options = name_service(f"127.0.0.1:{hdfs.standby}", f"127.0.0.1:{hdfs.port}")
-    table = indexed(
-        f"hdfs://{SERVICE}{path}", ["amount"], storage_options=options, settings=settings
-    )
-    assert_same_rows(
-        table.scan("amount = 12").to_arrow(), golden("version_8").answer("amount = 12")
-    )
 
 
 def test_name_node_that_does_not_answer_is_an_error_and_costs_nothing(

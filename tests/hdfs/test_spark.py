@@ -1,7 +1,8 @@
 """Spark writes Hudi tables to a real HDFS, where hook, Spark builds and SQL work as elsewhere."""
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
@@ -12,13 +13,10 @@ from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, read_rows, write
 from tests.same_rows import assert_same_rows
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 WHERES = ("msg = 'Buying car 3' AND amount > 9", "NOT (amount < 60)", "ts = 2")
 
 
-def assert_sparks_answers(spark: "SparkSession", table: IndexedTable) -> None:
+def assert_sparks_answers(spark: SparkSession, table: IndexedTable) -> None:
     """Every answer of the index and of a scan is Spark's."""
     rows = SparkHudiReader(spark, table.uri).frame(table.schema().names).cache()
     for where in WHERES:
@@ -29,7 +27,7 @@ def assert_sparks_answers(spark: "SparkSession", table: IndexedTable) -> None:
 
 
 def test_commits_call_back_and_entries_are_built(
-    spark: "SparkSession", storage: Storage, settings: Settings
+    spark: SparkSession, storage: Storage, settings: Settings
 ) -> None:
     options = hudi_options("hooked", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 40), storage.uri, options, "bulk_insert")
@@ -50,7 +48,7 @@ def test_commits_call_back_and_entries_are_built(
     )
 
 
-def test_index_in_sql(spark: "SparkSession", storage: Storage, settings: Settings) -> None:
+def test_index_in_sql(spark: SparkSession, storage: Storage, settings: Settings) -> None:
     options = hudi_options("in_sql", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 200), storage.uri, options, "bulk_insert")
     enabled = spark.newSession()
