@@ -59,13 +59,9 @@ def unsupported_feature(properties):
     return unsupported_base_files(properties) or unsupported_merge(properties)
 
 
-@pytest.mark.parametrize("changes", [{}, COPY_ON_WRITE, VERSION_6])
+@pytest.mark.parametrize("changes", [{}, COPY_ON_WRITE, VERSION_6, {"owner": "analytics"}])
 def test_ordinary_tables_pass(changes):
     assert unsupported_feature({**TABLE, **changes}) is None
-
-
-def test_properties_of_others_are_ignored():
-    assert unsupported_feature({**TABLE, "owner": "analytics"}) is None
 
 
 @pytest.mark.parametrize(
@@ -226,27 +222,3 @@ def test_metadata_only_bootstrap_is_refused(spark, tmp_path):
     assert_refused_but_readable_by_spark(
         spark, tmp_path / "table", f"hoodie.bootstrap.base.path={tmp_path / 'source'}", 20
     )
-
-
-def test_unknown_property_is_refused(spark, tmp_path):
-    write(numbered_rows(spark, 0, 20), tmp_path, hudi_options("t", **NO_METADATA_TABLE))
-    with (tmp_path / ".hoodie/hoodie.properties").open("a") as properties:
-        properties.write("hoodie.table.rows.are.encrypted=true\n")
-    # Hadoop's checksum of the file as Hudi wrote it no longer matches.
-    (tmp_path / ".hoodie/.hoodie.properties.crc").unlink()
-    assert_refused_but_readable_by_spark(
-        spark, tmp_path, "hoodie.table.rows.are.encrypted=true", 20
-    )
-
-
-def test_schema_changed_on_read_is_refused(spark, tmp_path):
-    write(numbered_rows(spark, 0, 20), tmp_path, hudi_options("t", **NO_METADATA_TABLE))
-    spark.sql(f"create table changed using hudi location '{tmp_path}'")
-    spark.conf.set("hoodie.schema.on.read.enable", "true")
-    try:
-        spark.sql("alter table changed add columns (extra string)")
-    finally:
-        spark.conf.unset("hoodie.schema.on.read.enable")
-        spark.sql("drop table changed")
-    with pytest.raises(TableFeatureUnsupported, match="schema was changed on read"):
-        open_hudi_table(tmp_path).snapshot()

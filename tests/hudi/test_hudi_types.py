@@ -18,7 +18,7 @@ from hudi_index_service.hudi.avro_schema import (
     unreadable_column,
 )
 from hudi_index_service.hudi.files.base_file import align
-from hudi_index_service.hudi.gate import unsupported_base_files, unsupported_columns
+from hudi_index_service.hudi.gate import unsupported_columns
 from hudi_index_service.hudi.hudi_rs.commit_metadata import latest_schema
 from tests.golden.table import Golden
 
@@ -159,16 +159,6 @@ def test_bytes_that_are_no_vectors_are_refused() -> None:
     for target in (pa.list_(pa.float32()), pa.list_(pa.string()), pa.list_(pa.int64())):
         with pytest.raises(NeedsSpark, match="column v"):
             align(batch, pa.schema([("v", target)]), source="f.parquet")
-
-
-@pytest.mark.parametrize("kind", ["LANCE", "lance", "ORC"])
-def test_other_base_files_are_refused_by_name(kind: str) -> None:
-    reason = unsupported_base_files(
-        {"hoodie.table.version": "9", "hoodie.table.base.file.format": kind}
-    )
-    assert reason == (
-        f"The table's base files are not Parquet files (hoodie.table.base.file.format={kind})."
-    )
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["the table's format", "one file"])

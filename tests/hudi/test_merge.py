@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 from hudi_index_service.errors import ColumnNotFound, NeedsSpark
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_compaction, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
 SCHEMA = T.StructType(
     [
@@ -76,18 +76,13 @@ def merged_table(spark, tmp_path_factory):
     return path
 
 
-def test_merged_rows_equal_sparks(merged_table, check_against_spark):
-    (file_slice,) = check_against_spark(merged_table).slices
-    assert len(file_slice.log_files) == 3
-
-
-def test_merged_rows_equal_sparks_at_each_instant(merged_table, check_against_spark):
+def test_merged_rows_equal_sparks_at_each_instant_and_now(merged_table, check_against_spark):
     instants = open_hudi_table(merged_table).completed_instants()
     logs = [
-        len(check_against_spark(merged_table, instant.requested).slices[0].log_files)
-        for instant in instants
+        len(check_against_spark(merged_table, as_of).slices[0].log_files)
+        for as_of in (*(instant.requested for instant in instants), None)
     ]
-    assert logs == [0, 1, 2, 3]
+    assert logs == [0, 1, 2, 3, 3]
 
 
 def test_columns_are_returned_as_requested_in_the_tables_types(merged_table):
@@ -114,14 +109,6 @@ def test_merge_by_commit_time(spark, tmp_path, check_against_spark):
     write(frame(spark, range(10), 1), tmp_path, options)
     write(frame(spark, range(5, 8), 1), tmp_path, options, "delete")
     write(frame(spark, range(6, 7), 0), tmp_path, options)
-    check_against_spark(tmp_path)
-
-
-def test_compacted_rows_equal_sparks(spark, tmp_path, check_against_spark):
-    options = hudi_options("t", "MERGE_ON_READ", **NO_METADATA_TABLE)
-    write(frame(spark, range(30), 1), tmp_path, options)
-    write(frame(spark, range(10, 20), 3), tmp_path, options)
-    run_compaction(spark, tmp_path)
     check_against_spark(tmp_path)
 
 

@@ -126,13 +126,13 @@ def test_rolled_back_blocks_are_skipped(spark, logged, tmp_path):
     assert_merges_like_spark(spark, path)
 
 
-def test_failed_write_and_its_rollback(spark, logged, tmp_path):
+def test_failed_write_and_its_rollback(spark, logged, tmp_path, check_against_spark):
     path = shutil.copytree(logged, tmp_path / "failed")
     version = "6" if "logged6" in str(logged) else "9"
     forget_commit(path)
-    assert_merges_like_spark(spark, path)
+    check_against_spark(path)
     write(rows(spark, ("1", 7, 7)), path, options(version))
-    assert_merges_like_spark(spark, path)
+    check_against_spark(path)
 
 
 @pytest.fixture

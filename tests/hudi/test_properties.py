@@ -2,7 +2,7 @@
 
 import pytest
 
-from hudi_index_service.errors import NotAHudiTable, StorageUnsupported, TableNotFound
+from hudi_index_service.errors import StorageUnsupported
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.properties import parse_properties, read_properties, split_columns
 from hudi_index_service.storage.store import Storage
@@ -40,17 +40,6 @@ def test_column_lists():
     assert split_columns("") == ()
     assert split_columns("a, b") == ("a", "b")
     assert split_columns("ts:TIMESTAMP,dt:SIMPLE") == ("ts", "dt")
-
-
-def test_missing_path(tmp_path):
-    with pytest.raises(TableNotFound, match="nowhere"):
-        open_hudi_table(tmp_path / "nowhere")
-
-
-def test_path_without_a_hudi_table(tmp_path):
-    (tmp_path / "some.parquet").write_bytes(b"PAR1")
-    with pytest.raises(NotAHudiTable, match=r"hoodie\.properties"):
-        open_hudi_table(tmp_path)
 
 
 def test_properties_are_read_from_the_backup_while_hudi_rewrites_them(tmp_path):
