@@ -20,7 +20,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.packed_file import BLOCK_SIZE, FileRange, pack
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
 from tests.index.plug_in import COPIED_COLUMNS, install
@@ -132,6 +132,7 @@ def building(kind: IndexType, folder: Path) -> BuildIndex:
         *,
         batch_rows: int = 1000,
         memory_mb: int = 32,
+        threads: int = 1,
         options: Mapping[str, Mapping[str, str]] | None = None,
         key: Sequence[str] = (),
     ) -> IndexedData:
@@ -143,17 +144,35 @@ def building(kind: IndexType, folder: Path) -> BuildIndex:
         specs = [ColumnSpec(field.name, field.type, fields(field)) for field in data.schema]
         work = folder / str(next(numbers))
         work.mkdir()
-        builder = kind.builder(specs, work, memory_mb=memory_mb)
+        builder = kind.builder(specs, work, memory_mb=memory_mb, threads=threads)
         for batch in data.to_batches(max_chunksize=batch_rows):
             builder.add(batch)
         built = builder.finish()
         assert built.rows == len(data)
         packed_path = Path(f"{work}.pack")
-        packed = pack(kind.store(built.files, folder.as_uri(), packed_path.name), packed_path)
-        index = PackedIndex(
-            packed_path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
-        )
+        files = kind.store(built.files, folder.as_uri(), packed_path.name)
+        index = packed_index(files, packed_path, built.rows)
         columns = tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs)
         return IndexedData(kind, data, index, columns, kind.open(index, columns))
 
     return build
+
+
+def packed_index(
+    files: Mapping[str, Path | FileRange | bytes], path: Path, rows: int, *, first: str = ""
+) -> PackedIndex:
+    """Packs the files of an index into one."""
+    done = pack(files, path, first=first)
+    return PackedIndex(path, done.members, done.length, BLOCK_SIZE, done.block_crc32, rows)
+
+
+def joined(
+    parts: Sequence[IndexedData], folder: Path, columns: tuple[StoredColumn, ...]
+) -> IndexedData:
+    """The index of parts together, with these statistics of its columns."""
+    kind, data = parts[0].kind, pa.concat_tables(part.data for part in parts)
+    work = folder / "joined"
+    work.mkdir()
+    files = kind.combine([part.index for part in parts], work)
+    index = packed_index(files, folder / "joined.pack", len(data))
+    return IndexedData(kind, data, index, columns, kind.open(index, columns))

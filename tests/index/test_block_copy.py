@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
@@ -49,24 +49,19 @@ def leaf(where: str) -> Predicate:
     return negation_normal_form(parse_predicate(where, make.ROWS.schema, time_zone="UTC"))
 
 
-def smaller_blocks() -> None:
+def smaller_blocks(change: Callable[[object, str, object], None] = setattr) -> None:
     """Lowers the thresholds, which are kilobytes and megabytes otherwise."""
-    local_copy.WHOLE_UP_TO = 0
-    local_copy.SMALL_MEMBER = local_copy.NEAR = local_copy.FEWEST = BLOCK
-    local_copy.MOST = 4 * BLOCK
+    change(local_copy, "WHOLE_UP_TO", 0)
+    for name in ("SMALL_MEMBER", "NEAR", "FEWEST"):
+        change(local_copy, name, BLOCK)
+    change(local_copy, "MOST", 4 * BLOCK)
     # Otherwise these are fetched at once, and Lucene never requests them.
-    local_copy.opening_blocks = lambda data: []
+    change(local_copy, "opening_blocks", lambda data: [])
 
 
 @pytest.fixture(autouse=True)
-def _with_smaller_blocks() -> Iterator[None]:
-    names = ("SMALL_MEMBER", "NEAR", "FEWEST", "MOST", "opening_blocks")
-    before = {name: getattr(local_copy, name) for name in names}, local_copy.WHOLE_UP_TO
-    smaller_blocks()
-    yield
-    for name, value in before[0].items():
-        setattr(local_copy, name, value)
-    local_copy.WHOLE_UP_TO = before[1]
+def _with_smaller_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    smaller_blocks(monkeypatch.setattr)
 
 
 def golden_in(storage: Storage) -> Entry:

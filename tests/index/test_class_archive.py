@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from errno import ENOSPC, EROFS
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import NoReturn
 import lucene
 import pytest
 
-from dev.paths import ROOT
 from hudi_index_service.errors import IndexServiceError, PermissionDenied, StorageFailed
 from hudi_index_service.index.lucene import class_archive, jvm
+from tests.programs import ended
 
 QUERY = """
 import sys
@@ -41,27 +40,17 @@ class Installation:
         self.jar = folder / "lucene" / "hudiindex.jar"
         shutil.copytree(Path(lucene.__file__).parent, folder / "lucene")
 
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Runs Python with this PyLucene."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-
     def prepare(self, **environment: str) -> subprocess.CompletedProcess[str]:
         """Makes the archive."""
-        return self.run("-m", "hudi_index_service", "prepare", **environment)
+        path = {"PYTHONPATH": str(self.folder)}
+        return ended("hudi_index_service", "prepare", module=True, **path, **environment)
 
     def sources_of_classes(self, work: Path) -> set[str]:
         """Where a process that builds and reads an index takes Lucene's classes from. Requires that
         its answer is right."""
         log = work / "classes"
         options = f"-Xlog:class+load:file={log}"
-        done = self.run("-c", QUERY, str(work), JAVA_TOOL_OPTIONS=options)
+        done = ended(QUERY, work, PYTHONPATH=str(self.folder), JAVA_TOOL_OPTIONS=options)
         assert done.stdout == "[0, 2]\n", done.stderr
         assert done.stderr == f"Picked up JAVA_TOOL_OPTIONS: {options}\n"
         lines = [line for line in log.read_text().splitlines() if "] org.apache.lucene." in line]

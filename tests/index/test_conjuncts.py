@@ -4,25 +4,17 @@ from itertools import product
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.lucene.lookup import known_lookup
 from hudi_index_service.index.lucene.search import (
-    PointRange,
     Points,
-    Search,
-    TermRange,
     Terms,
-    intersection,
-    prefixed,
 )
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import And, ArrayContains, BoundColumn, Predicate
-from tests.example_counts import examples
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 ROWS = pa.table(
@@ -32,6 +24,10 @@ ROWS = pa.table(
         "s": pa.array(
             ["", "2024-01-01", "2024-01-31", "2024-02-01", "2024-02", "b", "ba", "b\uffff", "B",
              "c", "é", "😀", None, "2023", "a", "bb", "b\x00", "2024-01-31x"]
+        ),
+        "b": pa.array(
+            [b"", b"a", b"a\0", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff", b"\xfe",
+             None, b"a\xfe", b"\xffa", b"\xff\xff\xff", *[b"c"] * 4]
         ),
         "many": pa.array([[1, 9], [5], [], None, [1], [9], *[[i] for i in range(12)]]),
     }
@@ -175,73 +171,6 @@ def test_one_superset_conjunct_makes_the_whole_a_superset(build_index: BuildInde
         assert indexed.reader.row_ids(predicate) == BitMap.intersection(*apart)
 
 
-BYTES = [b"", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff", b"\xfe"]
-VALUES = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
-
-
-def searches() -> list[Search]:
-    """Searches in one field of terms."""
-    bounds = [None, *BYTES[::2]]
-    ranges: list[Search] = [
-        TermRange("f", low, high, low_in, high_in)
-        for low, high in product(bounds, bounds)
-        for low_in, high_in in product((False, True), repeat=2)
-    ]
-    prefixes: list[Search] = [prefixed("f", each) for each in BYTES]
-    return [*ranges, *prefixes, Terms("f", ()), Terms("f", tuple(BYTES[1::2])), Terms("f", (b"a",))]
-
-
-def matching(search: Search, values: list[bytes]) -> set[bytes]:
-    match search:
-        case Terms(terms=terms):
-            return {*values} & {*terms}
-        case TermRange():
-            return {value for value in values if search.holds(value)}
-    raise TypeError(search)
-
-
-@pytest.mark.parametrize("prefix", BYTES)
-def test_a_prefix_is_the_range_of_the_terms_that_begin_with_it(prefix: bytes) -> None:
-    begins = {value for value in VALUES if value.startswith(prefix)}
-    assert matching(prefixed("f", prefix), VALUES) == begins
-
-
-@examples(500)
-@given(one=st.sampled_from(searches()), other=st.sampled_from(searches()))
-def test_an_intersection_of_term_searches_finds_what_both_find(one: Search, other: Search) -> None:
-    both = intersection(one, other)
-    assert both is not None
-    assert matching(both, VALUES) == matching(one, VALUES) & matching(other, VALUES)
-
-
-@examples(150)
-@given(
-    ends=st.lists(st.integers(-3, 3), min_size=4, max_size=4),
-    points=st.lists(st.integers(-3, 3), max_size=4),
-)
-def test_an_intersection_of_point_searches_finds_what_both_find(
-    ends: list[int], points: list[int]
-) -> None:
-    numbers = Points("f", tuple(sorted({*points})))
-    ranges = PointRange("f", *ends[:2]), PointRange("f", *ends[2:])
-
-    def values(search: Search) -> set[int]:
-        if isinstance(search, Points):
-            return {*search.points}
-        assert isinstance(search, PointRange)
-        return set(range(search.low, search.high + 1))
-
-    for one, other in product((*ranges, numbers), repeat=2):
-        both = intersection(one, other)
-        assert both is not None
-        assert values(both) == values(one) & values(other)
-
-
-def test_searches_in_different_fields_have_no_intersection() -> None:
-    assert intersection(Terms("f", (b"a",)), Terms("g", (b"a",))) is None
-    assert intersection(Terms("f", (b"a",)), Points("f", (1,))) is None
-
-
 def test_above_prefix_is_the_next_key_after_all_with_it() -> None:
     assert above_prefix(b"a") == b"b"
     assert above_prefix(b"a\xff") == b"b"
@@ -254,6 +183,7 @@ def test_all_combinations_of_conjuncts_are_exact(any_rows: IndexedData) -> None:
         "a": ["a > 1", "a >= 2", "a < 8", "a <= 9", "a = 4", "a IN (3, 4, 5)", "a <=> 3"],
         "d": ["d > 1", "d >= 1.5", "d < 6", "d <= 5.5", "d = 2", "d IN (2, 2.5)"],
         "s": ["s > '2'", "s >= '2024'", "s < 'c'", "s <= 'bb'", "s LIKE '2024%'", "s LIKE 'b%'"],
+        "b": ["b > X'61'", "b >= X'61FF'", "b < X'FF'", "b <= X'FFFF'", "b IN (X'62', X'FF')"],
     }
     predicates: list[Predicate] = [
         conjuncts(" AND ".join(some))

@@ -12,7 +12,6 @@ import pytest
 from hudi_index_service.errors import (
     EntryInvalid,
     IndexDefinitionInvalid,
-    IndexExists,
     IndexNotFound,
 )
 from hudi_index_service.hudi.snapshot import BaseFile
@@ -333,32 +332,6 @@ def test_partitions_with_equal_file_ids_have_separate_entries() -> None:
 @pytest.fixture
 def definitions(storage: Storage) -> DefinitionStore:
     return DefinitionStore(storage)
-
-
-def test_definitions_are_created_listed_and_dropped(definitions: DefinitionStore) -> None:
-    created = definitions.create("by_name", ("lucene",), [Column(name="name")], SEEN)
-    other = definitions.create("by_age", ("lucene",), [Column(name="age")], SEEN)
-
-    assert definitions.live() == (other, created)
-    assert definitions.get("by_name") == created
-    with pytest.raises(IndexExists, match="by_name"):
-        definitions.create("by_name", ("lucene",), [Column(name="age")], SEEN)
-    assert definitions.drop("by_name") == created
-    assert definitions.live() == (other,)
-    with pytest.raises(IndexNotFound, match="no index named by_name"):
-        definitions.get("by_name")
-    with pytest.raises(IndexNotFound, match="by_name"):
-        definitions.drop("by_name")
-
-
-def test_a_dropped_name_can_be_used_again(definitions: DefinitionStore, storage: Storage) -> None:
-    definitions.create("i", ("lucene",), [Column(name="a")], SEEN)
-    definitions.drop("i")
-    again = definitions.create("i", ("lucene",), [Column(name="b")], SEEN)
-
-    assert again.version == 3
-    assert definitions.get("i") == again
-    assert len(storage.files(DEFINITIONS_FOLDER)) == 3
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a b", "a/b", "../a", "ä", "a" * 129, "a\n"])

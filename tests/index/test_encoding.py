@@ -1,10 +1,7 @@
 """Numbers as 64-bit integers: order is kept, and a range holds exactly the values that match."""
 
-import math
 from decimal import Context, Decimal
-from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,7 +14,6 @@ from hudi_index_service.index.number_encoding import (
     WIDE_MIN,
     NumberRange,
     encode_array,
-    encode_float,
     encode_range,
     encode_wide,
     wide_bytes,
@@ -36,21 +32,6 @@ singles = st.floats(width=32, allow_nan=True, allow_infinity=True)
 def wide_decimals(scale: int) -> st.SearchStrategy[Decimal]:
     unscaled = st.integers(-(10**38) + 1, 10**38 - 1)
     return unscaled.map(lambda value: Decimal(value).scaleb(-scale, Context(prec=38)))
-
-
-@fixed
-@given(values=st.lists(doubles, min_size=2, max_size=20))
-def test_doubles_keep_sparks_order(values: list[float]) -> None:
-    encoded = encode_array(pa.array(values, pa.float64())).to_pylist()
-
-    assert encoded == [encode_float(value) for value in values]
-    # numpy sorts NaN last, as Spark does; equal values (0.0 and -0.0, any two NaN) tie.
-    order = np.argsort(values, kind="stable")
-    ranked = [encoded[i] for i in order]
-    assert ranked == sorted(encoded)
-    for a, b in pairwise(order):
-        same = values[a] == values[b] or (math.isnan(values[a]) and math.isnan(values[b]))
-        assert (encoded[a] == encoded[b]) is same
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from pyroaring import BitMap
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.lucene.search import OpenPhrase
 from hudi_index_service.index.lucene.words import phrase_by_words
-from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import BoundColumn, Like, Not, RLike
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import parse_regex
 from tests.example_counts import examples
-from tests.index.conftest import BuildIndex, IndexedData, rows_where
+from tests.index.conftest import BuildIndex, IndexedData
 
 COLUMN = BoundColumn("c", pa.string())
 WORDS_ONLY = {"c": {"analyzer": "standard", "keyword": "false"}}
@@ -144,50 +143,28 @@ def test_regexes_beside_whole_values_give_supersets(both: IndexedData) -> None:
         assert both.check(leaf) is Answer.SUPERSET
 
 
+def texts_of(pieces: list[str], most: int) -> st.SearchStrategy[list[str]]:
+    """Texts made of these pieces and of any characters."""
+    piece = st.one_of(st.sampled_from(pieces), st.text(max_size=3))
+    text = st.lists(piece, max_size=most).map("".join)
+    as_utf8 = text.map(lambda text: text.encode("utf-8", "ignore").decode())
+    return st.lists(as_utf8, min_size=1, max_size=40)
+
+
 @examples(15)
-@given(
-    texts=st.lists(
-        st.lists(
-            st.one_of(
-                st.sampled_from(["abc", "ABC", "9", " ", "\t", "_", ".", "'", "\u0301", "\u200d"]),
-                st.text(max_size=2),
-            ),
-            max_size=8,
-        ).map("".join),
-        min_size=1,
-        max_size=40,
-    )
-)
+@given(texts_of(["abc", "ABC", "9", " ", "\t", "_", ".", "'", "\u0301", "\u200d"], 8))
 def test_no_word_between_white_space_is_missed(build_index: BuildIndex, texts: list[str]) -> None:
-    texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     indexed = build_index(pa.table({"c": texts}), options=BOTH)
     for pattern in ("% abc %", "abc %", "% abc", "abc", "%\tabc%", "%abc9%", "% 9%", "%_abc%"):
         indexed.check(like(pattern))
 
 
 @examples(30)
-@given(
-    texts=st.lists(
-        st.lists(
-            st.one_of(
-                st.sampled_from(["abc", "ABC", "1abc", "abc9", " ", "_", "."]), st.text(max_size=3)
-            ),
-            max_size=6,
-        ).map("".join),
-        min_size=1,
-        max_size=40,
-    )
-)
+@given(texts_of(["abc", "ABC", "1abc", "abc9", " ", "_", "."], 6))
 def test_no_matching_text_is_missed(build_index: BuildIndex, texts: list[str]) -> None:
-    texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     indexed = build_index(pa.table({"c": texts}), options=WORDS_ONLY)
     for pattern in ("%abc%", "abc%", "%1abc", "%ABC%", "%abc_"):
         assert indexed.check(like(pattern)) is Answer.SUPERSET
-
-
-def test_a_parsed_like_is_narrowed(words: IndexedData) -> None:
-    leaf = parse_predicate("c LIKE '%tag4242%'", words.data.schema)
-    assert words.reader.row_ids(leaf) >= rows_where(leaf, words.data)
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,14 @@ from hudi_index_service.predicate.expression import (
     BoundColumn,
     IsNull,
 )
-from tests.index.conftest import BuildIndex, IndexedData
+from tests.index.conftest import BuildIndex, IndexedData, packed_index
 
 MEMBERS = {"b": b"second" * 50_000, "a": b"first", "empty": b"", "c": b"x" * (2 * BLOCK_SIZE)}
 
 
 @pytest.fixture
 def packed(tmp_path: Path) -> PackedIndex:
-    path = tmp_path / "data.pack"
-    file = pack(MEMBERS, path)
-    return PackedIndex(path, file.members, file.length, BLOCK_SIZE, file.block_crc32, 0)
+    return packed_index(MEMBERS, tmp_path / "data.pack", 0)
 
 
 def test_members_are_read_back_aligned_and_in_order(packed: PackedIndex) -> None:

@@ -1,6 +1,8 @@
 """A missing runtime of an index type: the cause and its remedy, the same for all threads."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,15 +11,19 @@ from hudi_index_service.index.factory import index_type
 
 REMEDY = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
 
-PRINT_RUNTIME_ERROR = """
+PRINT_RUNTIME_ERRORS = """
+import json, os, sys
 from hudi_index_service.errors import NativeModuleMissing
 from hudi_index_service.index.factory import index_type
 
-{before}
-try:
-    index_type("{name}").check_runtime()
-except NativeModuleMissing as error:
-    print(error.message, error.remedy, sep="\\n")
+for name, missing, java_home in json.loads(sys.argv[1]):
+    os.environ |= {"PATH": "", "JAVA_HOME": java_home}
+    sys.modules[missing] = None
+    try:
+        index_type(name).check_runtime()
+    except NativeModuleMissing as error:
+        print(error.message, error.remedy, sep="\\n")
+    del sys.modules[missing]
 """
 
 ATTACH_IN_THREADS = """
@@ -75,11 +81,11 @@ print(Runtime.getRuntime().totalMemory() // 2**20)
 """
 
 
-def printed(program: str, **environment: str) -> list[str]:
+def printed(program: str, *arguments: str, **environment: str) -> list[str]:
     """The lines printed by a Python program in a process with only this environment."""
     kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, *arguments],
         env={**kept, **environment},
         capture_output=True,
         text=True,
@@ -90,58 +96,37 @@ def printed(program: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def runtime_error(name: str = "lucene", before: str = "", **environment: str) -> list[str]:
-    """The error's message and remedy."""
-    return printed(PRINT_RUNTIME_ERROR.format(name=name, before=before), **environment)
-
-
 def test_the_runtime_of_the_tests_is_complete() -> None:
     index_type("lucene").check_runtime()
     index_type("btree").check_runtime()
 
 
-def test_an_unsupported_java_is_named_with_its_folder(java_26: Path) -> None:
-    assert runtime_error(JAVA_HOME=str(java_26)) == [
-        f"lucene needs Java 17 to 25, but {java_26} is Java 26.",
-        REMEDY,
-    ]
-
-
-def test_a_missing_java_is_reported(tmp_path: Path) -> None:
-    assert runtime_error(PATH=str(tmp_path)) == [
-        "lucene needs Java, but JAVA_HOME is not set and no java is on PATH.",
-        REMEDY,
-    ]
-
-
-def test_a_java_home_without_libjvm_is_reported(tmp_path: Path) -> None:
-    assert runtime_error(JAVA_HOME=str(tmp_path)) == [
-        f"lucene needs {tmp_path}/lib/server/libjvm.so, which does not exist.",
-        REMEDY,
-    ]
-
-
-def test_a_libjvm_that_cannot_be_loaded_is_reported(java_26: Path) -> None:
-    (java_26 / "release").unlink()
-    library = java_26 / "lib" / "server" / "libjvm.so"
-    assert runtime_error(JAVA_HOME=str(java_26)) == [
-        f"lucene cannot load {library}: {library}: file too short.",
-        REMEDY,
-    ]
-
-
-def test_a_missing_pylucene_is_not_mistaken_for_java() -> None:
-    assert runtime_error(before="import sys; sys.modules['lucene'] = None") == [
-        "The index type lucene needs PyLucene, which is not installed.",
-        "Install hudi-index-pylucene, wherever indexes are built or read.",
-    ]
-
-
-def test_a_missing_hbase_client_is_reported() -> None:
-    assert runtime_error("hbase", "import sys; sys.modules['happybase'] = None") == [
-        "The index type hbase needs the Python module happybase, which is missing.",
-        "Install it with pip install 'hudi-index-service[hbase]', also on Spark's executors.",
-    ]
+def test_the_cause_of_a_missing_runtime_is_reported(java_26: Path, tmp_path: Path) -> None:
+    nothing, damaged = tmp_path / "nothing", shutil.copytree(java_26, tmp_path / "damaged")
+    (damaged / "release").unlink()
+    library = damaged / "lib" / "server" / "libjvm.so"
+    causes = {
+        ("lucene", "", str(java_26)): f"lucene needs Java 17 to 25, but {java_26} is Java 26.",
+        ("lucene", "", ""): "lucene needs Java, but JAVA_HOME is not set and no java is on PATH.",
+        ("lucene", "", str(nothing)): (
+            f"lucene needs {nothing}/lib/server/libjvm.so, which does not exist."
+        ),
+        ("lucene", "", str(damaged)): f"lucene cannot load {library}: {library}: file too short.",
+        ("lucene", "lucene", ""): "The index type lucene needs PyLucene, which is not installed.",
+        ("hbase", "happybase", ""): (
+            "The index type hbase needs the Python module happybase, which is missing."
+        ),
+    }
+    remedies = {
+        "": REMEDY,
+        "lucene": "Install hudi-index-pylucene, wherever indexes are built or read.",
+        "happybase": (
+            "Install it with pip install 'hudi-index-service[hbase]', also on Spark's executors."
+        ),
+    }
+    told = printed(PRINT_RUNTIME_ERRORS, json.dumps(list(causes)))
+    assert told[::2] == list(causes.values())
+    assert told[1::2] == [remedies[missing] for _, missing, _ in causes]
 
 
 def test_concurrent_threads_all_get_the_cause(java_26: Path) -> None:

@@ -26,14 +26,24 @@ from tests.index.test_summaries import base_file, manifest_of, publish
 FILES = [base_file(number) for number in range(3)]
 
 
-@pytest.fixture
-def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
-    """A store with an entry of generation 1 for each base file, none of them cached."""
+def with_entries(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """Puts an entry of generation 1 for each base file into a store; none of them is cached."""
     monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
-    storage = Storage(f"memory://{uuid.uuid4().hex}")
     for each in FILES:
         publish(storage, each, manifest_of(each))
     return storage
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """A store with entries."""
+    return with_entries(Storage(f"memory://{uuid.uuid4().hex}"), monkeypatch)
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """The same on the local disk."""
+    return with_entries(Storage(tmp_path), monkeypatch)
 
 
 def stated(
@@ -149,16 +159,6 @@ def test_an_entry_of_another_base_file_is_refused(storage: Storage) -> None:
     other = BaseFile(FILES[0].path, FILES[0].partition, FILES[0].file_id, make.INSTANT, 7)
     with pytest.raises(EntryInvalid, match="was built from"):
         stated(storage, 1, [other]).find(other)
-
-
-@pytest.fixture
-def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    """The same on the local disk."""
-    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
-    storage = Storage(tmp_path)
-    for each in FILES:
-        publish(storage, each, manifest_of(each))
-    return storage
 
 
 def test_on_the_local_disk_the_data_file_is_looked_at(on_disk: Storage) -> None:

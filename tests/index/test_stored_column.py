@@ -11,25 +11,6 @@ from hudi_index_service.index.contract import ColumnSpec, ColumnStatistics, Stor
 SPEC = ColumnSpec("at", pa.timestamp("us", "UTC"), ("point", "exists"))
 
 
-def test_a_column_survives_the_round_trip() -> None:
-    column = StoredColumn.of(SPEC, ColumnStatistics(3, 5, 1), minimum="a", maximum="b")
-    stored = column.model_dump(mode="json", by_alias=True)
-
-    assert stored == {
-        "name": "at",
-        "type": "timestamp[us, tz=UTC]",
-        "fields": ["point", "exists"],
-        "null_count": 3,
-        "distinct": 5,
-        "truncated": 1,
-        "minimum": "a",
-        "maximum": "b",
-    }
-    read = StoredColumn.model_validate(stored)
-    assert read == column
-    assert read.spec == SPEC
-
-
 def test_cached_values_do_not_affect_equality_or_pickling() -> None:
     column = StoredColumn.of(SPEC, ColumnStatistics(3))
     assert column.layout == ("at", SPEC.type, SPEC.fields, False)

@@ -13,7 +13,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.files import stored_values
 from hudi_index_service.index.files.stored_values import VALUES, ValuesWriter, joined_values
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from tests.index.conftest import packed_index
 from tests.programs import lines_of
 
 ROWS = 300_000  # of a part: several row groups
@@ -27,9 +27,7 @@ def part(folder: Path, number: int) -> PackedIndex:
     for start in range(0, ROWS, 50_000):
         writer.add(rows.slice(start, 50_000))
     members = {**writer.finish(), "tree": b"of the index" * 1000}
-    path = folder / f"part-{number}.pack"
-    done = pack(members, path, first=VALUES)
-    return PackedIndex(path, done.members, done.length, BLOCK_SIZE, done.block_crc32, ROWS)
+    return packed_index(members, folder / f"part-{number}.pack", ROWS, first=VALUES)
 
 
 def test_parts_are_joined_in_order(tmp_path: Path) -> None:

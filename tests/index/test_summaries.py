@@ -109,27 +109,21 @@ def test_a_summary_does_not_bring_back_a_deleted_entry(summarized: Storage) -> N
     assert listing.find(base_file(2)).manifest.base_file.path == base_file(2).path
 
 
-def test_a_later_generation_is_read_from_its_manifest(summarized: Storage) -> None:
-    later = manifest_of(base_file(1), name="data-000002-0123456789ab.pack")
-    later = later.model_copy(update={"generation": 2})
-    publish(summarized, base_file(1), later)
-
-    entries, requests = entries_and_requests(summarized)
-
-    assert entries[1].manifest == later
-    assert requests == 2 + 1
-
-
-def test_a_replaced_entry_is_read_from_its_manifest(summarized: Storage) -> None:
+@pytest.mark.parametrize("generation", [1, 2], ids=["replaced", "later"])
+def test_another_entry_than_the_summarys_is_read_from_its_manifest(
+    summarized: Storage, generation: int
+) -> None:
     old = manifest_of(base_file(1))
-    replaced = manifest_of(base_file(1), name=old.data.name[:-6] + "0.pack")
-    summarized.delete([f"{entry_folder('lucene', base_file(1))}/{old.data.name}"])
-    path = publish(summarized, base_file(1), replaced)
+    other = manifest_of(base_file(1), name=old.data.name[:-6] + "0.pack")
+    other = other.model_copy(update={"generation": generation})
+    if generation == 1:
+        summarized.delete([f"{entry_folder('lucene', base_file(1))}/{old.data.name}"])
+    path = publish(summarized, base_file(1), other)
     assert len(summarized.read(path)) == len(old.to_json())
 
     entries, requests = entries_and_requests(summarized)
 
-    assert entries[1].manifest == replaced
+    assert entries[1].manifest == other
     assert requests == 2 + 1
 
 

@@ -145,7 +145,3 @@ def test_an_unknown_index_type_lists_the_installed_ones() -> None:
     with pytest.raises(IndexTypeUnknown, match="no index type 'rtree'") as unknown:
         index_type("rtree")
     assert "lucene" in unknown.value.remedy
-
-
-def test_names_are_case_insensitive() -> None:
-    assert index_type("Lucene").name == "lucene"

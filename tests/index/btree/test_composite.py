@@ -10,12 +10,11 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.index.btree.fields import composite_keys
-from hudi_index_service.index.contract import Answer, Conjunction, PackedIndex
+from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
-from tests.index.conftest import IndexedData, building, rows_where
+from tests.index.conftest import IndexedData, building, joined, rows_where
 
 TEXTS = ["", "\0", "\0\0", "\0a", "\x01", "a", "a\0", "a\0\0", "a\0b", "ab", "b", "é", "\U0010ffff"]
 NUMBERS = [-(2**63), -256, -1, 0, 1, 255, 256, 2**63 - 1]
@@ -124,14 +123,7 @@ def test_an_index_with_a_composite_key_passes_its_check(built: IndexedData) -> N
 def test_parts_are_joined_with_their_composite_keys(tmp_path: Path) -> None:
     build, data, key = building(index_type("btree"), tmp_path), rows_of(2, 900, TEXTS), ("s", "n")
     parts = [build(data.slice(start, 300), key=key) for start in (0, 300, 600)]
-    folder = tmp_path / "joined"
-    folder.mkdir()
-    kind, columns = parts[0].kind, parts[0].columns
-    packed = pack(kind.combine([part.index for part in parts], folder), tmp_path / "joined.pack")
-    index = PackedIndex(
-        tmp_path / "joined.pack", packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, 900
-    )
-    reader = kind.open(index, columns)
+    whole = joined(parts, tmp_path, parts[0].columns)
     predicate = negation_normal_form(parse_predicate("s = 'a' AND n > 0", data.schema))
-    assert reader.row_ids(flattened(predicate)) == rows_where(predicate, data) != BitMap()
-    reader.close()
+    assert whole.reader.row_ids(flattened(predicate)) == rows_where(predicate, data) != BitMap()
+    whole.reader.close()

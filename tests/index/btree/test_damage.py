@@ -20,10 +20,10 @@ from hudi_index_service.index.btree.tree import (
     write_tree,
 )
 from hudi_index_service.index.contract import ColumnStatistics, PackedIndex, StoredColumn
-from hudi_index_service.index.packed_file import checksums, pack
+from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from tests.index.conftest import BuildIndex, IndexedData
+from tests.index.conftest import BuildIndex, IndexedData, packed_index
 from tests.index.damage import DATA, LEAVES
 
 
@@ -88,14 +88,8 @@ def with_places(
     write_tree(folder / "tree", [each.prefix + each.key for each in places], records, description)
     offset, length = indexed.index.members["leaves"]
     members["leaves"] = indexed.index.path.read_bytes()[offset : offset + length]
-    done = pack({**members, "tree": folder / "tree"}, folder / "forged.pack")
-    return replace(
-        indexed.index,
-        path=folder / "forged.pack",
-        members=done.members,
-        length=done.length,
-        block_crc32=done.block_crc32,
-    )
+    files = {**members, "tree": folder / "tree"}
+    return packed_index(files, folder / "forged.pack", indexed.index.rows)
 
 
 def test_verify_finds_leaves_in_the_wrong_order(indexed: IndexedData, tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from tests.index.conftest import IndexedData
+from tests.index.conftest import BuildIndex, IndexedData, joined
 
 KIND = index_type("btree")
 ROWS = 9_000
@@ -57,36 +56,8 @@ WHERE = [
 ]  # fmt: skip
 
 
-def specs() -> list[ColumnSpec]:
-    return [ColumnSpec(f.name, f.type, KIND.fields(f.name, f.type, {})) for f in DATA.schema]
-
-
-def build_part(rows: pa.Table, folder: Path, *, memory_mb: int, threads: int = 1) -> PackedIndex:
-    folder.mkdir()
-    builder = KIND.builder(specs(), folder, memory_mb=memory_mb, threads=threads)
-    for batch in rows.to_batches(max_chunksize=700):
-        builder.add(batch)
-    built = builder.finish()
-    return packed(dict(built.files), Path(f"{folder}.pack"), built.rows)
-
-
-def packed(files: dict[str, Path], path: Path, rows: int) -> PackedIndex:
-    done = pack(files, path)
-    return PackedIndex(path, done.members, done.length, BLOCK_SIZE, done.block_crc32, rows)
-
-
-def stored(folder: Path) -> tuple[StoredColumn, ...]:
-    """The columns with the statistics of a single build."""
-    folder.mkdir()
-    builder = KIND.builder(specs(), folder, memory_mb=256)
-    builder.add(DATA.combine_chunks().to_batches()[0])
-    built = builder.finish()
-    return tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs())
-
-
-def check(index: PackedIndex, columns: tuple[StoredColumn, ...]) -> None:
-    assert KIND.verify(index, columns) == []
-    indexed = IndexedData(KIND, DATA, index, columns, KIND.open(index, columns))
+def check(indexed: IndexedData) -> None:
+    assert KIND.verify(indexed.index, indexed.columns) == []
     for where in WHERE:
         leaf = negation_normal_form(parse_predicate(where, DATA.schema))
         assert indexed.check(leaf) is Answer.EXACT, where
@@ -94,34 +65,31 @@ def check(index: PackedIndex, columns: tuple[StoredColumn, ...]) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_runs_that_exceed_memory_are_merged(tmp_path: Path, threads: int) -> None:
-    single_build = build_part(DATA, tmp_path / "once", memory_mb=256, threads=threads)
-    in_runs = build_part(DATA, tmp_path / "runs", memory_mb=1, threads=threads)
-    columns = stored(tmp_path / "columns")
-    check(single_build, columns)
-    check(in_runs, columns)
+def test_runs_that_exceed_memory_are_merged(build_btree: BuildIndex, threads: int) -> None:
+    single_build = build_btree(DATA, batch_rows=700, memory_mb=256, threads=threads)
+    in_runs = build_btree(DATA, batch_rows=700, memory_mb=1, threads=threads)
+    assert in_runs.columns == single_build.columns
+    check(single_build)
+    check(in_runs)
 
 
 @pytest.mark.parametrize("cuts", [[0, ROWS], [0, 1, 4000, 4000, 8192, ROWS]])
-def test_parts_are_combined_without_the_base_file(tmp_path: Path, cuts: list[int]) -> None:
+def test_parts_are_combined_without_the_base_file(
+    build_btree: BuildIndex, tmp_path: Path, cuts: list[int]
+) -> None:
     parts = [
-        build_part(DATA.slice(start, end - start), tmp_path / f"part{start}-{end}", memory_mb=64)
+        build_btree(DATA.slice(start, end - start), batch_rows=700, memory_mb=64)
         for start, end in pairwise(cuts)
     ]
-    folder = tmp_path / "joined"
-    folder.mkdir()
-    files = KIND.combine(parts, folder)
-    paths = {name: path for name, path in files.items() if isinstance(path, Path)}
-    assert sorted(paths) == sorted(files) == ["leaves", "tree"]
-    joined = packed(paths, tmp_path / "joined.pack", ROWS)
-    check(joined, stored(tmp_path / "columns"))
+    whole = joined(parts, tmp_path, build_btree(DATA, batch_rows=ROWS, memory_mb=256).columns)
+    assert sorted(whole.index.members) == ["leaves", "tree"]
+    check(whole)
 
 
-def test_damaged_parts_are_not_combined(tmp_path: Path) -> None:
-    part = build_part(DATA.slice(0, 3000), tmp_path / "part", memory_mb=64)
-    content = bytearray(part.path.read_bytes())
-    content[part.members["leaves"][0] + part.members["leaves"][1] // 2] ^= 4
-    part.path.write_bytes(content)
-    (tmp_path / "joined").mkdir()
+def test_damaged_parts_are_not_combined(build_btree: BuildIndex, tmp_path: Path) -> None:
+    part = build_btree(DATA.slice(0, 3000), batch_rows=700, memory_mb=64)
+    content = bytearray(part.index.path.read_bytes())
+    content[part.index.members["leaves"][0] + part.index.members["leaves"][1] // 2] ^= 4
+    part.index.path.write_bytes(content)
     with pytest.raises(EntryInvalid, match="damaged"):
-        KIND.combine([part, part], tmp_path / "joined")
+        joined([part, part], tmp_path, part.columns)

@@ -9,7 +9,7 @@ import pytest
 from hudi_index_service.errors import IndexDefinitionInvalid
 from hudi_index_service.index.btree.keys import CUT_BYTES
 from hudi_index_service.index.btree.leaf_file import SET_ROWS
-from hudi_index_service.index.contract import Answer, Conjunction
+from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import (
@@ -17,15 +17,11 @@ from hudi_index_service.predicate.expression import (
     BoundColumn,
     Compare,
     In,
-    IsNull,
     Like,
     Not,
     Operator,
-    Predicate,
-    RLike,
 )
 from hudi_index_service.predicate.like import parse_like
-from hudi_index_service.predicate.regex import parse_regex
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 from tests.index.test_leaves import BROKEN, PATTERNS, VALUES, rows_of
 
@@ -51,13 +47,6 @@ def test_like_is_answered_by_its_prefix(strings: IndexedData, pattern: str) -> N
         expected = Answer.SUPERSET if leaf.prefix else Answer.NONE
     assert strings.check(leaf) is expected
     assert strings.check(Not(leaf)) is (expected if expected is Answer.EXACT else Answer.NONE)
-
-
-@pytest.mark.parametrize("pattern", ["^a", "^Buying .*r$", r"\Aab(ab)*$", "ab$", "(?i)^abc"])
-def test_regexes_are_narrowed_by_their_prefix(strings: IndexedData, pattern: str) -> None:
-    leaf = RLike(TEXT, pattern, parse_regex(pattern))
-    assert strings.check(leaf) is (Answer.SUPERSET if leaf.regex.prefix else Answer.NONE)
-    assert strings.answer(Not(leaf)) is Answer.NONE
 
 
 CUT = "x" * CUT_BYTES
@@ -189,17 +178,6 @@ def test_values_are_counted(build_btree: BuildIndex) -> None:
     assert indexed.reader.value_counts("c", among, 100) == {"a": 2, "b": 1, "": 1, "c": 1}
     assert indexed.reader.value_counts("c", None, 10) is None
     assert indexed.reader.value_counts("n", None, 10_000) is None
-
-
-def test_conjuncts_on_several_columns_are_not_answered_together(build_btree: BuildIndex) -> None:
-    indexed = build_btree(pa.table({"a": [1, 2], "b": [1, 2]}))
-    leaves: list[Predicate] = [
-        Compare(BoundColumn(name, pa.int64()), Operator.GT, pa.scalar(1)) for name in "ab"
-    ]
-    assert indexed.answer(Conjunction(tuple(leaves))) is Answer.NONE
-    other = BoundColumn("other", pa.string())
-    for leaf in (IsNull(other), Not(IsNull(other)), like("a%"), *leaves[:0]):
-        assert indexed.answer(leaf) is Answer.NONE
 
 
 def test_btree_has_no_column_options() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.errors import EntryInvalid, StorageFailed
+from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.segments import run as runs
@@ -256,12 +256,6 @@ def test_a_segment_without_any_fact_left_goes(store: SegmentStore) -> None:
     assert store.listed() == []
 
 
-def test_a_dry_run_forgets_nothing(store: SegmentStore) -> None:
-    filled(store, range(3))
-    assert len(store.forget(keeps(1), every_column, dry_run=True)) == 2
-    assert stated(store) == paths(0, 1, 2)
-
-
 def test_a_merger_that_read_before_withdraws(
     store: SegmentStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,18 +387,6 @@ def test_a_merged_segment_serves_alone_before_the_others_are_deleted(
         storage.create(path, content)
     (serving,) = OpenSegments(store).now()
     assert serving.document.files == 4
-
-
-def test_without_access_nothing_is_excluded(
-    storage: Storage, store: SegmentStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(store, range(4))
-
-    def unreachable(prefix: str = "") -> None:
-        raise StorageFailed("the store does not answer.")
-
-    monkeypatch.setattr(storage, "files", unreachable)
-    assert OpenSegments(store).now() == ()
 
 
 def test_a_large_segment_is_read_block_by_block(
