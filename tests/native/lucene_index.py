@@ -45,7 +45,6 @@ def new_indexer(
     *,
     analyzer: Any = None,
     memory_mb: float = 64,
-    first_segment: int = 0,
     threads: int = 1,
 ) -> Any:
     from hudiindex import ArrowIndexer
@@ -56,7 +55,7 @@ def new_indexer(
         lucene.JArray("string")([field.name for field in fields]),
         lucene.JArray("int")([getattr(ArrowIndexer, field.kind) for field in fields]),
         float(memory_mb),
-        first_segment,
+        0,  # the first segment's number
         threads,
     )
     for number, field in enumerate(fields):
@@ -84,7 +83,6 @@ def index_batches(
     *,
     analyzer: Any = None,
     segment_per_batch: bool = False,
-    first_segment: int = 0,
     threads: int = 1,
 ) -> list[int]:
     """Index the batches; return how many terms of each field were truncated.
@@ -97,7 +95,6 @@ def index_batches(
         fields,
         analyzer=analyzer,
         memory_mb=0 if segment_per_batch else 64,
-        first_segment=first_segment,
         threads=threads,
     )
     rows = 0
@@ -109,24 +106,6 @@ def index_batches(
     truncated = [indexer.truncated(number) for number in range(len(fields))]
     indexer.finish()
     return truncated
-
-
-def index_parts(folder: Path, fields: Sequence[IndexField], parts: Sequence[pa.Table]) -> None:
-    """Index each part on its own, as several processes would, and join them, a segment per part."""
-    from hudiindex import SegmentList
-    from org.apache.lucene.store import Directory
-
-    directories = []
-    for number, part in enumerate(parts):
-        part_folder = folder / f"part{number}"
-        index_batches(part_folder, fields, part.to_batches(), first_segment=number)
-        directories.append(open_directory(part_folder))
-    rows = SegmentList.join(lucene.JArray("object")(directories, Directory), open_directory(folder))
-    assert rows == sum(part.num_rows for part in parts)
-    for number in range(len(parts)):
-        for file in (folder / f"part{number}").iterdir():
-            if not file.name.startswith("segments_"):
-                file.rename(folder / file.name)
 
 
 def open_folder(folder: Path) -> Any:

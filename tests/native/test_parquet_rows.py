@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +21,6 @@ from hudi_index_parquet import (
     row_count,
     stripped_footer,
 )
-from obstore.store import LocalStore
 
 ROWS = 20_000
 ROW_GROUP_ROWS = 7_000
@@ -395,30 +393,6 @@ def test_chunk_and_total_bytes_equal_those_in_the_footer(file: Path) -> None:
     assert plan.total_bytes == sum(chunks)
 
 
-def test_file_without_an_offset_index_is_planned_by_chunks(write: Callable[..., Path]) -> None:
-    path = write(write_page_index=False)
-
-    plan = plan_rows(stripped_footer(path), positions(3), ["key"])
-
-    assert (plan.pages, plan.page_bytes) == (1, plan.chunk_bytes)
-
-
-def test_stripped_footer_omits_hudis_bloom_filter(table: pa.Table, tmp_path: Path) -> None:
-    path = tmp_path / "part.parquet"
-    with pq.ParquetWriter(path, table.schema, write_page_index=True, store_schema=False) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({"org.apache.hudi.bloomfilter": "A" * 863_000})
-
-    footer = stripped_footer(path)
-
-    assert pq.read_metadata(path).serialized_size > 863_000
-    assert len(footer) < 40_000
-    assert row_count(footer) == ROWS
-    answer, _ = read_rows(path, positions(1, 15_000), metadata=footer)
-    assert answer.to_pylist() == table.take([1, 15_000]).to_pylist()
-    assert answer.schema.metadata is None
-
-
 def test_stripped_footer_is_a_valid_footer_without_values(file: Path) -> None:
     footer = stripped_footer(file)
 
@@ -471,29 +445,6 @@ def test_large_reads_are_fetched_row_group_by_row_group(write: Callable[..., Pat
     assert len(fetch.calls) == 1
 
 
-def test_closest_ranges_are_merged_first(write: Callable[..., Path]) -> None:
-    """Pages 1, 3, 5 and 7 of a column with pages of about 100 bytes, and 1 and 3 of one with pages
-    of thousands."""
-    contents = pa.table(
-        {
-            "short": np.arange(4_000, dtype=np.int64) % 13,
-            "long": [f"{i * 7919 % 100_003:0200d}" for i in range(4_000)],
-        }
-    )
-    path = write(contents, compression="none", use_dictionary=False, max_rows_per_page=10)
-    fetch = Ranges(path)
-    footer = Footer(stripped_footer(path))
-    rows = positions(11, 31, 51, 71)
-
-    expected, exact = footer.read(path, rows)
-    answer, near = footer.read(fetch, rows, size=fetch.size)
-
-    assert answer.equals(expected)
-    assert exact.ranges == footer.plan(rows).ranges == 8
-    assert near.ranges == 5
-    assert exact.bytes < near.bytes <= 1.04 * exact.bytes
-
-
 def test_footer_is_not_read_when_metadata_is_given(file: Path) -> None:
     footer = stripped_footer(file)
     fetch = Ranges(file)
@@ -517,19 +468,6 @@ def test_small_footer_is_read_in_one_call(file: Path) -> None:
 
     assert footer == stripped_footer(file)
     assert fetch.calls == [[(fetch.size - 65_536, fetch.size)]]
-
-
-def test_object_store_is_read_through_its_own_buffers(file: Path) -> None:
-    store = LocalStore(file.parent)
-
-    def fetch(ranges: list[tuple[int, int]]) -> list[obstore.Bytes]:
-        starts, ends = zip(*ranges, strict=True)
-        return obstore.get_ranges(store, file.name, starts=starts, ends=ends)
-
-    size = obstore.head(store, file.name)["size"]
-    answer, _ = read_rows(fetch, positions(3, 17_000), size=size)
-
-    assert answer.equals(pq.ParquetFile(file).read().take([3, 17_000]))
 
 
 @pytest.mark.parametrize(

@@ -103,23 +103,6 @@ def test_long_token_is_truncated_between_characters_and_counted(tmp_path: Path) 
     assert row_ids(index, term("message", "y" * 12_000)) == [2]
 
 
-@pytest.mark.parametrize("name", ["StandardAnalyzer", "WhitespaceAnalyzer", "SimpleAnalyzer"])
-def test_analyzers_split_words_longer_than_255_characters(tmp_path: Path, name: str) -> None:
-    from org.apache.lucene.analysis import core, standard
-
-    analyzer = getattr(core, name, None) or getattr(standard, name)
-    column = pa.array(["first " + "z" * 100_000 + " last", "next"])
-    truncated = index_batches(
-        tmp_path, [MESSAGE], [one_column("message", column)], analyzer=analyzer()
-    )
-
-    assert truncated == [0]
-    index = open_folder(tmp_path)
-    assert row_ids(index, term("message", "z" * 255)) == [0]
-    assert row_ids(index, term("message", "last")) == [0]
-    assert row_ids(index, term("message", "next")) == [1]
-
-
 def test_batch_without_all_columns_or_buffers_is_refused(tmp_path: Path) -> None:
     indexer = new_indexer(tmp_path, [SENDER, AMOUNT])
     senders, amounts = pa.array(["x"]), pa.array([1])

@@ -1,9 +1,7 @@
 """hudi-index-pylucene: PackedDirectory, a whole index in one checksummed file."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import lucene
 import numpy as np
@@ -15,12 +13,8 @@ from tests.native.lucene_index import (
     IndexField,
     PackedFile,
     attach,
-    index_parts,
-    open_folder,
-    open_searcher,
+    index_batches,
     pack,
-    row_ids,
-    term,
 )
 
 ROWS = 6_000
@@ -51,30 +45,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         IndexField("amount", "LONG", "amount"),
         IndexField("amount.null", "NULLS", "amount"),
     ]
-    index_parts(folder, fields, [table.slice(at, 2_000) for at in range(0, ROWS, 2_000)])
+    batches = table.to_batches(max_chunksize=2_000)
+    index_batches(folder, fields, batches, segment_per_batch=True)
     return folder
 
 
 @pytest.fixture(scope="module")
 def packed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PackedFile:
     return pack(folder, tmp_path_factory.mktemp("packed") / "data.bin")
-
-
-def queries() -> list[Any]:
-    from org.apache.lucene.document import LongPoint
-    from org.apache.lucene.index import Term
-    from org.apache.lucene.search import PhraseQuery, PrefixQuery
-
-    return [
-        term("message", "car"),
-        PrefixQuery(Term("sender", "user1")),
-        PhraseQuery("message", lucene.JArray("string")(["new", "car"])),
-        LongPoint.newRangeQuery("amount", 1_000, 500_000),
-    ]
-
-
-def answers(searcher: Any) -> list[list[int]]:
-    return [row_ids(searcher, query) for query in queries()]
 
 
 def is_corruption(error: lucene.JavaError) -> bool:
@@ -201,17 +179,6 @@ def test_damaged_block_is_reported_on_first_use(packed: PackedFile, tmp_path: Pa
     reader.readByte()  # the blocks around it can still be read
 
 
-@pytest.mark.parametrize("length", [0, 1, BLOCK_SIZE, 3 * BLOCK_SIZE + 17])
-def test_truncated_file_is_refused_when_opened(
-    packed: PackedFile, tmp_path: Path, length: int
-) -> None:
-    truncated = replace(packed, path=tmp_path / "truncated.bin")
-    truncated.path.write_bytes(packed.path.read_bytes()[:length])
-    with pytest.raises(lucene.JavaError, match=f"{length} bytes are not") as caught:
-        truncated.open()
-    assert is_corruption(caught.value)
-
-
 @pytest.mark.parametrize(
     ("offset", "length"), [(-1, 10), (0, -1), (0, 2**40), (2**40, 1), (2**63 - 1, 2**63 - 1)]
 )
@@ -220,20 +187,3 @@ def test_member_outside_the_file_is_refused(packed: PackedFile, offset: int, len
     with pytest.raises(lucene.JavaError, match=r"_9\.cfs .* lies outside the file") as caught:
         outside.open()
     assert is_corruption(caught.value)
-
-
-def test_threads_share_a_directory_with_unchecked_blocks(folder: Path, packed: PackedFile) -> None:
-    expected = answers(open_folder(folder))
-    searcher = open_searcher(packed.open())
-    found: list[list[list[int]]] = []
-
-    def search() -> None:
-        attach()
-        found.append(answers(searcher))
-
-    threads = [threading.Thread(target=search) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 6

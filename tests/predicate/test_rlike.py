@@ -5,7 +5,6 @@ import random
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
 from hudi_index_service.predicate.values import string_sql
 from tests.predicate.test_against_spark import TEXTS, check
@@ -127,9 +126,3 @@ def test_syntax_that_java_and_re2_may_read_differently_is_refused(pattern: str) 
 def test_prefix_and_required_text_of_every_match(pattern: str, prefix: str, required: str) -> None:
     regex = parse_regex(pattern)
     assert (regex.prefix, regex.required) == (prefix, required)
-
-
-def test_text_of_an_rlike_predicate_parses_to_the_same_predicate() -> None:
-    schema = pa.schema([("c", pa.string())])
-    predicate = parse_predicate(r"NOT c RLIKE '^\\d+\'\\.$'", schema)
-    assert parse_predicate(str(predicate), schema) == predicate

@@ -6,6 +6,7 @@ from hudi_index_service import IndexedTable
 from hudi_index_service.config import Settings
 from hudi_index_service.index.metadata.retention import expired_entries
 from hudi_index_service.index.metadata.summary import SUMMARIES_FOLDER
+from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
 from tests.remote.s3_server import S3Server
 
@@ -72,14 +73,20 @@ def test_purge_leaves_no_object_and_no_cached_copy(
     assert cached(settings) == []
 
 
-def test_damaged_object_is_rebuilt(remote: IndexedTable, s3: S3Server) -> None:
-    assert remote.scan("amount = 900").count() == 1
+def test_damaged_object_is_neither_used_nor_cached_and_is_rebuilt(
+    remote: IndexedTable, settings: Settings, s3: S3Server
+) -> None:
     storage = Storage(remote.uri, s3.options)
     packs = [path for path in index_files(remote, s3) if path.endswith(".pack")]
     for path in packs:
         content = storage.read(path)
-        storage.replace(path, content[:100] + bytes([content[100] ^ 1]) + content[101:])
+        storage.replace(path, content[:-1] + bytes([content[-1] ^ 1]))
 
+    scan = remote.scan("amount = 900")
+    assert scan.count() == 1
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.INDEX) == 0
+    assert cached(settings) == []
     found = remote.verify(repair=True)
 
     assert {problem.path for problem in found.problems} == set(packs)

@@ -11,7 +11,6 @@ from hudi_index_service.errors import (
     PermissionDenied,
     TableNotFound,
 )
-from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
 from tests.indexed import indexed
 from tests.remote.conftest import Copies
@@ -186,25 +185,6 @@ def test_contradictions_are_answered_without_the_index(remote: IndexedTable, s3:
         assert not [path for path in (*s3.listed, *s3.requests) if "/.hoodie/.index" in path]
         assert s3.listed == ["tables/t/.hoodie/timeline/"] * 2
         assert [each for each in s3.requests if each.endswith(".parquet")] == []
-
-
-def test_damaged_index_is_not_kept_in_the_cache(
-    remote: IndexedTable, s3: S3Server, settings: Settings
-) -> None:
-    storage = Storage(remote.uri, s3.options)
-    packs = [file for file in storage.files(".hoodie/.index") if file.path.endswith(".pack")]
-    for pack in packs:
-        whole = storage.read(pack.path)
-        storage.replace(pack.path, whole[:-1] + bytes([whole[-1] ^ 1]))
-
-    scan = remote.scan("amount = 900")
-    assert scan.count() == 1
-    assert scan.statistics is not None
-    assert scan.statistics.count(Access.INDEX) == 0
-    assert list((settings.cache_folder / "entries").iterdir()) == []
-    found = remote.verify()
-    assert len(found.unrepaired) == len(packs) == 2
-    assert {problem.path for problem in found.problems} == {pack.path for pack in packs}
 
 
 def test_write_with_a_lost_response_counts(

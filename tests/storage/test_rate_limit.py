@@ -2,7 +2,7 @@
 
 import pickle
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 
 import pytest
 
@@ -31,13 +31,6 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def test_requests_are_spaced_evenly(clock: FakeClock) -> None:
-    limit = RateLimit(4, clock=clock.time, wait=clock.wait)
-    for _ in range(5):
-        limit.take()
-    assert clock.waited == [0.25, 0.5, 0.75, 1.0]
-
-
 def test_idle_time_does_not_allow_a_burst(clock: FakeClock) -> None:
     limit = RateLimit(4, clock=clock.time, wait=clock.wait)
     limit.take()
@@ -52,17 +45,6 @@ def test_the_rate_may_be_below_one_per_second(clock: FakeClock) -> None:
     limit.take()
     limit.take()
     assert clock.waited == [2.0]
-
-
-def test_threads_share_the_limit(clock: FakeClock) -> None:
-    limit = RateLimit(10, clock=clock.time, wait=clock.wait)
-    threads = [Thread(target=lambda: [limit.take() for _ in range(25)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    # A hundred requests, the first at once, the last after 9.9 s, and no two at the same time.
-    assert sorted(clock.waited) == pytest.approx([turn / 10 for turn in range(1, 100)])
 
 
 def test_every_request_of_a_throttled_storage_is_limited(
