@@ -1,8 +1,10 @@
 """Tables whose base file, or whose schema in the commit, is edited by hand: the schema of a commit
-can then say something else than the file, as Hudi's own writers leave it after some upgrades."""
+can then say something else than the file, as Hudi's own writers leave it after some upgrades. And
+base files that cannot be read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,6 +38,14 @@ def write_columns(path: Path, columns: Mapping[str, pa.Array]) -> None:
     # Types as a writer without Arrow states them.
     pq.write_table(rows, file, store_schema=False, store_decimal_as_integer=True)
     _forget_checksum(file)
+
+
+def make_unreadable(base_file: Path) -> Callable[[], object]:
+    """Leaves of a file only its length and that it calls itself Parquet. Returns a function that
+    repairs it."""
+    whole = base_file.read_bytes()
+    base_file.write_bytes(b"PAR1" + bytes(len(whole) - 8) + b"PAR1")
+    return partial(base_file.write_bytes, whole)
 
 
 def set_commit_types(path: Path, types: Mapping[str, object]) -> None:

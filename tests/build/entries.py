@@ -7,9 +7,9 @@ from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.storage.store import Storage
 
 
-def manifests(table: Path | str) -> list[Manifest]:
-    """The manifest in use of every entry, ordered by base file."""
-    listing = EntryListing(Storage(table), "lucene")
+def manifests(table: Path | str, index_type: str = "lucene") -> list[Manifest]:
+    """The manifest in use of every entry of an index type, ordered by base file."""
+    listing = EntryListing(Storage(table), index_type)
     found = [listing.newest_valid(folder) for folder in listing.folders()]
     return sorted(found, key=lambda manifest: manifest.base_file.path)
 

@@ -2,22 +2,17 @@
 
 import os
 import shutil
-from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
-from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.entry.task import TaskStatus
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.run import run_build
-from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
 from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
-from hudi_index_service.index.metadata.definitions import Column, DefinitionStore
 from hudi_index_service.storage.store import Storage
 from tests.build.entries import (
     all_manifests,
@@ -26,7 +21,7 @@ from tests.build.entries import (
     data_files,
     manifests,
 )
-from tests.hudi_tables import hudi_options, numbered_rows, read_rows, write
+from tests.edited_tables import make_unreadable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,11 +92,6 @@ def test_clustering_before_the_definition_is_not_due(cow: IndexedTable) -> None:
     assert len(cow.build(strategy="all", dry_run=True).due) == 2
 
 
-def test_an_unknown_strategy_is_refused(cow: IndexedTable) -> None:
-    with pytest.raises(ConfigInvalid, match="strategy 'some'"):
-        cow.build(strategy="some")  # type: ignore[arg-type]
-
-
 def test_a_compacted_file_is_built_and_later_logs_are_merged(mor: IndexedTable) -> None:
     build = mor.build()
 
@@ -112,16 +102,6 @@ def test_a_compacted_file_is_built_and_later_logs_are_merged(mor: IndexedTable) 
     assert mor.scan("amount = 3").count() == 0
     assert mor.scan("amount = 4").to_arrow().num_rows == 1  # id 1, after the first upsert
     assert mor.scan("amount = 299").to_arrow().num_rows == 1  # id 99, from the log file
-
-
-def test_two_definitions_share_one_entry(cow: IndexedTable) -> None:
-    cow.create_index("keys", ["id", "amount"])
-    cow.build(strategy="all")
-
-    assert len(all_manifests(cow.uri)) == 2
-    for manifest in manifests(cow.uri):
-        assert columns(manifest) == ["amount", "id", "msg"]
-        assert sorted(manifest.definitions) == ["early", "keys"]
 
 
 def test_a_later_definition_adds_a_generation_that_keeps_the_columns(cow: IndexedTable) -> None:
@@ -138,16 +118,6 @@ def test_a_later_definition_adds_a_generation_that_keeps_the_columns(cow: Indexe
     assert len(all_manifests(cow.uri)) == 4, "manifests are never replaced"
     assert_no_stray_data(cow.uri)
     assert cow.scan("id = '7' and amount = 21", use_index="require").count() == 1
-
-
-def test_a_definition_with_an_analyzer_adds_a_text_field(cow: IndexedTable) -> None:
-    cow.build(strategy="all")
-    cow.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
-    cow.build(strategy="all")
-    for manifest in manifests(cow.uri):
-        msg = manifest.column("msg")
-        assert msg is not None
-        assert msg.fields == ("keyword", "text:standard")
 
 
 def test_an_entry_with_missing_data_is_rebuilt(cow: IndexedTable) -> None:
@@ -187,9 +157,7 @@ def test_entries_of_a_newer_format_are_not_rebuilt(cow: IndexedTable) -> None:
 def test_one_damaged_base_file_fails_alone(cow: IndexedTable) -> None:
     due = cow.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
     path = due[0].base_file.path
-    newest = Path(cow.uri, path)
-    content = newest.read_bytes()
-    newest.write_bytes(b"PAR1" + b"\0" * (len(content) - 8) + b"PAR1")
+    repair = make_unreadable(Path(cow.uri, path))
 
     build = cow.build(strategy="all")
 
@@ -203,7 +171,7 @@ def test_one_damaged_base_file_fails_alone(cow: IndexedTable) -> None:
     assert record.state == "failed"
     assert record.finished is not None
     assert (record.finished["built"], record.finished["failed"]) == (1, 1)
-    newest.write_bytes(content)
+    repair()
     assert len(cow.build(strategy="all").built) == 1, "the next build retries it"
 
 
@@ -272,30 +240,6 @@ def test_spark_builds_the_same_entries(
     assert_no_stray_data(spark_table.uri)
 
 
-class DyingExecutor(Executor):
-    """Its job dies before any task has ended."""
-
-    parallelism = processes = 1
-
-    def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
-        yield None
-        raise BuildFailed("The Spark job failed: it was cancelled.")
-
-
-def test_a_build_fails_if_its_job_dies(cow: IndexedTable, settings: Settings) -> None:
-    with pytest.raises(BuildFailed, match="cancelled"):
-        run_build(
-            cow.hudi_table,
-            DefinitionStore(cow.hudi_table.storage).read(),
-            strategy=Strategy.ALL,
-            executor=DyingExecutor(),
-            settings=settings,
-        )
-    assert cow.builds()[0].state == "failed"
-    assert len(cow.build(strategy="all").built) == 2
-    assert cow.status()[0].covered == 2
-
-
 def test_a_running_build_blocks_another(cow: IndexedTable) -> None:
     records = BuildRecords(Storage(cow.uri), stale_seconds=60)
     running = records.start({"strategy": "all"})
@@ -316,14 +260,3 @@ def test_a_build_without_heartbeats_is_dead(cow: IndexedTable) -> None:
     assert [record.state for record in cow.builds()] == ["dead"]
     assert cow.build(strategy="all").id == "000002"
     assert [record.state for record in cow.builds()] == ["finished", "dead"]
-
-
-def test_hudi_can_write_after_a_build(cow: IndexedTable, spark: "SparkSession") -> None:
-    cow.build(strategy="all")
-    write(
-        numbered_rows(spark, 1, 2, version=9), cow.uri, hudi_options("cow", partition_column="dt")
-    )
-
-    assert [(s.base_files, s.covered) for s in cow.status()] == [(2, 1)]
-    assert cow.scan("amount = 12").count() == 1
-    assert cow.scan().count() == read_rows(spark, cow.uri).count() == 100

@@ -15,6 +15,7 @@ from hudi_index_service.build.sample import Rate
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
+from tests.edited_tables import make_unreadable
 from tests.indexed import OwnTable
 
 ROWS = 10_000
@@ -154,7 +155,7 @@ def test_words_instead_of_whole_values_are_smaller() -> None:
 def test_an_estimate_says_why_it_knows_nothing(table: IndexedTable) -> None:
     table.create_index("by_name", ["name"])
     (base_file,) = Path(table.uri).glob("*.parquet")
-    base_file.write_bytes(b"PAR1" + b"\0" * (base_file.stat().st_size - 8) + b"PAR1")
+    make_unreadable(base_file)
 
     cost = estimated(table)
 

@@ -14,10 +14,10 @@ from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.run import RetryFailed, run_build
+from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import UNLIMITED, Strategy
 from hudi_index_service.config import BuildSettings, Settings
-from hudi_index_service.errors import ConfigInvalid, StorageFailed
+from hudi_index_service.errors import StorageFailed
 from hudi_index_service.hudi.hudi_rs.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.index.metadata.build_records import (
@@ -31,6 +31,7 @@ from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.waiting import RateLimit
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests
 from tests.build.spark_jobs import all_jobs_end
+from tests.edited_tables import make_unreadable
 from tests.indexed import OwnTable
 
 if TYPE_CHECKING:
@@ -75,12 +76,10 @@ def partitions(build: Build) -> list[str]:
     return sorted(outcome.path.split("/")[0] for outcome in build.built)
 
 
-def damage(table: IndexedTable, partition: str) -> Callable[[], None]:
+def damage(table: IndexedTable, partition: str) -> Callable[[], object]:
     """Makes the partition's base file unreadable. Returns a function that repairs it."""
     (base_file,) = Path(table.uri, partition).glob("*.parquet")
-    whole = base_file.read_bytes()
-    base_file.write_bytes(b"PAR1" + b"\0" * (len(whole) - 8) + b"PAR1")
-    return lambda: [None, base_file.write_bytes(whole)][0]
+    return make_unreadable(base_file)
 
 
 # --- budget ----------------------------------------------------------------------------------
@@ -294,12 +293,6 @@ def test_cancelling_a_build_on_spark_cancels_its_jobs(
     assert [status.coverage for status in table.status()] == [1.0]
 
 
-def test_without_a_running_build_there_is_nothing_to_cancel(table: IndexedTable) -> None:
-    assert table.cancel() is None
-    table.build(strategy="all")
-    assert table.cancel() is None
-
-
 def test_a_cancel_request_does_not_count_as_a_heartbeat(table: IndexedTable) -> None:
     storage = Storage(table.uri)
     BuildRecords(storage, stale_seconds=60).start({})
@@ -495,12 +488,6 @@ def test_failures_of_a_dropped_index_are_forgotten(table: IndexedTable) -> None:
 
     table.drop_index("by_amount")
     assert table.status().failing == ()
-
-
-def test_unknown_values_of_retry_failed_are_refused(table: IndexedTable) -> None:
-    never: RetryFailed = "never"  # type: ignore[assignment]
-    with pytest.raises(ConfigInvalid, match="retry_failed='never'"):
-        table.build(retry_failed=never)
 
 
 # --- dry run ---------------------------------------------------------------------------------

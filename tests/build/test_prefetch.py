@@ -52,7 +52,7 @@ def test_an_error_is_raised_in_place_of_the_next_item() -> None:
             next(ready)
 
 
-def test_leaving_early_closes_the_generator_in_its_thread() -> None:
+def test_an_error_in_the_consumer_closes_the_generator_and_ends_its_thread() -> None:
     closed_in = []
 
     def numbers() -> Generator[int, None, None]:
@@ -62,22 +62,12 @@ def test_leaving_early_closes_the_generator_in_its_thread() -> None:
         finally:
             closed_in.append(threading.current_thread().name)
 
-    with read_ahead(numbers(), depth=2) as ready:
-        next(ready)
-    assert closed_in == [READER]
-    assert READER not in {thread.name for thread in threading.enumerate()}
-
-
-def test_an_error_in_the_consumer_ends_the_thread() -> None:
-    def numbers() -> Generator[int, None, None]:
-        while True:
-            yield 0
-
     def fail_after_one() -> None:
-        with read_ahead(numbers(), depth=1) as ready:
+        with read_ahead(numbers(), depth=2) as ready:
             next(ready)
             raise KeyError
 
     with pytest.raises(KeyError):
         fail_after_one()
+    assert closed_in == [READER]
     assert READER not in {thread.name for thread in threading.enumerate()}

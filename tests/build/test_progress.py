@@ -10,7 +10,6 @@ from hudi_index_service.build.outcomes import ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.cli.reports import progress_counts
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.index.metadata.build_records import BuildProgress
 
 
 class FakeClock:
@@ -98,9 +97,3 @@ def test_failed_and_gone_files_count_as_done_and_left_ones_do_not(
     counter.add(outcome("c", TaskStatus.LEFT))
     now = counter.now()
     assert (now.files_done, now.files_failed, now.bytes_done, now.rows_done) == (2, 1, 400, 0)
-
-
-def test_progress_survives_the_round_trip(clock: FakeClock, entries: list[DueEntry]) -> None:
-    now = ProgressCounter(entries, {"a": 1}).now()
-    assert BuildProgress.from_dict({"at": "whenever", **now.to_dict()}) == now
-    assert BuildProgress.from_dict({"at": "whenever"}) is None

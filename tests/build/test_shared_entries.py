@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage, StoredFile
-from tests.at_once import at_once
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -61,27 +59,6 @@ def before_publishing(table: IndexedTable, then: Callable[[], object]) -> TaskOu
     build_task = task(table, storage)
     storage.at, storage.then = "/manifest-", then
     return run_task(build_task)
-
-
-def test_racing_builders_of_two_definitions_lose_no_column(cow: IndexedTable) -> None:
-    """Each was planned while its index was the only one; both publish the same entry."""
-    cow.drop_index("early")
-    cow.create_index("amounts", ["amount"])
-    first = task(cow)
-    cow.create_index("texts", ["msg", "id"])
-    cow.drop_index("amounts")
-    second = task(cow)
-    cow.create_index("amounts", ["amount"])
-    assert (list(first.due.definitions), list(second.due.definitions)) == (["amounts"], ["texts"])
-
-    outcomes = at_once(partial(run_task, first), partial(run_task, second))
-
-    assert [outcome.status for outcome in outcomes] == [TaskStatus.BUILT] * 2
-    (manifest,) = manifests(cow.uri)
-    assert columns(manifest) == ["amount", "id", "msg"]
-    assert sorted(manifest.definitions) == ["amounts", "texts"]
-    assert manifest.generation == 2
-    assert_no_stray_data(cow.uri)
 
 
 def test_the_loser_of_a_race_keeps_the_winners_entry(cow: IndexedTable) -> None:

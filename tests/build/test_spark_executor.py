@@ -101,31 +101,6 @@ def test_only_the_task_that_kills_its_workers_fails(spark: "SparkSession", tmp_p
     assert len(outcomes) == 4
 
 
-def test_a_task_is_retried_after_its_worker_is_lost(spark: "SparkSession", tmp_path: Path) -> None:
-    storage = DeadlyStorage(tmp_path)
-    killing = tasks(storage, "k")
-    for file in ("once", "deadly"):
-        (tmp_path / file).touch()
-
-    (outcome,) = outcomes_of(SparkExecutor(spark).run(killing))
-
-    assert not (tmp_path / "deadly").exists(), "a worker was killed"
-    assert outcome.status is TaskStatus.BUILT
-
-
-def test_closing_the_executor_cancels_its_jobs(spark: "SparkSession", tmp_path: Path) -> None:
-    storage = WaitingStorage(tmp_path)
-    waiting = tasks(storage, "abcde")
-    with closed_gate(tmp_path):
-        run = SparkExecutor(spark, patience=0.05).run(waiting)
-        while not running_jobs(spark):
-            assert next(run) is None
-        run.close()
-        assert all_jobs_end(spark)
-    # The two that had begun may end, now that the gate is open; the other three never began.
-    assert len(stored_below(storage)) <= 2 * 2, "a manifest and a data file each"
-
-
 def test_the_build_fails_if_its_job_is_cancelled_by_others(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

@@ -19,13 +19,9 @@ class WaitingStorage(Storage):
 
 
 class DeadlyStorage(Storage):
-    """Kills the process that lists it while a file `deadly` exists at the root; if a file `once`
-    exists too, only the first such process."""
+    """Kills the process that lists it while a file `deadly` exists at the root."""
 
     def files(self, prefix: str = "") -> list[StoredFile]:
-        root = Path(self.uri)
-        if (root / "deadly").exists():
-            if (root / "once").exists():
-                (root / "deadly").unlink()
+        if Path(self.uri, "deadly").exists():
             os.kill(os.getpid(), signal.SIGKILL)
         return super().files(prefix)

@@ -42,14 +42,6 @@ def test_examples_with_data_frames(spark: "SparkSession", messages: Path) -> Non
     assert found == {"2": 1, "nobody": None}
 
 
-def test_queries_that_only_spark_answers(spark: "SparkSession", messages: Path) -> None:
-    table = open_table(messages, spark=spark)
-    for where in ("upper(msg) LIKE '%CAR'", "msg RLIKE '(?=new)new car'", "id + 1 = 3"):
-        scan = table.scan(where, columns=["id"])
-        assert scan.to_arrow().to_pylist() == [{"id": "2"}]
-        assert "reader   Spark" in str(scan.explain())
-
-
 def test_commands_run(messages: Path) -> None:
     (block,) = code_blocks(PAGE, "sh")
 

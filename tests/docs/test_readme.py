@@ -118,21 +118,6 @@ def test_spark_submit_example_builds(messages: Path) -> None:
     assert (status.base_files, status.covered) == (1, 1)
 
 
-@pytest.mark.parametrize("scope", ["one query", "every query"])
-def test_indexes_can_be_switched_off(
-    messages: Path, scope: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from hudi_index_service.config import load_settings
-
-    if scope == "every query":
-        monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
-    with indexed(messages, ["sender"], settings=load_settings()) as table:
-        scan = table.scan("sender = 'UserA'", use_index="never" if scope == "one query" else "auto")
-
-        assert not scan.explain().uses_index
-        assert scan.count() == 2
-
-
 def test_all_changes_are_in_the_index_folder(messages: Path) -> None:
     before = _files(messages)
     indexed(messages, ["sender"]).close()

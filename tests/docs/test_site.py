@@ -2,10 +2,7 @@
 the code."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,20 +14,15 @@ from hudi_index_service import errors
 from hudi_index_service.cli import app
 from hudi_index_service.config import Settings
 from tests.docs.markdown import ROOT
+from tests.programs import ended
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    build = ("build", "--quiet", "--strict", "--site-dir", folder)
+    done = ended("mkdocs", *build, module=True, NO_MKDOCS_2_WARNING="1")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

@@ -1,8 +1,6 @@
 """The extras of the package fit together: each alone and every pair. Nothing is installed: the
 metadata of what is installed here says what each distribution requires."""
 
-import subprocess
-import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+from tests.programs import ended
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -39,12 +39,7 @@ def test_an_extra_alone_or_with_another_brings_nothing_that_is_refused(
 
 
 def test_pandas_on_spark_imports_as_the_guide_to_spark_says() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", "import pyspark.pandas"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ended("import pyspark.pandas")
     assert (done.returncode == 0) == (version("pandas") < "3"), done.stderr
 
 
