@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import Column, IndexedTable
-from hudi_index_service.cli import main
 from hudi_index_service.maintain.status import TableStatus
 from tests.indexed import OwnTable
-from tests.programs import Command, ended
+from tests.programs import Command
 
 
 @pytest.fixture
@@ -20,57 +19,46 @@ def table(own_table: OwnTable) -> str:
     return own_table("two_hundred_rows", ["amount", msg], **defined).uri
 
 
-def run(*arguments: str) -> str:
-    """Runs the command in a separate process, and returns its output."""
-    done = ended("hudi_index_service", *arguments, module=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_all_commands_from_definition_to_query(table: str) -> None:
-    assert json.loads(run("show", table))["columns"] == "amount, msg"
-    assert "1 due, 1 built, 0 failed" in run("build", table)
-    assert "0 due, 0 built, 0 failed" in run("build", table)
-    status = json.loads(run("status", table, "-o", "json"))
+def test_all_commands_from_definition_to_query(table: str, command: Command) -> None:
+    assert json.loads(command("show", table))["columns"] == "amount, msg"
+    assert "1 due, 1 built, 0 failed" in command("build", table)
+    assert "0 due, 0 built, 0 failed" in command("build", table)
+    status = json.loads(command("status", table, "-o", "json"))
     assert status["indexes"][0]["covered"] == 1
     assert status["builds"][0]["state"] == "finished"
     where = "amount < 30"
     rows = [
         json.loads(line)
-        for line in run(
+        for line in command(
             "query", table, where, "--columns", "id,AMOUNT", "-o", "json", "--use-index", "require"
         ).splitlines()
     ]
     assert sorted(row["amount"] for row in rows) == list(range(0, 30, 3))
-    assert run("query", table, where, "--count").strip() == str(len(rows))
-    assert run("query", table, where, "-o", "text").endswith(f"{len(rows)} rows\n")
-    assert run("query", table, "amount < 0", "-o", "csv", "--columns", "id,msg") == "id,msg\n"
-    explanation = json.loads(run("explain", table, where, "--analyze", "-o", "json"))
+    assert command("query", table, where, "--count").strip() == str(len(rows))
+    assert command("query", table, where, "-o", "text").endswith(f"{len(rows)} rows\n")
+    assert command("query", table, "amount < 0", "-o", "csv", "--columns", "id,msg") == "id,msg\n"
+    explanation = json.loads(command("explain", table, where, "--analyze", "-o", "json"))
     assert explanation["uses_index"] is True
     assert explanation["actual"]["rows_returned"] == len(rows)
-    assert "1 by index" in run("explain", table, where)
+    assert "1 by index" in command("explain", table, where)
     written, clustered = explanation["instant"][:8], explanation["instant"]
     for as_of in (clustered, f"{written[:4]}-{written[4:6]}-{written[6:]} 23:59:59"):
-        assert run("query", table, where, "--count", "--as-of", as_of).strip() == str(len(rows))
-    base_files = run("explain", table, where, "--query-type", "read_optimized")
+        assert command("query", table, where, "--count", "--as-of", as_of).strip() == str(len(rows))
+    base_files = command("explain", table, where, "--query-type", "read_optimized")
     assert f"instant  {clustered}, base files alone" in base_files
-    assert "0 problems" in run("verify", table)
-    assert "0 files removed" in run("clean", table)
+    assert "0 problems" in command("verify", table)
+    assert "0 files removed" in command("clean", table)
 
 
 def test_a_missing_file_is_reported_in_one_line(
-    table: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    table: str, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     def status(opened: IndexedTable) -> TableStatus:
         opened.hudi_table.storage.read("gone.parquet")
         raise AssertionError("the file is not there")
 
     monkeypatch.setattr(IndexedTable, "status", status)
-    with pytest.raises(SystemExit) as ended:
-        main(["status", table])
-    assert ended.value.code == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = command("status", table, status=1).splitlines()
     assert line.startswith("SNAPSHOT_CHANGED: A file that the command needs is missing: ")
     assert f"{table}/gone.parquet" in line
     assert line.endswith("has just removed it, run the command again.")

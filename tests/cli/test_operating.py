@@ -13,6 +13,7 @@ from hudi_index_service import open_table
 from hudi_index_service.build.run import Details
 from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecords
 from hudi_index_service.storage.store import Storage
+from tests.edited_tables import make_unreadable
 from tests.golden.table import Golden
 from tests.indexed import OwnTable
 from tests.programs import Command
@@ -163,7 +164,7 @@ def test_ctrl_c_and_sigterm_cancel_a_build_in_good_order(
 
 def test_failures_are_shown_and_fail_the_build(table: str, command: Command) -> None:
     (base_file,) = Path(table, "2026-01-01").glob("*.parquet")
-    base_file.write_bytes(b"PAR1" + b"\0" * (base_file.stat().st_size - 8) + b"PAR1")
+    make_unreadable(base_file)
 
     printed = command("build", table, "--strategy", "all", status=1)
     assert "Build 000001 failed: 2 due, 1 built, 1 failed" in printed

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from dev.jars import bundle_path
 from hudi_index_service import open_table
-from hudi_index_service.cli import main
 from hudi_index_service.cli.output import Format, print_rows
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.row_formats import python_rows
@@ -60,16 +59,6 @@ def test_statements_run_in_order(golden: Golden, tmp_path: Path) -> None:
     assert found == {"id": "7", "amount": 21, "current_timezone()": "+09:00"}
     assert done.returncode == 1, "since the last statement lacks its columns"
     assert done.stderr.splitlines()[-1].startswith("STATEMENT_INVALID: ( expected at line 1, col")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [(["sql"], 2), (["sql", "SELECT 1", "--format", "xml"], 2), (["sql", "x", "--conf", "a"], 1)],
-)
-def test_bad_usage_fails(arguments: list[str], status: int) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == status
 
 
 @pytest.mark.parametrize(

@@ -33,22 +33,9 @@ def yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return write
 
 
-def test_defaults() -> None:
-    found = load_settings()
-    assert found.read.enabled
-    assert found.clean.retention == "file-slice"
-    assert found.hook.host == "127.0.0.1"
-    assert found.cache_folder.name == "hudi-index-service"
-
-
 def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert load_settings().cache_folder == tmp_path / "hudi-index-service"
-
-
-def test_indexes_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
-    assert load_settings().read.enabled is False
 
 
 def test_arguments_override_the_environment_which_overrides_the_file(
@@ -72,11 +59,7 @@ def test_an_empty_file_is_fine(yaml) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "setting"),
     [
-        ("HUDI_INDEX_READ__ENABLED", "perhaps", "read.enabled"),
         ("HUDI_INDEX_READ__SCAN_FRACTION", "1.5", "read.scan_fraction"),
-        ("HUDI_INDEX_READ__ENABLE", "false", "read.enable"),
-        ("HUDI_INDEX_REED__ENABLED", "false", "HUDI_INDEX_REED__ENABLED"),
-        ("HUDI_INDEX_READ_ENABLED", "false", "HUDI_INDEX_READ_ENABLED"),
         ("hudi_index_reed__enabled", "false", "hudi_index_reed__enabled"),
         ("HUDI_INDEX_LUCENE__HEAP_MB", "0", "lucene.heap_mb"),
         ("HUDI_INDEX_CLEAN__RETENTION", "forever", "clean.retention"),
@@ -97,12 +80,9 @@ def test_errors_in_the_environment_are_named(
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("read: {enabeld: false}", "read.enabeld"),
-        ("reed: {enabled: false}", "reed"),
         ("read: {parallelism: many}", "read.parallelism"),
         ("read: true", "read"),
         ("- read", "service.yaml"),
-        ("read: [", "service.yaml"),
         ("just text", "service.yaml"),
         (b"\xff\xfe\xfa", "service.yaml"),
     ],
@@ -146,13 +126,6 @@ def test_inconsistent_settings_are_named(yaml, text: str, message: str) -> None:
     with pytest.raises(ConfigInvalid) as invalid:
         load_settings()
     assert invalid.value.message == message
-
-
-def test_a_missing_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for path in (tmp_path / "absent.yaml", tmp_path):
-        monkeypatch.setenv("HUDI_INDEX_CONFIG", str(path))
-        with pytest.raises(ConfigInvalid, match="which is not a file"):
-            load_settings()
 
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

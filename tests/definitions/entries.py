@@ -3,25 +3,14 @@
 from pathlib import Path
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.index.metadata.entry import EntryListing
-from hudi_index_service.index.metadata.manifest import Manifest
-from hudi_index_service.storage.store import Storage
-
-
-def current_manifests(table: IndexedTable, index_type: str = "lucene") -> list[Manifest]:
-    """The manifest in use of every entry of an index type, ordered by base file."""
-    listing = EntryListing(Storage(table.uri), index_type)
-    found = [listing.newest_valid(folder) for folder in listing.folders()]
-    return sorted(found, key=lambda manifest: manifest.base_file.path)
+from tests.build.entries import manifests
 
 
 def fields_by_column(
     table: IndexedTable, index_type: str = "lucene"
 ) -> list[dict[str, tuple[str, ...]]]:
     """Column → fields of every entry of an index type, ordered by base file."""
-    return [
-        {c.name: c.fields for c in each.columns} for each in current_manifests(table, index_type)
-    ]
+    return [{c.name: c.fields for c in each.columns} for each in manifests(table.uri, index_type)]
 
 
 def columns(table: IndexedTable, index_type: str = "lucene") -> list[list[str]]:
@@ -31,7 +20,7 @@ def columns(table: IndexedTable, index_type: str = "lucene") -> list[list[str]]:
 
 def generations(table: IndexedTable, index_type: str = "lucene") -> list[int]:
     """The generation in use of every entry of an index type, ordered by base file."""
-    return [each.generation for each in current_manifests(table, index_type)]
+    return [each.generation for each in manifests(table.uri, index_type)]
 
 
 def index_files(table: IndexedTable) -> dict[Path, tuple[int, int]]:

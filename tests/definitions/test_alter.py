@@ -147,11 +147,6 @@ def test_a_refused_change_leaves_definitions_unchanged(
     assert table.indexes() == before
 
 
-def test_altering_an_unknown_index_is_refused(table: IndexedTable) -> None:
-    with pytest.raises(IndexNotFound, match="no index named i"):
-        table.alter_index("i", add=["amount"])
-
-
 def test_a_column_of_an_unsupported_type_is_refused(own_table: OwnTable) -> None:
     table = own_table("names_of_cities", ["name"], using="btree", build=False)
     with pytest.raises(ColumnNotIndexable, match="odd"):
@@ -208,27 +203,22 @@ def test_the_loser_of_a_race_gets_an_error(
     assert [each.columns for each in other.live()] == [tuple(winner)]
 
 
+@pytest.mark.parametrize("winner", ["change", "rename"])
 def test_a_rename_that_loses_a_race_leaves_the_new_name_free(
-    storage: Interfering, other: DefinitionStore, created: IndexDefinition
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition, winner: str
 ) -> None:
-    winner = [Column(name="a"), Column(name="b")]
-    once(storage, "i-0002.json", lambda: other.change(created, winner))
+    columns = [Column(name="a"), Column(name="b")]
+    won = {
+        "change": lambda: other.change(created, columns),
+        "rename": lambda: other.rename(created, "k", columns),
+    }
+    once(storage, "i-0002.json", won[winner])
 
     with pytest.raises(IndexChanged):
         DefinitionStore(storage).rename(created, "j", created.columns)
 
-    assert [(each.name, each.columns) for each in other.live()] == [("i", tuple(winner))]
-
-
-def test_concurrent_renames_create_one_index(
-    storage: Interfering, other: DefinitionStore, created: IndexDefinition
-) -> None:
-    once(storage, "i-0002.json", lambda: other.rename(created, "k", created.columns))
-
-    with pytest.raises(IndexChanged):
-        DefinitionStore(storage).rename(created, "j", created.columns)
-
-    assert [each.name for each in other.live()] == ["k"]
+    name = {"change": "i", "rename": "k"}[winner]
+    assert [(each.name, each.columns) for each in other.live()] == [(name, tuple(columns))]
 
 
 def test_a_rename_to_a_name_taken_concurrently_is_refused(

@@ -10,7 +10,9 @@ from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
-from tests.definitions.entries import columns, current_manifests, generations, index_files
+from tests.build.entries import manifests
+from tests.definitions.entries import columns, generations, index_files
+from tests.edited_tables import make_unreadable
 from tests.indexed import indexed
 
 
@@ -105,7 +107,7 @@ def test_purge_erases_fields_that_no_other_index_uses(table: IndexedTable) -> No
 
     table.drop_index("words", purge=True)
 
-    assert [each.columns[0].fields for each in current_manifests(table)] == [("keyword",)] * 2
+    assert [each.columns[0].fields for each in manifests(table.uri)] == [("keyword",)] * 2
 
 
 def test_purge_of_the_last_index_leaves_no_entry(three: IndexedTable) -> None:
@@ -152,10 +154,9 @@ def test_purge_during_a_build_reports_what_remains(three: IndexedTable) -> None:
 
 
 def test_purge_names_an_entry_that_cannot_be_rebuilt(three: IndexedTable) -> None:
-    (manifest, other) = current_manifests(three)
+    (manifest, other) = manifests(three.uri)
     base_file = Path(three.uri, manifest.base_file.path)
-    content = base_file.read_bytes()
-    base_file.write_bytes(b"PAR1" + bytes(len(content) - 8) + b"PAR1")
+    repair = make_unreadable(base_file)
 
     dropped = three.drop_index("j", purge=True)
 
@@ -163,7 +164,7 @@ def test_purge_names_an_entry_that_cannot_be_rebuilt(three: IndexedTable) -> Non
     (remainder,) = dropped.purge.remaining
     assert (remainder.base_file, remainder.columns) == (manifest.base_file.path, ("msg",))
     assert remainder.reason
-    base_file.write_bytes(content)
+    repair()
     assert other.base_file.path != manifest.base_file.path
     dropped = three.drop_index("j", purge=True)
     assert dropped.purge is not None
@@ -179,10 +180,10 @@ def test_purge_removes_entries_of_base_files_outside_the_snapshot(clustered: Ind
     (newest,) = entries.glob(f"{max(path.name for path in entries.iterdir())}/*/*")
     old = sorted(Path(table.uri).glob("*/*.parquet"))[0]
     assert old.relative_to(table.uri).as_posix() not in {
-        m.base_file.path for m in current_manifests(table)
+        m.base_file.path for m in manifests(table.uri)
     }
     _create_entry_of(table, old, newest)
-    assert len(current_manifests(table)) == 3
+    assert len(manifests(table.uri)) == 3
 
     dropped = table.drop_index("j", purge=True)
 

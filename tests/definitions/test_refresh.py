@@ -3,11 +3,8 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from hudi_index_service import Column, IndexedTable
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.errors import IndexNotFound
 from tests.definitions.entries import columns, fields_by_column, generations, index_files
 from tests.indexed import indexed
 
@@ -80,18 +77,6 @@ def test_dropped_columns_and_fields_are_removed_from_entries(table: IndexedTable
     assert len(index_files(table)) == 4, "manifest and data file of each entry"
 
 
-def test_columns_of_a_dropped_index_are_left_out_of_the_next_generation(
-    table: IndexedTable,
-) -> None:
-    table.create_index("i", ["amount"])
-    table.create_index("gone", ["msg", "amount"])
-    table.build(strategy="all").raise_for_failures()
-    table.drop_index("gone")
-    indexed(table, ["ts"], name="late")
-
-    assert columns(table) == [["amount", "ts"]] * 2
-
-
 def test_columns_of_other_indexes_are_kept_and_not_added(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.create_index("other", ["msg"])
@@ -151,8 +136,3 @@ def test_an_unreadable_definition_prevents_removal_of_columns(
     os.utime(path, (0, 0))
     table.refresh("i").raise_for_failures()
     assert columns(table) == [["amount", "id", "msg"]] * 2
-
-
-def test_refreshing_an_unknown_index_is_refused(table: IndexedTable) -> None:
-    with pytest.raises(IndexNotFound, match="no index named i"):
-        table.refresh("i")

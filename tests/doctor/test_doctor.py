@@ -2,34 +2,29 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service import config
-from hudi_index_service.cli import main
 from hudi_index_service.doctor import Check, diagnose
 from hudi_index_service.doctor.check import Status
 from hudi_index_service.errors import PermissionDenied
 from hudi_index_service.hudi.bundle import bundle_of_spark, downloaded_bundle
 from hudi_index_service.storage.store import Storage
+from tests.edited_tables import make_unreadable
 from tests.golden.table import Golden
 from tests.index.plug_in import install
+from tests.programs import Command
 
 Doctor = Callable[..., str]
 
 
 @pytest.fixture
-def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
+def doctor(command: Command) -> Doctor:
     """Runs the command, and returns its output."""
-
-    def run(*arguments: str, status: int = 0) -> str:
-        with pytest.raises(SystemExit) as ended:
-            main(["doctor", *arguments])
-        assert (ended.value.code or 0) == status
-        return capsys.readouterr().out
-
-    return run
+    return partial(command, "doctor")
 
 
 @pytest.fixture
@@ -188,5 +183,5 @@ def test_a_store_that_replaces_files_fails(
 
 def test_a_damaged_base_file_fails(table: Path) -> None:
     for base_file in table.glob("*/*.parquet"):
-        base_file.write_bytes(b"PAR1" + b"\0" * (base_file.stat().st_size - 8) + b"PAR1")
+        make_unreadable(base_file)
     assert found("base files", table).status is Status.FAILED

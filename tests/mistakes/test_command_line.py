@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service import config, open_table
-from hudi_index_service.cli import main
 from hudi_index_service.storage.disk import Disk
 from tests.golden.table import Golden
-from tests.mistakes.clear import PYTHON, STATEMENTS, Expected, assert_clear
-from tests.programs import ended
+from tests.mistakes.clear import PYTHON, STATEMENTS, assert_clear
+from tests.programs import Command, ended
 
 USAGE, FAILED = 2, 1
 
@@ -33,6 +32,9 @@ MISTAKES = [
     ("build {table} --max-bytes 10MB", USAGE, "USAGE_INVALID", "'--max-bytes'", "valid integer"),
     ("serve {table} --port 99999", USAGE, "USAGE_INVALID", "'--port'", "65535"),
     ("clean {table} --grace -5", USAGE, "USAGE_INVALID", "'--grace'", "greater than or equal to 0"),
+    ("sql", USAGE, "USAGE_INVALID", "Missing argument", "`hudi-index sql --help`"),
+    ("sql x --format xml", USAGE, "USAGE_INVALID", "'xml' is not one of", "'csv'"),
+    ("sql x --conf a", FAILED, "CONFIG_INVALID", "'a' is not of the form", "--conf key=value"),
     (
         "create {table} x msg:analyzer",
         FAILED,
@@ -163,6 +165,7 @@ VARIABLES = [
     ("HUDI_INDEX_READ__ENABLED", "maybe", "read.enabled", "Correct its value"),
     ("HUDI_INDEX_BUILD__PARALLELISM", "0", "greater than 0", "Correct its value"),
     ("HUDI_INDEX_CONFIG", "{folder}/no.yaml", "is not a file", "unset HUDI_INDEX_CONFIG"),
+    ("HUDI_INDEX_CONFIG", "{folder}", "is not a file", "unset HUDI_INDEX_CONFIG"),
     ("HUDI_INDEX_CONFIG", "{folder}/key.yaml", "no setting read.enabeld", "mean enabled?"),
     ("HUDI_INDEX_CONFIG", "{folder}/section.yaml", "no setting raed", "Did you mean read?"),
     ("HUDI_INDEX_CONFIG", "{folder}/syntax.yaml", "cannot be read", "as YAML"),
@@ -193,15 +196,6 @@ def places(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         }
 
 
-def failed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, str]:
-    """Runs a command that is expected to fail: its exit status, and what it prints as its error."""
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    return ended.value.code, printed.err
-
-
 @pytest.mark.parametrize(
     ("line", "status", "code", "says", "remedy"), MISTAKES, ids=[each[0] for each in MISTAKES]
 )
@@ -212,13 +206,11 @@ def test_a_mistake_is_explained_in_one_line(
     says: str,
     remedy: str,
     places: dict[str, object],
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     arguments = [each.format(**places) for each in line.split(" ")]
-    ended, error = failed(arguments, capsys)
-    assert ended == status
-    expected = Expected(code, says, remedy.format(**places))
-    assert_clear(error, expected, foreign=(PYTHON, STATEMENTS))
+    error = command(*arguments, status=status)
+    assert_clear(error, code, says, remedy.format(**places), foreign=(PYTHON, STATEMENTS))
 
 
 @pytest.mark.parametrize(("name", "value", "says", "remedy"), VARIABLES)
@@ -229,17 +221,15 @@ def test_a_wrong_setting_is_explained_in_one_line(
     remedy: str,
     places: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     monkeypatch.setenv(name, value.format(**places))
     config.settings.cache_clear()
     try:
-        status, error = failed(["show", str(places["table"])], capsys)
+        error = command("show", places["table"], status=FAILED)
     finally:
         config.settings.cache_clear()
-    assert status == FAILED
-    expected = Expected("CONFIG_INVALID", says, remedy)
-    assert_clear(error, expected, foreign=(PYTHON, STATEMENTS))
+    assert_clear(error, "CONFIG_INVALID", says, remedy, foreign=(PYTHON, STATEMENTS))
 
 
 @pytest.mark.parametrize(
@@ -256,19 +246,18 @@ def test_a_disk_that_refuses_is_explained_in_one_line(
     remedy: str,
     places: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(Disk, "create", refuse)
-    status, line = failed(["create", str(places["table"]), "x", "id"], capsys)
-    assert status == FAILED
-    assert_clear(line, Expected(code, says, remedy), foreign=(PYTHON, STATEMENTS))
+    line = command("create", places["table"], "x", "id", status=FAILED)
+    assert_clear(line, code, says, remedy, foreign=(PYTHON, STATEMENTS))
 
 
 def test_an_endpoint_without_tls_is_explained_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     for name, value in {
         "AWS_ENDPOINT": "http://127.0.0.1:1",
@@ -277,29 +266,26 @@ def test_an_endpoint_without_tls_is_explained_in_one_line(
         "AWS_SECRET_ACCESS_KEY": "b",
     }.items():
         monkeypatch.setenv(name, value)
-    status, line = failed(["status", "s3://bucket/table"], capsys)
-    assert status == FAILED
-    expected = Expected("STORAGE_FAILED", "http:, which is not allowed", "AWS_ALLOW_HTTP=true")
-    assert_clear(line, expected, foreign=(PYTHON, STATEMENTS))
+    line = command("status", "s3://bucket/table", status=FAILED)
+    expected = ("STORAGE_FAILED", "http:, which is not allowed", "AWS_ALLOW_HTTP=true")
+    assert_clear(line, *expected, foreign=(PYTHON, STATEMENTS))
 
 
 def test_a_wrong_java_home_is_explained_in_one_line(places: dict[str, object]) -> None:
     build = ("build", places["table"], "--strategy", "all")
     done = ended("hudi_index_service", *build, module=True, JAVA_HOME="/nowhere")
     assert done.returncode == FAILED
-    expected = Expected("NATIVE_MODULE_MISSING", "/nowhere/lib", "set JAVA_HOME to its folder")
-    assert_clear(done.stderr, expected, foreign=(PYTHON, STATEMENTS))
+    expected = ("NATIVE_MODULE_MISSING", "/nowhere/lib", "set JAVA_HOME to its folder")
+    assert_clear(done.stderr, *expected, foreign=(PYTHON, STATEMENTS))
 
 
 def test_a_question_without_an_answer_is_aborted(
     places: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     monkeypatch.setattr("hudi_index_service.cli.advice.is_terminal", lambda: True)
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
-        with pytest.raises(SystemExit) as ended:
-            main(["init", str(places["parts"])])
-    assert ended.value.code == FAILED
-    assert capsys.readouterr().err.endswith("Aborted.\n")
+        printed = command("init", places["parts"], status=FAILED)
+    assert printed.endswith("Aborted.\n")

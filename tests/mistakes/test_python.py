@@ -14,7 +14,7 @@ from hudi_index_service import (
     open_table,
 )
 from tests.indexed import GoldenIndex
-from tests.mistakes.clear import COMMANDS, STATEMENTS, Expected, assert_clear
+from tests.mistakes.clear import COMMANDS, STATEMENTS, assert_clear
 
 ANALYSED = Column(name="msg", options={"analyzer": "standrad"})
 
@@ -160,4 +160,4 @@ def test_a_mistake_raises_an_error_with_code_and_remedy(
 ) -> None:
     with pytest.raises(IndexServiceError) as raised:
         mistake(table)
-    assert_clear(str(raised.value), Expected(code, says, remedy), foreign=(COMMANDS, STATEMENTS))
+    assert_clear(str(raised.value), code, says, remedy, foreign=(COMMANDS, STATEMENTS))

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from hudi_index_service import IndexServiceError
 from hudi_index_service.sql import IndexSession
 from tests.golden.table import Golden
-from tests.mistakes.clear import COMMANDS, PYTHON, Expected, assert_clear
+from tests.mistakes.clear import COMMANDS, PYTHON, assert_clear
 
 pytestmark = pytest.mark.fast
 
@@ -91,4 +91,4 @@ def test_a_mistake_raises_an_error_with_code_and_remedy(
 ) -> None:
     with pytest.raises(IndexServiceError) as raised:
         session.sql(statement)
-    assert_clear(str(raised.value), Expected(code, says, remedy), foreign=(COMMANDS, PYTHON))
+    assert_clear(str(raised.value), code, says, remedy, foreign=(COMMANDS, PYTHON))

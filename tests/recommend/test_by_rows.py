@@ -11,7 +11,6 @@ from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import (
     ColumnNotFound,
     ColumnNotIndexable,
-    ConfigInvalid,
     IndexTypeUnknown,
 )
 from hudi_index_service.maintain.recommend.by_rows import (
@@ -83,7 +82,6 @@ def test_columns_can_be_added_and_left_out(table: IndexedTable) -> None:
         (lambda table: table.propose(drop=["nothing"]), ColumnNotFound),
         (lambda table: table.propose(add=["odd"]), ColumnNotIndexable),
         (lambda table: table.propose(using="nothing"), IndexTypeUnknown),
-        (lambda table: table.propose(add="name"), ConfigInvalid),
     ],
 )
 def test_a_wrong_choice_is_refused(
