@@ -8,8 +8,9 @@ from hudi_index_service.storage.store import Storage
 
 
 def manifests(table: Path | str, index_type: str = "lucene") -> list[Manifest]:
-    """The manifest in use of every entry of an index type, ordered by base file."""
-    listing = EntryListing(Storage(table), index_type)
+    """The manifest in use of every entry of an index type, ordered by base file; as stored, since
+    one that was replaced within a tick of the clock looks the same in a listing."""
+    listing = EntryListing(Storage(table), index_type, fresh=True)
     found = [listing.newest_valid(folder) for folder in listing.folders()]
     return sorted(found, key=lambda manifest: manifest.base_file.path)
 

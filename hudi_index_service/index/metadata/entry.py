@@ -199,11 +199,11 @@ class EntryListing:
         """
         path = _manifest_path(folder, number)
         load = partial(self._storage.read, path)
-        if self._fresh:
+        file = None if self._fresh else self.file(path)
+        if file is None:
             manifest = Manifest.from_json(load(), source=path)
         else:
-            key = self._storage.uri, self.file(path)
-            manifest = known_manifests.get(key, load, source=path)
+            manifest = known_manifests.get((self._storage.uri, file), load, source=path)
         return _numbered(manifest, number, path)
 
     def _size(self, path: str) -> int | None:
