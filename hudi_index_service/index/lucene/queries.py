@@ -2,7 +2,6 @@
 
 from functools import cache, singledispatch
 from itertools import accumulate
-from threading import Lock
 from typing import Any
 
 from hudi_index_service.index.lucene.fields import ANALYZERS
@@ -25,24 +24,13 @@ _NO_LIMIT = 2**31 - 1
 _FEW_TERMS = 64  # the number of terms up to which Lucene returns row counts at once
 
 
-_long_lists: dict[int, tuple[Search, Any]] = {}
-_MOST_LONG_LISTS = 16
-_making_long_list = Lock()
-
-
 def to_query(search: Search) -> Any:
-    """The Lucene query of a search. For a list of many values it is made once and kept, since all
-    entries of a table are asked for the same list (`LeafLookups`), and making it takes longer
-    than asking one of them."""
+    """The Lucene query of a search."""
     match search:
         case Terms(terms=values) | Points(points=values) if len(values) > _FEW_TERMS:
-            with _making_long_list:
-                known = _long_lists.get(id(search))
-                if known is None:
-                    if len(_long_lists) >= _MOST_LONG_LISTS:
-                        _long_lists.clear()
-                    known = _long_lists[id(search)] = search, _new_query(search)
-            return known[1]
+            if not search.query:
+                search.query.append(_new_query(search))
+            return search.query[0]
     return _new_query(search)
 
 

@@ -1,6 +1,8 @@
 """Descriptions of searches in an index, independent of Lucene, and their intersections."""
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.expression import LikePart, MatchMode
@@ -8,10 +10,16 @@ from hudi_index_service.predicate.expression import LikePart, MatchMode
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Documents with any of these terms; no documents if there are no terms."""
+    """Documents with any of these terms; no documents if there are no terms.
+
+    Attributes:
+        query: The Lucene query of many terms, once it is made: all entries of a table are asked for
+            the same list, and making it takes longer than asking one of them.
+    """
 
     field: str
     terms: tuple[bytes, ...]
+    query: list[Any] = dataclasses.field(default_factory=list, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +56,12 @@ class Pattern:
 @dataclass(frozen=True, slots=True)
 class Points:
     """Documents with any of these numbers, which have 128 bits if `wide`; no documents if there
-    are no numbers."""
+    are no numbers. `query`: see `Terms`."""
 
     field: str
     points: tuple[int, ...]
     wide: bool = False
+    query: list[Any] = dataclasses.field(default_factory=list, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
