@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from hudi_index_parquet import ParquetReadError
+from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import truths_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, NeedsSpark
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.optimizer.decide import is_small
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
+from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
     RowIds,
@@ -160,6 +162,35 @@ class BaseRows:
         else:
             rows = scan.rows(row_ids) if readable_by_row else scan.rows_by_arrow(row_ids)
             yield from numbered(row_ids, rows)
+
+    def whole_reader(self, found: FoundRows) -> RowReader | None:
+        """Reads all rows of a small local file that match, of a slice to be scanned; None if that
+        takes a scan. The build of its entry has checked the file."""
+        plan = found.plan
+        base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
+        if (
+            base_file is None
+            or not is_small(base_file.size)
+            or not entries
+            or not self.storage.is_local
+            or self.limit is not None
+            or self.footer_check is not None
+            or found.within is not None
+        ):
+            return None
+        footer = self.pool.open_footer(entries[0]) or own_footer(self.storage, base_file)
+        if footer is None or not tests_all(found.query, footer):
+            return None
+        return RowReader(self.storage, base_file, footer, found.query.needed, is_scan=True)
+
+
+def tests_all(query: Query, footer: Footer) -> bool:
+    """Whether the row reader tests the whole predicate where the values lie; so it does for a query
+    without one."""
+    if query.normal_form is None:
+        return True
+    condition = native_condition(query.normal_form, footer.schema)
+    return condition is not None and condition.is_whole
 
 
 def without_replaced(

@@ -24,15 +24,13 @@ from hudi_index_service.optimizer.decide import (
     are_few,
     are_too_many,
     cheapest_reading,
-    is_small,
     may_count_by_rows,
 )
 from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.predicate.fold import conjuncts
-from hudi_index_service.read.base_file.file_scan import FooterCheck, own_footer
-from hudi_index_service.read.base_file.native_condition import native_condition
+from hudi_index_service.read.base_file.file_scan import FooterCheck
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
     RowReader,
@@ -42,7 +40,12 @@ from hudi_index_service.read.base_file.row_reader import (
 )
 from hudi_index_service.read.parallel import Job, mapped
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.slices.base_rows import BaseRows, base_file_of, without_replaced
+from hudi_index_service.read.slices.base_rows import (
+    BaseRows,
+    base_file_of,
+    tests_all,
+    without_replaced,
+)
 from hudi_index_service.read.slices.counting import prefer_scan_for_count
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
@@ -111,7 +114,7 @@ class SliceReader:
                 if read.plan.is_merged_in_part:
                     return self._with_log_rows(read)
                 if read.rows is None and read.plan.access is Access.SCAN:
-                    read.whole = self._whole_reader(read)
+                    read.whole = self._base_rows.whole_reader(read)
                 return read
 
         return self.mapped(finish, list(zip(found, self._looked_up(found), strict=True)))
@@ -434,40 +437,10 @@ class SliceReader:
             what = "the file" if reading is Reading.FILE else "their row groups"
             why = f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
             found.statistics.note = why
-            if reading is Reading.FILE and self._tests_all(found, footer):
+            if reading is Reading.FILE and not remote and tests_all(found.query, footer):
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page
-
-    def _whole_reader(self, found: FoundRows) -> RowReader | None:
-        """Reads all rows of a small local file that match; None if that takes a scan. The build of
-        its entry has checked the file."""
-        plan, storage = found.plan, self.table.storage
-        base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
-        if (
-            base_file is None
-            or not is_small(base_file.size)
-            or not entries
-            or not storage.is_local
-            or self.limit is not None
-            or self.footer_check is not None
-            or found.within is not None
-        ):
-            return None
-        footer = self.pool.open_footer(entries[0]) or own_footer(storage, base_file)
-        if footer is None or not (
-            found.query.normal_form is None or self._tests_all(found, footer)
-        ):
-            return None
-        return RowReader(storage, base_file, footer, found.query.needed, is_scan=True)
-
-    def _tests_all(self, found: FoundRows, footer: Footer) -> bool:
-        """Whether a scan tests the whole predicate where the values lie."""
-        predicate = found.query.normal_form
-        if predicate is None or not self.table.storage.is_local:
-            return False
-        condition = native_condition(predicate, footer.schema)
-        return condition is not None and condition.is_whole
 
     def _scan_pays(self, lookup: SliceLookup) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries; the reason
