@@ -30,17 +30,24 @@ IN_SPARK = {"TPC-H", "generated queries"}
         ([], set()),
         (["README.md", "docs/design.md", ".ci/turn"], set()),
         (["hudi_index_service/cli/output.py"], set()),
-        (["hudi_index_service/sql/session.py"], set()),
+        (["hudi_index_service/sql/session.py"], {"writes"}),
+        (["hudi_index_service/submit/pack.py"], {"cluster"}),
         (["hudi_index_service/errors.py", "hudi_index_service/table.py"], set()),
-        (["hudi_index_service/hudi/gate.py"], {"Hudi releases"}),
+        (["hudi_index_service/hudi/gate.py"], {"Hudi releases", "partition values"}),
         (["hudi_index_service/storage/hdfs.py"], {"HDFS", "faults"}),
-        (["hudi_index_service/predicate/cast.py"], {"texts", "proof", *IN_SPARK}),
+        (
+            ["hudi_index_service/predicate/cast.py"],
+            {"texts", "proof", "partition values", *IN_SPARK},
+        ),
         (["hudi_index_service/index/btree/tree.py"], {"proof"}),
         (["hudi_index_service/index/metadata/entry.py"], {"faults", "proof"}),
         (["hudi_index_service/index/contract.py"], {"HBase", "proof"}),
         (["native/parquet_rows/src/lib.rs"], {"proof", *IN_SPARK}),
         (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
-        (["native/spark_rule/java/Rule.java"], IN_SPARK),
+        (
+            ["native/spark_rule/java/Rule.java"],
+            {"writes", "partition values", "cluster", *IN_SPARK},
+        ),
         (["native/pylucene/java/Helper.java"], {"proof"}),
         (["native/pylucene/jars.txt"], {"wheels", "proof"}),
         (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
@@ -58,8 +65,8 @@ def test_what_a_change_touches_runs_whole(changed: list[str] | None, whole: set[
 
 
 def test_the_reason_names_the_path() -> None:
-    assert touched(["docs/design.md", "hudi_index_service/hudi/gate.py"]) == {
-        "Hudi releases": "hudi_index_service/hudi/gate.py has changed"
+    assert touched(["docs/design.md", "hudi_index_service/sql/session.py"]) == {
+        "writes": "hudi_index_service/sql/session.py has changed"
     }
 
 

@@ -163,6 +163,42 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "proof": Family(("tests/proof/*", "tests/oracle/*"), READING),
     "TPC-H": Family(("tests/tpch/*",), IN_SPARK, by_test=True),
+    "writes": Family(
+        ("tests/spark_rule/test_writes.py",),
+        (
+            "hudi_index_service/read/spark/*",
+            "hudi_index_service/sql/*",
+            "native/spark_rule/*",
+            "tests/spark_rule/conftest.py",
+        ),
+        by_test=True,
+    ),
+    "partition values": Family(
+        ("tests/spark_rule/test_partition_values.py",),
+        (
+            "hudi_index_service/hudi/*",
+            "hudi_index_service/optimizer/partitions.py",
+            "hudi_index_service/optimizer/rules.py",
+            "hudi_index_service/predicate/*",
+            "hudi_index_service/read/planner.py",
+            "hudi_index_service/sql/rule/*",
+            "native/spark_rule/*",
+            "tests/partition_kinds.py",
+            "tests/spark_rule/conftest.py",
+        ),
+        by_test=True,
+    ),
+    "cluster": Family(
+        ("tests/cluster/*",),
+        (
+            "hudi_index_service/build/*",
+            "hudi_index_service/read/spark/*",
+            "hudi_index_service/submit/*",
+            "hudi_index_service/sql/rule/enable.py",
+            "native/spark_rule/*",
+        ),
+        by_test=True,
+    ),
     "generated queries": Family(
         ("tests/spark_rule/test_generated.py",),
         ("tests/spark_rule/conftest.py", *IN_SPARK),
