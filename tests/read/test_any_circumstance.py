@@ -1,0 +1,230 @@
+"""An answer hangs neither on how a query is cut into windows, nor on what earlier commits left in
+memory, nor on which entries fail, nor on whether PyLucene is installed."""
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.index.contract import ManyReaders
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read import parallel
+from hudi_index_service.read.scan import Scan
+from tests.golden.table import Golden
+from tests.indexed import indexed
+from tests.same_rows import assert_same_rows
+
+SLICES = 100
+WHERES = [
+    "id IN ('3', '77', '123', '180')",
+    "amount BETWEEN 20 AND 90",
+    "amount >= 20 AND msg = 'Buying car 1' AND amount < 160",
+    "amount < 40 AND (msg = 'Buying car 1' OR id = '23')",
+    "amount = 22 OR id = '57' OR msg = 'no such message'",
+    "NOT msg = 'Buying car 0' AND amount > 100",
+    "part > 'p050' AND msg LIKE '%car 1'",
+]
+
+
+Expected = dict[str, tuple[pa.Table, Any]]
+"""Condition → rows, and their number, existence and row ids."""
+
+
+def answers(table: IndexedTable, where: str, use_index: Any = "auto") -> tuple[pa.Table, Any]:
+    """The rows, and their number, existence and row ids."""
+    scan = table.scan(where, use_index=use_index)
+    found = scan.count(), scan.exists(), {name: set(rows) for name, rows in scan.row_ids().items()}
+    return scan.to_arrow(), found
+
+
+def assert_answers(table: IndexedTable, where: str, expected: tuple[pa.Table, Any]) -> None:
+    rows, others = answers(table, where)
+    assert_same_rows(rows, expected[0])
+    assert others == expected[1], where
+    some = table.scan(where, limit=3).to_arrow()
+    assert some.num_rows == min(3, rows.num_rows)
+    assert set(some.column("id").to_pylist()) <= set(rows.column("id").to_pylist())
+
+
+@pytest.fixture(scope="module", params=["lucene", "btree"])
+def built(
+    golden: Golden, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Path:
+    """A table of a hundred base files with an index."""
+    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("built") / "table")
+    indexed(path, ["id", "amount", "msg"], using=request.param).close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(built: Path) -> Expected:
+    with open_table(built) as table:
+        return {where: answers(table, where, "never") for where in WHERES}
+
+
+@pytest.fixture
+def hundred(built: Path, tmp_path: Path) -> Iterator[IndexedTable]:
+    """A copy of the table with its entries open."""
+    with open_table(shutil.copytree(built, tmp_path / "table")) as table:
+        table.scan("msg = 'Buying car 1'", use_index="require").row_ids()
+        yield table
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_windows_of_any_size(
+    hundred: IndexedTable, expected: Expected, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "WINDOW", size)
+    for where in WHERES:
+        assert_answers(hundred, where, expected[where])
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("compacted_twice", ["id", "ts", "name"]),
+        ("half_compacted", ["id", "ts", "msg"]),
+        ("clustered_then_upserted", ["id", "ts", "msg"]),
+    ],
+)
+def test_an_open_table_follows_each_commit(
+    name: str, columns: list[str], golden: Golden, tmp_path: Path
+) -> None:
+    """Entries, pages, log rows and statistics that are kept serve no other snapshot."""
+    recipe, path = golden(name), tmp_path / "table"
+    text = columns[-1]
+    wheres = ["ts > 0", "id IN ('1', '3', '8')", f"{text} LIKE '%1'", f"ts <= 5 OR {text} > 'C'"]
+    with open_table(recipe.put(path, recipe.steps[0])) as kept:
+        kept.create_index("i", columns)
+        for number, step in enumerate(recipe.steps):
+            recipe.put(path, step)
+            for built in (False, True) if number % 2 else (True,):
+                if built:
+                    kept.build(strategy="all").raise_for_failures()
+                for where in wheres:
+                    with open_table(path) as fresh:
+                        scan = fresh.scan(where, use_index="never")
+                        expected = scan.to_arrow(), scan.count(), scan.exists()
+                    found = kept.scan(where)
+                    assert_same_rows(found.to_arrow(), expected[0])
+                    assert (found.count(), found.exists()) == expected[1:]
+
+
+def zeroed(data: Path) -> None:
+    data.write_bytes(bytes(data.stat().st_size))
+
+
+def cut(data: Path) -> None:
+    data.write_bytes(data.read_bytes()[:100])
+
+
+def touched(data: Path) -> None:
+    """Changes the state of the file, but neither its content nor its times."""
+    data.chmod(0o600)
+    data.chmod(0o644)
+
+
+HARM: list[Callable[[Path], None]] = [zeroed, cut, Path.unlink, touched]
+
+
+def data_files(table: IndexedTable) -> list[Path]:
+    return sorted(Path(table.uri, ".hoodie/.index").rglob("*.pack"))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+@pytest.mark.parametrize("opened", [True, False], ids=["opened before", "not opened"])
+def test_some_entries_that_fail_harm_no_other(
+    hundred: IndexedTable, expected: Expected, share: float, opened: bool
+) -> None:
+    dice = random.Random(f"{share} {opened}")
+    files = data_files(hundred)
+    assert len(files) == SLICES
+    harmed = dice.sample(files, int(share * SLICES))
+    for data in harmed:
+        dice.choice(HARM)(data)
+    with open_table(hundred.uri) as fresh:
+        table = hundred if opened else fresh
+        for where in WHERES:
+            assert_answers(table, where, expected[where])
+        scan = table.scan("msg = 'Buying car 1'")
+        assert scan.count() == SLICES
+        assert_the_others_are_read_by_index(scan, len(harmed))
+
+
+def assert_the_others_are_read_by_index(scan: Scan, harmed: int) -> None:
+    read = scan.statistics
+    assert read is not None
+    scanned = [each for each in read.slices if each.access is Access.SCAN]
+    assert len(scanned) <= harmed
+    reasons = {each.slice_name: each.note for each in scanned if each.note}
+    planned = {each.file_slice.name: each.reason for each in read.plans}
+    assert all(reasons.get(each.slice_name) or planned[each.slice_name] for each in scanned)
+
+
+@pytest.mark.parametrize("call", range(3))
+def test_entries_that_change_while_many_are_asked(
+    hundred: IndexedTable, expected: Expected, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At one of a query's calls, a third of the entries change once they have answered."""
+    dice, files = random.Random(call), data_files(hundred)
+    name = hundred.indexes()[0].index_types[0]
+    readers = type(many_readers(hundred, name))
+    calls = 0
+
+    def changing(asked: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(self: ManyReaders, *arguments: Any) -> Any:
+            nonlocal calls
+            answer = asked(self, *arguments)
+            calls += 1
+            if calls == call + 1:
+                for data in dice.sample(files, SLICES // 3):
+                    touched(data)
+            return answer
+
+        return ask
+
+    for method in ("few_rows", "without_rows", "rows_of_values"):
+        monkeypatch.setattr(readers, method, changing(getattr(readers, method)))
+    for where in WHERES:
+        calls = 0
+        assert_answers(hundred, where, expected[where])
+
+
+def many_readers(table: IndexedTable, name: str) -> ManyReaders:
+    (plan, *_) = table.scan("msg = 'Buying car 1'").planned().plan.slices
+    (serving,) = plan.entries
+    run = table.scan("msg = 'Buying car 1'").planned()
+    with run.reader.pool.lease(serving) as opened:
+        made = index_type(name).together([opened.reader])
+    assert made is not None
+    return made
+
+
+def test_answers_are_the_same_without_pylucene(built: Path, expected: Expected) -> None:
+    program = dedent(f"""
+        import sys
+        sys.modules["lucene"] = None
+        from hudi_index_service import open_table
+        table = open_table({str(built)!r})
+        for where in {WHERES!r}:
+            scan = table.scan(where)
+            rows = sorted(scan.to_arrow().column("id").to_pylist())
+            print(scan.count(), scan.exists(), *rows)
+        """)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        " ".join(map(str, (count, exists, *sorted(rows.column("id").to_pylist()))))
+        for rows, (count, exists, _) in expected.values()
+    ]
