@@ -286,6 +286,12 @@ class ManyReaders(ABC):
         in `leaf.values` of those that its base file may hold. Raises what `few_rows` raises."""
         return None
 
+    def counts(self, leaf: Predicate, among: Positions) -> npt.NDArray[np.int64] | None:
+        """For each of some entries, the number of rows of `IndexReader.row_ids`, for a leaf that
+        they answer exactly; -1 where it is not known without listing them. None if the leaf has to
+        be counted one by one. Raises what `few_rows` raises."""
+        return None
+
 
 class IndexType(ABC):
     """A kind of index. Implementations are stateless, are constructed without arguments, and are

@@ -133,6 +133,8 @@ class QueryPlan:
         table: The table's base path; "" if not known.
         shape: The predicate without its literals; "" unless the query history was read.
         routes: Tells which values of a list the snapshot's base files may hold; None if unknown.
+        counted: For slices that are skipped since a count needs only the number of their matching
+            rows, that number, by position.
     """
 
     snapshot: Snapshot
@@ -148,6 +150,7 @@ class QueryPlan:
     table: str = ""
     shape: str = ""
     routes: Routes | None = field(default=None, repr=False, compare=False)
+    counted: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
     _known_left: tuple[tuple[SlicePlan, ...], Sequence[int]] = field(
         default=((), ()), repr=False, compare=False
     )

@@ -129,7 +129,7 @@ class Execution:
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
-        number: int = 0
+        number: int = sum(self.plan.counted.values())
         for window in self._windows():
             exact = self.reader.exact_rows(window, if_cheaper=True, counts=True)
             known = [each for each in exact if each is not None]
@@ -175,14 +175,13 @@ class Execution:
         """Whether any row matches. Slices are looked up in growing windows; after the first match
         no window is begun, and no slice read, except for some prefetched ones."""
         self._begin()
-        most, found = self.reader.settings.read.parallelism, False
-        for window in self._windows(at_first=1, logs_last=True):
+        most, found = self.reader.settings.read.parallelism, any(self.plan.counted.values())
+        windows = self._windows(at_first=1, logs_last=True)
+        while not found and (window := next(windows, None)) is not None:
             exact = self.reader.exact_base_rows(window, if_cheaper=True)
             found = any(each is not None and self.reader.some_count(each) for each in exact)
             jobs = list(zip(exact, window, strict=True))
             found = found or any(prefetch(lambda each: self._any(*each), jobs, most))
-            if found:
-                break
         self._end(whole=False)
         return found
 
@@ -213,6 +212,10 @@ class Execution:
 
     def _begin(self) -> None:
         self._started = perf_counter_ns()
+        self.statistics.start(self.plan.slices)
+        for number, rows in self.plan.counted.items():
+            counted = self.statistics.begin(number)
+            counted.access, counted.candidates, counted.rows_returned = Access.INDEX, rows, rows
 
     def _end(self, *, whole: bool) -> None:
         """Logs a run that has ended and records it in the history, both without literals, since
@@ -282,7 +285,6 @@ class Execution:
                 that others are more likely to match.
         """
         plans, left = self.plan.slices, self.plan.left()
-        self.statistics.start(plans)
         if logs_last:
             left = sorted(left, key=lambda number: plans[number].access is Access.LOGS)
         merged = {number for number in left if plans[number].is_merged_in_part}

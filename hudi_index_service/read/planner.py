@@ -177,7 +177,8 @@ class QueryPlanner:
             return found
 
         def without_excluded(plan: QueryPlan) -> QueryPlan:
-            return self._without_excluded(plan, seen) if (seen := looked()) else plan
+            seen = looked()
+            return self._without_excluded(plan, seen, binding.counting) if seen else plan
 
         def covered(plan: QueryPlan) -> QueryPlan:
             seen = looked()
@@ -297,15 +298,16 @@ class QueryPlanner:
             self._pool.close_deleted()
         return folder
 
-    def _without_excluded(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
-        """The plan without slices that segments exclude, or in which open entries find no row."""
+    def _without_excluded(self, plan: QueryPlan, folder: IndexFolder, counting: bool) -> QueryPlan:
+        """The plan without slices that segments exclude, in which open entries find no row, or,
+        for a count, whose rows they count."""
         required = self._coverage.required(folder.definitions, plan.snapshot.schema)
         start = self._start_of(plan.snapshot)
         in_paths = frozenset(plan.partitions.table.schema.names if plan.partitions else ())
         plan = start.segment_slices.skip(plan, folder, required)
         plan = replace(plan, routes=start.segment_slices.routes(folder, required, in_paths))
         if self._table.storage.is_local:
-            plan = start.open_slices.applied(plan, folder, required, self._pool)
+            plan = start.open_slices.applied(plan, folder, required, self._pool, counting=counting)
         return plan
 
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:

@@ -9,7 +9,7 @@ from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import EXCLUDED
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
+from hudi_index_service.read.slices.open_slices import COUNTED, NO_ROW_FOUND
 from hudi_index_service.read.statistics import SliceStatistics
 
 _READ = (Access.INDEX, Access.SCAN)
@@ -30,7 +30,8 @@ def is_remembered(plan: QueryPlan) -> bool:
 def uses_index(plan: QueryPlan) -> bool:
     """Whether any slice is read through an index, or skipped by an index or its statistics."""
     return any(
-        each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND) for each in plan.slices
+        each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND, COUNTED)
+        for each in plan.slices
     )
 
 
@@ -57,7 +58,8 @@ def observation(
     guess, rows = None, 0
     for planned, parts in read:
         # What log files add is not the index's, and not known when rows are estimated.
-        if planned.access in _READ and not planned.file_slice.log_files:
+        is_read = planned.access in _READ or planned.rule == COUNTED
+        if is_read and not planned.file_slice.log_files:
             for each in parts:
                 _add_amounts(amounts, each, pace)
             if whole and planned.expected is not None:

@@ -16,11 +16,13 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.index.contract import ManyReaders
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read import parallel
 from hudi_index_service.read.scan import Scan
+from hudi_index_service.read.slices.open_slices import COUNTED
 from tests.golden.table import Golden
-from tests.indexed import indexed
+from tests.indexed import GoldenIndex, indexed
 from tests.same_rows import assert_same_rows
 
 SLICES = 100
@@ -192,7 +194,7 @@ def test_entries_that_change_while_many_are_asked(
 
         return ask
 
-    for method in ("few_rows", "without_rows", "rows_of_values"):
+    for method in ("few_rows", "without_rows", "rows_of_values", "counts"):
         monkeypatch.setattr(readers, method, changing(getattr(readers, method)))
     for where in WHERES:
         calls = 0
@@ -228,3 +230,50 @@ def test_answers_are_the_same_without_pylucene(built: Path, expected: Expected) 
         " ".join(map(str, (count, exists, *sorted(rows.column("id").to_pylist()))))
         for rows, (count, exists, _) in expected.values()
     ]
+
+
+@pytest.mark.parametrize(
+    ("where", "is_counted"),
+    [
+        ("msg = 'Buying car 1'", True),
+        ("amount BETWEEN 20 AND 160", True),
+        ("msg IN ('Buying car 1', 'Buying car 0')", True),
+        ("msg = 'Buying car 1' AND amount > 20", False),
+        ("NOT msg = 'Buying car 1'", False),
+        ("msg LIKE 'Buying%'", False),
+    ],
+)
+def test_one_call_counts_the_rows_of_all_open_entries(
+    golden_index: GoldenIndex, where: str, is_counted: bool
+) -> None:
+    path = golden_index("hundred_base_files", ["amount", "msg"])
+    with open_table(path) as table:
+        expected = table.scan(where, use_index="never").count()
+        table.scan("msg = 'Buying car 1'", use_index="require").row_ids()
+        table.scan("amount > 0", use_index="require").row_ids()
+        scan = table.scan(where)
+        assert scan.count() == expected
+        assert scan.exists() == (expected > 0)
+        assert scan.count() == expected
+        read = scan.statistics
+        assert read is not None
+        counted = [each for each in read.plans if each.rule == COUNTED]
+        assert bool(counted) is is_counted
+        assert read.rows_returned == expected
+        assert read.count(Access.INDEX) + read.count(Access.SKIP) == SLICES
+
+
+@pytest.mark.parametrize("name", ["half_compacted", "seven_partitions"])
+def test_slices_with_log_files_and_values_of_paths_are_not_counted_by_entries(
+    name: str, golden_index: GoldenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 1)
+    columns = {"half_compacted": ["amount", "msg"], "seven_partitions": ["amount", "digit"]}[name]
+    with open_table(golden_index(name, columns)) as table:
+        for column in columns:
+            table.scan(f"{column} IS NOT NULL", use_index="require").count()
+        for column in columns:
+            value = table.scan(f"{column} IS NOT NULL").to_arrow().column(column)[0].as_py()
+            where = f"{column} = {value!r}"
+            expected = table.scan(where, use_index="never").count()
+            assert table.scan(where).count() == expected

@@ -182,11 +182,11 @@ def test_an_index_that_is_yet_to_be_built_changes_nothing_for_open_entries(
     with_segments: Path, tmp_path: Path, planned: list[int]
 ) -> None:
     with open_table(shutil.copytree(with_segments, tmp_path / "t")) as table:
-        assert table.scan("amount >= 0", use_index="require").count() == 200
+        assert table.scan("amount >= 0", use_index="require").to_arrow().num_rows == 200
         table.create_index("another", ["part"])
         planned.clear()
         for _ in range(3):
-            assert table.scan("amount >= 0", use_index="require").count() == 200
+            assert table.scan("amount >= 0", use_index="require").to_arrow().num_rows == 200
         assert planned == [100, 0, 0]
 
 

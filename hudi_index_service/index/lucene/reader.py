@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from pyroaring import BitMap
 
 from hudi_index_service.cancellation import check
@@ -328,6 +329,22 @@ class LuceneReaders(ManyReaders):
         answers = np.zeros(len(among), dtype=bool)
         answers[is_local] = is_empty
         return answers
+
+    def counts(self, leaf: Predicate, among: Positions) -> npt.NDArray[np.int64] | None:
+        """See `ManyReaders`: from the terms' row counts, and along the paths to both ends of a
+        range of points."""
+        search = self._search(leaf)
+        if search is None:
+            return None
+        is_local = self._is_local[among]
+        asked = self._numbers[among[is_local]]
+        found = np.empty(len(asked), dtype=np.int32)
+        with self._damage_named():
+            places = asked.ctypes.data, len(asked)
+            self._indexes.counts(to_query(search), *places, _MOST_TERMS, found.ctypes.data)
+        counts = np.full(len(among), -1, dtype=np.int64)
+        counts[is_local] = found
+        return counts
 
     def _rows(self, found: Any, is_local: Truths) -> list[BitMap | None]:
         """The rows that Java has found in those of some entries that it can ask."""

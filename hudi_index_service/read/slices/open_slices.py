@@ -1,5 +1,6 @@
 """Skips the slices in which open entries find no row, before anything is planned for each slice,
-and serves the others without a look at each one's entry.
+and serves the others without a look at each one's entry. For a count, slices whose entries know the
+number of rows are skipped, too.
 
 A query on thousands of base files, of which neither statistics nor routing exclude many, often
 finds rows in few of them. To plan a slice takes several times as long as to ask its open entry. So
@@ -9,7 +10,7 @@ their own. Where most slices are expected to have rows, none is asked.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from threading import Lock
@@ -30,7 +31,7 @@ from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.serving import ServingEntry
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import Leaf, Not, Predicate, Together
 from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.read.coverage import RequiredColumns, served_by
 from hudi_index_service.read.index_folder import IndexFolder
@@ -43,8 +44,10 @@ from hudi_index_service.read.slices.reader_pool import (
 _Without: TypeAlias = Callable[[Truths], Truths]
 """For some slices, in which of them a condition is TRUE for no row."""
 
-NO_ROW_FOUND = "no_row_found"
-"""Names the reason of slices that are skipped here, as a rule does."""
+NO_ROW_FOUND, COUNTED = "no_row_found", "counted"
+"""Names the reasons of slices that are skipped here, as rules do."""
+
+_UNKNOWN = -1  # rows
 
 
 class OpenSlices:
@@ -66,11 +69,21 @@ class OpenSlices:
         self._lock = Lock()
 
     def applied(
-        self, plan: QueryPlan, folder: IndexFolder, required: RequiredColumns, pool: ReaderPool
+        self,
+        plan: QueryPlan,
+        folder: IndexFolder,
+        required: RequiredColumns,
+        pool: ReaderPool,
+        *,
+        counting: bool = False,
     ) -> QueryPlan:
         """A plan without the slices in which no row makes the predicate TRUE, as far as open
         entries tell; and with the entries of other slices that are read by index, where all of a
-        slice's entries are open and as they were."""
+        slice's entries are open and as they were.
+
+        Args:
+            counting: Whether only the number of rows is needed.
+        """
         predicate, slices, left = plan.predicate, plan.slices, plan.left()
         asked = [number for number in left if slices[number].access is Access.INDEX]
         if not plan_by_open_entries(len(asked)):
@@ -79,18 +92,26 @@ class OpenSlices:
         among[asked] = True
         with pool.held() as held:
             entries = self._open_entries(folder, required, held)
-            is_empty = np.zeros_like(among)
+            is_empty, counts = np.zeros_like(among), None
             if predicate is not None and ask_open_entries(predicate):
-                in_paths = plan.partitions.table.schema.names if plan.partitions else ()
-                is_empty = entries.without_rows(predicate, among, frozenset(in_paths))
+                in_paths = frozenset(plan.partitions.table.schema.names if plan.partitions else ())
+                counts = entries.counts(predicate, among, in_paths) if counting else None
+                if counts is None:
+                    is_empty = entries.without_rows(predicate, among, in_paths)
             changed = entries.changed(among)
         is_empty &= ~changed
         objects = _objects(slices)
         objects[is_empty] = entries.without_base_rows[is_empty]
+        counted = dict[int, int]()
+        if counts is not None:
+            counted = {n: int(counts[n]) for n in np.flatnonzero((counts >= 0) & ~changed).tolist()}
+        for number in counted:
+            objects[number] = entries.served[number].skipped("its entry counts its rows", COUNTED)
+            among[number] = False
         serving = entries.is_served & among & ~is_empty & ~changed
         objects[serving] = entries.served[serving]
         planned = tuple(objects.tolist())
-        return plan.with_slices(planned, left_of(planned, left))
+        return replace(plan.with_slices(planned, left_of(planned, left)), counted=counted)
 
     def _open_entries(
         self, folder: IndexFolder, required: RequiredColumns, held: HeldEntries
@@ -154,6 +175,18 @@ class _Group:
             return nothing
         return nothing if is_empty is None else numbers[is_empty]
 
+    def counts(self, leaf: Condition, among: Truths) -> tuple[npt.NDArray[np.int64], ...] | None:
+        """The numbers of slices, of some, and how many rows of each base file make a leaf TRUE; -1
+        where that is not known. None if that is not known of any."""
+        asked = among[self.numbers]
+        if self.typical.answer(leaf) is not Answer.EXACT:
+            return None
+        try:
+            counts = self.opened.readers.counts(leaf, self.positions[asked])
+        except EntryUnusable:  # counting each slice reports it
+            return None
+        return None if counts is None else (self.numbers[asked], counts)
+
     def changed(self, among: Truths) -> npt.NDArray[np.int64]:
         """The numbers of slices, of some, whose entry has changed, or was deleted."""
         asked = among[self.numbers]
@@ -171,6 +204,7 @@ class _Entries:
         served: Each slice with its open entries.
         is_served: Whether these are all of its entries, and their generations stated.
         without_base_rows: Each slice if no row of its base file matches.
+        has_logs: Whether it has log files.
     """
 
     required: RequiredColumns
@@ -180,6 +214,7 @@ class _Entries:
     served: npt.NDArray[np.object_]
     is_served: Truths
     without_base_rows: npt.NDArray[np.object_]
+    has_logs: Truths
 
     @classmethod
     def of(
@@ -229,8 +264,11 @@ class _Entries:
             without_base_rows[number] = plan.without_base_rows(reason, NO_ROW_FOUND)
             all_open = len(of_slice) == len(required.groups)
             is_served[number] = all_open and all(each.serves for each in of_slice)
-        version = held.version, required.version
-        return cls(required, version, folder.segments, groups, served, is_served, without_base_rows)
+        has_logs = np.array([bool(each.file_slice.log_files) for each in slices], dtype=bool)
+        version, segments = (held.version, required.version), folder.segments
+        return cls(
+            required, version, segments, groups, served, is_served, without_base_rows, has_logs
+        )
 
     def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
         """In which slices, of some, no row makes the predicate TRUE, unless their entries have
@@ -251,6 +289,22 @@ class _Entries:
             any_of=lambda parts: partial(_without_any, list(parts)),
             together=True,
         )(among & is_open)
+
+    def counts(
+        self, predicate: Predicate, among: Truths, in_paths: Set[str]
+    ) -> npt.NDArray[np.int64] | None:
+        """For each slice, how many rows make the predicate TRUE, unless its entries have changed;
+        -1 where that is not known, also of slices with log files, and that are not among some. None
+        if it is not known of any. Takes what `without_rows` takes."""
+        tree = grouped(predicate, [each.typical for each in self.groups], exact=True)
+        if not isinstance(tree, Together | Not | Leaf) or tree.columns() & in_paths:
+            return None
+        counts = np.full(len(among), _UNKNOWN, dtype=np.int64)
+        for group in self.groups:
+            found = group.counts(tree, among & ~self.has_logs & (counts == _UNKNOWN))
+            if found is not None:
+                counts[found[0]] = found[1]
+        return counts if (counts != _UNKNOWN).any() else None
 
     def changed(self, among: Truths) -> Truths:
         """In which slices, of some, an open entry has changed, or was deleted."""

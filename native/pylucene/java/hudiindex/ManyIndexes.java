@@ -63,6 +63,32 @@ public final class ManyIndexes {
     }
   }
 
+  /**
+   * Counts the matching rows of some indexes, as far as the statistics of terms and points tell.
+   *
+   * @param among address of the positions of the indexes to query, one int each
+   * @param count the number of these indexes
+   * @param mostTerms see {@link RowBounds#of}
+   * @param answers address of one int per position, which is set to the number; to -1 if rows would
+   *     have to be listed, or if the index is damaged
+   */
+  public void counts(Query query, long among, int count, int mostTerms, long answers) {
+    int[] positions = new int[count];
+    NativeMemory.read(among, positions, count);
+    int[] found = new int[count];
+    inParallel(count, i -> found[i] = count(searchers[positions[i]], query, mostTerms));
+    NativeMemory.write(found, count, answers);
+  }
+
+  private static int count(IndexSearcher searcher, Query query, int mostTerms) {
+    try {
+      long bounds = RowBounds.of(searcher, query, mostTerms, true);
+      return bounds >>> 32 == (int) bounds ? (int) bounds : -1;
+    } catch (IOException | RuntimeException | InternalError e) {
+      return -1;
+    }
+  }
+
   private static byte hasNone(IndexSearcher searcher, Query query) {
     int[] rows = fewRows(searcher, query, 0);
     return (byte) (rows != null && rows.length == 0 ? 1 : 0);
