@@ -54,24 +54,24 @@ def observation(
         return None
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
     answered_columns, path_columns = _answered_columns(predicate, plan.slices)
-    amounts: dict[str, float] = {}
-    guess, rows = None, 0
-    for planned, parts in read:
-        # What log files add is not the index's, and not known when rows are estimated.
-        is_read = planned.access in _READ or planned.rule == COUNTED
-        if is_read and not planned.file_slice.log_files:
-            for each in parts:
-                _add_amounts(amounts, each, pace)
-            if whole and planned.expected is not None:
-                guess = (guess or 0.0) + planned.expected.guess
-                rows += sum(each.rows_returned for each in parts)
+    # What log files add is not the index's, and not known when rows are estimated.
+    of_base_files = [
+        (planned, parts)
+        for planned, parts in read
+        if (planned.access in _READ or planned.rule == COUNTED) and not planned.file_slice.log_files
+    ]
+    guesses = [
+        (planned.expected.guess, sum(each.rows_returned for each in parts))
+        for planned, parts in of_base_files
+        if whole and planned.expected is not None
+    ]
     return Observation(
         shape,
         columns,
         columns - answered_columns - path_columns,
         answered_columns if uses_index(plan) else frozenset(),
-        None if guess is None else (guess, rows),
-        amounts,
+        (sum(guess for guess, _ in guesses), sum(rows for _, rows in guesses)) if guesses else None,
+        _amounts([each for _, parts in of_base_files for each in parts], pace),
     )
 
 
@@ -130,17 +130,20 @@ def _answered_columns(
     return predicate.columns() if excluded else frozenset(), next(path_columns, frozenset())
 
 
-def _add_amounts(amounts: dict[str, float], statistics: SliceStatistics, pace: float) -> None:
-    def add(name: str, amount: float) -> None:
-        amounts[name] = amounts.get(name, 0.0) + amount
-
-    add("rows", statistics.rows_returned)
-    if statistics.access is Access.INDEX:
+def _amounts(parts: Sequence[SliceStatistics], pace: float) -> dict[str, float]:
+    """The sums over what was read; see `HistoryShape`."""
+    by_index = [each for each in parts if each.access is Access.INDEX]
+    scanned = [each for each in parts if each.access is not Access.INDEX]
+    amounts: dict[str, float] = {}
+    if parts:
+        amounts["rows"] = sum(each.rows_returned for each in parts)
+    if by_index:
         amounts["by_index"] = 1.0  # of queries, not of slices
-        add("bytes", statistics.bytes_read)
-        add("index_ms", statistics.ms * pace)
-    else:
+        amounts["bytes"] = sum(each.bytes_read for each in by_index)
+        amounts["index_ms"] = sum(each.ms for each in by_index) * pace
+    if scanned:
         amounts["scanned"] = 1.0
-        add("scan_rows", statistics.rows_checked)
-        add("scan_bytes", statistics.bytes_read)
-        add("scan_ms", (statistics.ms - statistics.lookup_ms) * pace)
+        amounts["scan_rows"] = sum(each.rows_checked for each in scanned)
+        amounts["scan_bytes"] = sum(each.bytes_read for each in scanned)
+        amounts["scan_ms"] = sum(each.ms - each.lookup_ms for each in scanned) * pace
+    return amounts
