@@ -1,8 +1,7 @@
 """The proof that a snapshot's slices cover the whole table (design, rule 2).
 
-The slices come from hudi-rs, the files from a separate listing. Every data and log file listed
-must be accounted for. Otherwise the snapshot is refused, because a query could silently miss the
-file's rows. The proof follows Hudi's rules:
+Every data and log file listed must be accounted for. Otherwise the snapshot is refused, because a
+query could silently miss the file's rows. The proof follows Hudi's rules:
 
 - A file whose instant is neither completed nor older than the active timeline was never
   committed: it belongs to a write in flight, or a rollback could not delete it.
@@ -17,15 +16,14 @@ On table versions 8 and newer a log file's name holds the instant of the delta c
 On version 6 it holds the base file's instant instead; only the file's blocks show whether the delta
 commit completed, and the reader checks that.
 
-`slices_by_names` makes the slices from names and timeline alone, by the same rules, as Hudi does
-without a metadata table: where no log file is read (copy-on-write tables, read-optimized queries),
-for which hudi-rs would list every partition twice in sequence; and on merge-on-read tables where
-hudi-rs fails: with a metadata table that two releases have written, which an upgraded table keeps
-until Hudi next compacts it, and with a schema that has a type unknown to hudi-rs.
+Slices come from names and timeline alone, as in Hudi without a metadata table. hudi-rs would list
+every partition of a remote store twice in sequence; it fails on a metadata table that two releases
+have written, which an upgraded table keeps until Hudi next compacts it; and it loses log files of
+file groups without a base file, or of a pending compaction.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -119,10 +117,10 @@ def classify(stored: Iterable[StoredFile]) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The proof's input, apart from the slices.
+    """Which files count at an instant, and why the others do not.
 
     Attributes:
-        timeline: The active timeline that the slices were made from.
+        timeline: The active timeline.
         table_version: The table's version, which defines the instant in a log file's name.
         pinned: Requested time of the latest instant included.
         replaced: File groups that completed commits up to `pinned` replaced → requested time of the
@@ -140,55 +138,52 @@ class Proof:
     def __post_init__(self) -> None:
         object.__setattr__(self, "archived", cache(self.archived))
 
-    def check(self, listing: Listing, slices: Sequence[FileSlice]) -> None:
-        """Raises:
-        TableFeatureUnsupported: a file is not accounted for; its name is in the message.
+    def slices(self, listing: Listing) -> list[FileSlice]:
+        """The latest slice of each file group, by partition and file id. Every listed file is in a
+        slice, or older than its group's slice, or not part of the table at the pinned instant.
+
+        Log files are in the order in which they were begun.
+
+        Raises:
+            TableFeatureUnsupported: a file is not accounted for; its name is in the message.
         """
         for path in listing.unknown:
             if path.endswith(OTHER_FORMATS):
                 raise TableFeatureUnsupported(f"{path} is a data file, but not a Parquet file.")
             raise TableFeatureUnsupported(f"{path} looks like data, but has no Hudi file name.")
-        by_group = {(s.partition, s.file_id): s for s in slices}
-        in_slices: set[str] = set()
-        for file_slice in slices:
-            self._check_slice(file_slice, listing)
-            in_slices.update(file_slice.log_files)
-            if file_slice.base_file is not None:
-                in_slices.add(file_slice.base_file.path)
+        groups: dict[FileGroup, list[ListedFile]] = defaultdict(list)
         for file in listing.files.values():
-            if file.path not in in_slices and not self._is_accounted_for(
-                file, by_group.get(file.group)
-            ):
-                raise NeedsSpark(
-                    f"{file.path} is part of the table at instant {self.pinned}, but no file "
-                    f"slice {'of its file group ' if file.group in by_group else ''}holds it."
+            if self._shows(file):
+                groups[file.group].append(file)
+        slices = [self._slice(group, files) for group, files in sorted(groups.items())]
+        for each in slices:
+            if each.partition not in listing.partitions:
+                raise TableFeatureUnsupported(
+                    f"{each.name} is in a folder without Hudi's partition marker."
                 )
+        return slices
 
-    def _check_slice(self, file_slice: FileSlice, listing: Listing) -> None:
-        if file_slice.base_file is None:
-            raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
-        if file_slice.partition not in listing.partitions:
-            raise TableFeatureUnsupported(
-                f"{file_slice.name} is in a folder without Hudi's partition marker."
-            )
-        base_instant = file_slice.base_file.instant
-        if base_instant > self.pinned or not self.timeline.is_committed(base_instant):
-            raise TableFeatureUnsupported(f"{file_slice.name} is not of instant {self.pinned}.")
-        if base_instant < self.replaced.get((file_slice.partition, file_slice.file_id), ""):
-            raise TableFeatureUnsupported(f"{file_slice.name} was replaced.")
-        for path in file_slice.log_files:
-            name = listing.files[path].name
-            if name.instant < base_instant and self.is_older(name, base_instant):
-                raise TableFeatureUnsupported(f"{path} is older than {file_slice.name}.")
+    def _slice(self, group: FileGroup, files: list[ListedFile]) -> FileSlice:
+        base_files = [file for file in files if isinstance(file.name, BaseFileName)]
+        if not base_files:
+            name = FileSlice(*group, None).name
+            raise NeedsSpark(f"File group {name} has log files and no base file yet.")
+        instant = max(file.name.instant for file in base_files)
+        base, *others = sorted(
+            (file for file in base_files if file.name.instant == instant),
+            key=lambda file: file.path,
+        )
+        if others:
+            raise NeedsSpark(f"{others[0].path} and {base.path} are of the same instant.")
+        # The order of Hudi's `HoodieLogFile.LogFileComparator`: instant, version, write token.
+        logs = sorted(
+            (file.name.instant, file.name.version, file.path)
+            for file in files
+            if isinstance(file.name, LogFileName) and not self._is_older(file, file.name, instant)
+        )
+        return FileSlice(*group, base.as_base_file(), tuple(path for _, _, path in logs))
 
-    def _is_accounted_for(self, file: ListedFile, file_slice: FileSlice | None) -> bool:
-        if not self.shows(file):
-            return True
-        if file_slice is None or file_slice.base_file is None:
-            return False
-        return self.is_older(file.name, file_slice.base_file.instant)
-
-    def shows(self, file: ListedFile) -> bool:
+    def _shows(self, file: ListedFile) -> bool:
         """Whether the file is committed by the pinned instant and its file group not replaced. Its
         rows or changes may still be superseded by later files of the group."""
         name = file.name
@@ -210,47 +205,12 @@ class Proof:
         )
         return not on_pending_compaction
 
-    def is_older(self, name: BaseFileName | LogFileName, base_instant: str) -> bool:
-        """Whether the base file of that instant supersedes a file of its group."""
-        if isinstance(name, BaseFileName) or self.table_version < 8:
+    def _is_older(self, file: ListedFile, name: LogFileName, base_instant: str) -> bool:
+        """Whether the base file of that instant supersedes a log file of its group."""
+        if self.table_version < 8:
             return name.instant < base_instant
-        if name.instant in self.timeline.by_requested:
-            completed = self.timeline.by_requested[name.instant].completed
-        else:
-            completed = self.archived().get(name.instant)
-        return completed is not None and completed < base_instant
-
-
-def slices_by_names(listing: Listing, proof: Proof) -> list[FileSlice]:
-    """The latest slice of each file group. The listing may include log files only from table
-    version 8 on, where their names hold their own instant.
-
-    Log files are in the order in which they were begun. A group without a base file makes a slice,
-    too; the proof refuses it.
-    """
-    groups: dict[FileGroup, list[ListedFile]] = defaultdict(list)
-    for file in listing.files.values():
-        if proof.shows(file):
-            groups[file.group].append(file)
-    return [_slice(group, files, proof) for group, files in sorted(groups.items())]
-
-
-def _slice(group: FileGroup, files: list[ListedFile], proof: Proof) -> FileSlice:
-    # Any of two base files of one instant may be used: the proof misses the other and refuses.
-    base = max(
-        (file for file in files if isinstance(file.name, BaseFileName)),
-        key=lambda file: (file.name.instant, file.path),
-        default=None,
-    )
-    # The order of Hudi's `HoodieLogFile.LogFileComparator`: instant, version, write token.
-    logs = sorted(
-        (file.name.instant, file.name.version, file.path)
-        for file in files
-        if isinstance(file.name, LogFileName)
-        and (base is None or not proof.is_older(file.name, base.name.instant))
-    )
-    return FileSlice(
-        *group,
-        base.as_base_file() if base is not None else None,
-        tuple(path for _, _, path in logs),
-    )
+        known = self.timeline.by_requested.get(name.instant)
+        completed = known.completed if known is not None else self.archived().get(name.instant)
+        if completed is None:
+            raise NeedsSpark(f"No timeline shows when the instant of {file.path} was completed.")
+        return completed < base_instant

@@ -269,7 +269,7 @@ def unsupported_partition_column(
     partition_columns: Iterable[str], columns: Collection[str]
 ) -> str | None:
     """The partition column that is a struct field rather than a top-level column, in one sentence;
-    None if there is none. hudi-rs makes no slices of such a table."""
+    None if there is none."""
     nested = next((name for name in partition_columns if name not in columns), None)
     if nested is None or not columns:  # before the first commit there may be no schema
         return None

@@ -106,11 +106,8 @@ class HudiTable:
     def unsupported_feature(self) -> str | None:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
         state = self._look()
-        if state.refusal or state.merge_refusal:
-            # hudi-rs may be unable to open a table that is refused for its properties.
-            return state.refusal or state.merge_refusal
-        opened = self._open()
-        return opened.refusal or opened.merge_refusal
+        # hudi-rs may be unable to open a table that is refused for its properties.
+        return state.refusal or state.merge_refusal or self._open().refusal
 
     def index_reading_enabled(self) -> bool:
         """Whether the table's kill switch, ``hoodie.index.read.enabled`` in hoodie.properties,
@@ -202,7 +199,7 @@ class HudiTable:
         """
         for _ in range(_ATTEMPTS):
             opened = self._open(list_files=True)
-            refusal = opened.refusal or (None if base_files_only else opened.merge_refusal)
+            refusal = opened.refusal or (None if base_files_only else opened.state.merge_refusal)
             if refusal is not None:
                 raise TableFeatureUnsupported(f"{self._storage.uri}: {refusal}")
             pinned = opened.pinned(as_of)

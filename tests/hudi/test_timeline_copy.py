@@ -1,9 +1,7 @@
 """A local copy of a table's timeline, for merges and for stores that hudi-rs cannot open."""
 
 from pathlib import Path
-from typing import Any
 
-import hudi
 import pytest
 
 from hudi_index_service.hudi.completeness import list_data_files
@@ -35,19 +33,5 @@ def test_file_is_there_until_its_last_holder_is_done(storage: Storage, copy: Tim
     assert not any((copy.folder / each).exists() for each in paths)
 
 
-def test_slices_of_a_listing_are_those_of_the_table(storage: Storage, copy: TimelineCopy) -> None:
-    table = hudi.HudiTableBuilder(storage.uri).build()
-    for instant in (each.requested for each in list_timeline(storage, 6).instants):
-        options = hudi.HudiReadOptions().with_as_of_timestamp(instant)
-        listing = list_data_files(storage, partitioned=True)
-        assert names(copy.slices(listing, options)) == names(table.get_file_slices(options))
-
-
 def test_no_copy_of_another_timeline(storage: Storage) -> None:
     assert TimelineCopy.of(storage, 6, "another") is None
-
-
-def names(slices: list[Any]) -> set[tuple[str, ...]]:
-    return {
-        (each.partition_path, each.base_file_name, *sorted(each.log_file_names)) for each in slices
-    }

@@ -132,11 +132,14 @@ def test_copy_on_write_slices_are_read_without_hudi_rs(golden: Golden, tmp_path:
     assert_sparks_answers(indexed(shape.put(tmp_path), ["größe"]), shape, UMLAUT)
 
 
-def test_column_names_hudi_rs_cannot_read_need_spark_in_merge_on_read_tables(
+def test_log_files_with_column_names_that_hudi_rs_cannot_read_need_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    mor, some = tmp_path / "mor", keyed_rows(spark, 0, 10, "id AS `größe`")
-    write(some, mor, hudi_options("mor", "MERGE_ON_READ", **NO_METADATA_TABLE), "bulk_insert")
+    mor, size = tmp_path / "mor", "id AS `größe`"
+    options = hudi_options("mor", "MERGE_ON_READ", **NO_METADATA_TABLE)
+    write(keyed_rows(spark, 0, 10, size), mor, options, "bulk_insert")
+    assert open_table(mor).scan("`größe` > '7'").count() == 2
+    write(keyed_rows(spark, 0, 1, size, version=2), mor, options)
     with pytest.raises(TableFeatureUnsupported, match="größe"):
         open_table(mor).scan("id = '3'").count()
     assert open_table(mor, spark=spark).scan("`größe` > 7").count() == 2
@@ -231,8 +234,8 @@ def test_log_files_with_timestamps_without_time_zone_need_spark(
         open_table(tmp_path).scan("id IS NOT NULL").to_arrow()
     by_spark = open_table(tmp_path, spark=spark).scan("ts = 2")
     assert by_spark.count() == SparkHudiReader(spark, tmp_path).count("ts = 2") == 1
-    if version == "9":  # the slice without log files
-        assert open_table(tmp_path).scan("part = 'p1'").count() == 15
+    # The slice without log files.
+    assert open_table(tmp_path).scan("part = 'p1'").count() == 15
 
 
 def test_merged_compacted_and_merged_again(golden: Golden, tmp_path: Path) -> None:

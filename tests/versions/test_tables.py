@@ -56,12 +56,8 @@ STATES = {
 }
 
 
-def is_refused(release: str, name: str, state: str) -> bool:
-    """Whether the slices of this state cannot be proved complete, so that Spark has to read
-    them."""
-    if (name, state) == ("compaction_pending", "pending"):
-        # The log files have the pending compaction's instant in their names.
-        return TABLE_VERSIONS[release] == 6
+def is_refused(name: str, state: str) -> bool:
+    """Whether Spark has to read this state."""
     return (name, state) == ("log_files_alone", "written")
 
 
@@ -84,7 +80,7 @@ def expected_due(state: State, defined: State) -> set[str]:
 
 @pytest.mark.parametrize("name", STATES)
 def test_base_files_of_table_services_are_built_and_used(
-    name: str, release: str, tables: Path, tmp_path: Path
+    name: str, tables: Path, tmp_path: Path
 ) -> None:
     journey = Journey(tables, name, tmp_path)
     first = State(tables / name / STATES[name][0])
@@ -93,7 +89,7 @@ def test_base_files_of_table_services_are_built_and_used(
         table, state = journey.to(stop)
         if not table.indexes():
             table.create_index("all_columns", COLUMNS)
-        if is_refused(release, name, stop):
+        if is_refused(name, stop):
             check_refused(table)
             continue
         check_rows(table, state)
@@ -112,9 +108,7 @@ def test_base_files_of_table_services_are_built_and_used(
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_build_catches_up_after_missed_states(
-    name: str, release: str, tables: Path, tmp_path: Path
-) -> None:
+def test_build_catches_up_after_missed_states(name: str, tables: Path, tmp_path: Path) -> None:
     """The index is defined at any earlier state, even with a pending table service: the next build,
     at the table's last state, finds everything done in between."""
     *earlier, last = STATES[name]
@@ -130,11 +124,11 @@ def test_build_catches_up_after_missed_states(
 
 @pytest.mark.parametrize(("name", "stop"), [(n, s) for n, states in STATES.items() for s in states])
 def test_all_base_files_can_be_built_in_every_state(
-    name: str, stop: str, release: str, tables: Path, tmp_path: Path
+    name: str, stop: str, tables: Path, tmp_path: Path
 ) -> None:
     table, state = Journey(tables, name, tmp_path).to(stop)
     table.create_index("all_columns", COLUMNS)
-    if is_refused(release, name, stop):
+    if is_refused(name, stop):
         check_refused(table)
         return
     assert build(table, "all") == state.base_files
@@ -145,7 +139,7 @@ def test_all_base_files_can_be_built_in_every_state(
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_service_kinds_of_instants(name: str, release: str, tables: Path, tmp_path: Path) -> None:
+def test_service_kinds_of_instants(name: str, tables: Path, tmp_path: Path) -> None:
     for stop in STATES[name]:
         table, state = Journey(tables, name, tmp_path).to(stop)
         known = {

@@ -1,11 +1,9 @@
 """A table opened by hudi-rs at one state of its timeline: its schema, and its snapshots.
 
-hudi-rs (0.5) decodes commit metadata and makes the file slices. Its results are checked: the
-capability gate decides which tables are read this way at all, and every snapshot has to pass the
-proof of completeness.
+hudi-rs (0.5) decodes commit metadata. The capability gate decides which tables are read this way at
+all, and every snapshot has to pass the proof of completeness.
 """
 
-import logging
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi import gate
-from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files, slices_by_names
+from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.commit_metadata import (
     CommitMetadata,
@@ -32,7 +30,7 @@ from hudi_index_service.hudi.hudi_rs.commit_metadata import (
 )
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.properties import is_true, split_columns
-from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, LogFileName, Snapshot
+from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.timeline import (
     WRITE_ACTIONS,
     Timeline,
@@ -40,8 +38,6 @@ from hudi_index_service.hudi.timeline import (
     list_timeline,
 )
 from hudi_index_service.storage.store import Storage
-
-log = logging.getLogger(__name__)
 
 _UNKNOWN_TO_HUDI_RS = "hdfs://"
 
@@ -81,9 +77,8 @@ class OpenedTable:
         table: hudi-rs' own.
         metadata: The metadata of the timeline's commits.
         schema: The latest schema.
-        refusal, merge_refusal: As in `TableState`, with what the schema adds.
-        schema_refusal: Why hudi-rs cannot read its schema; hudi-rs then makes no slices and reads
-            no rows.
+        refusal: As in `TableState`, with what the schema adds.
+        schema_refusal: Why hudi-rs cannot read its schema; it then merges no log files.
         copy: The copy of the timeline that `table` is on, in a store that hudi-rs cannot open.
     """
 
@@ -101,7 +96,6 @@ class OpenedTable:
         self.table = table
         self.copy = copy
         self.metadata = CommitMetadata(table.get_timeline(), state.timeline, earlier)
-        self.refusal, self.merge_refusal = state.refusal, state.merge_refusal
         self.schema_refusal: str | None = None
         self.schema, unreadable = latest_schema(
             table,
@@ -111,13 +105,9 @@ class OpenedTable:
         )
         if unreadable is not None:
             self.schema_refusal = f"hudi-rs cannot read it: {unreadable}."
-            if gate.is_merge_on_read(state.properties) and state.version < 8:
-                # On version 6 only hudi-rs can assign a log file to its slice.
-                self.merge_refusal = self.merge_refusal or self.schema_refusal
-        if self.refusal is None:
-            self.refusal = gate.unsupported_partition_column(
-                state.partition_columns, self.schema.names
-            )
+        self.refusal = state.refusal or gate.unsupported_partition_column(
+            state.partition_columns, self.schema.names
+        )
         # For the first snapshot: listed while hudi-rs opened the table, with the same timeline
         # before and afterwards.
         self._listed = listing
@@ -241,16 +231,6 @@ class OpenedTable:
 
     def _listed_snapshot(self, pinned: str, base_files_only: bool) -> Snapshot | None:
         state = self.state
-        # Without log files a slice needs only its base file's name. hudi-rs would list each
-        # partition of a remote store twice in sequence. From version 8 on, a log file's name is
-        # enough, too; only then does hudi-rs need a metadata table, which a copy does not hold.
-        by_names = (
-            base_files_only
-            or not gate.is_merge_on_read(state.properties)
-            or self.schema_refusal is not None
-            or (self.copy is not None and state.version >= 8)
-        )
-        hudi_rs_slices = None if by_names else self.slices_of_hudi_rs(pinned)
         listing = self._listing()
         if listing is None:
             return None
@@ -263,40 +243,12 @@ class OpenedTable:
             self.metadata.replaced(state.timeline, pinned),
             partial(archived_completion_times, self._storage),
         )
-        if hudi_rs_slices is None:
-            slices = slices_by_names(listing, proof)
-        else:
-            log_files_until = pinned if state.version >= 8 else None
-            converted = [_slice_of(each, listing, log_files_until) for each in hudi_rs_slices]
-            slices = [each for each in converted if each is not None]
-            if len(slices) < len(converted):
-                return None
-        slices.sort(key=lambda each: (each.partition, each.file_id))
-        proof.check(listing, slices)
+        slices = proof.slices(listing)
         self.metadata.check_not_cleaned(state.timeline, pinned, listing)
         reason = gate.unsupported_partition(state.properties, (s.partition for s in slices))
         if reason is not None:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {reason}")
         return Snapshot(pinned, tuple(slices), self.schema_at(pinned), base_files_only)
-
-    def slices_of_hudi_rs(self, pinned: str) -> list[Any] | None:
-        """hudi-rs' slices; None if it fails on the metadata table from which it lists files."""
-        options = hudi.HudiReadOptions().with_as_of_timestamp(pinned)
-        try:
-            with hudi_rs_errors_named(f"The file slices of {self._storage.uri}"):
-                if self.copy is not None:
-                    return self.copy.slices(_data_files(self._storage, self.state), options)
-                return list(self.table.get_file_slices(options))
-        except (StorageFailed, TableFeatureUnsupported) as error:
-            if not self._has_metadata_table():
-                raise
-            log.info("Slices are made without the metadata table: %s", error.message)
-            return None
-
-    def _has_metadata_table(self) -> bool:
-        """Whether hudi-rs lists files from Hudi's metadata table."""
-        partitions = self.state.properties.get("hoodie.table.metadata.partitions", "")
-        return self.state.version >= 8 and "files" in split_columns(partitions)
 
     def _listing(self) -> Listing | None:
         """The data files, listed after the state's timeline; None if Hudi has removed some since.
@@ -320,8 +272,6 @@ def _data_files(storage: Storage, state: TableState) -> Listing:
 def opened_by_hudi_rs(storage: Storage, state: TableState) -> tuple[Any, TimelineCopy | None]:
     """hudi-rs' table, and the copy that it is on, where hudi-rs cannot open the store. None instead
     of both if the timeline has changed while it was copied."""
-    # hudi-rs makes its slices from Hudi's metadata table if there is one (no option turns that
-    # off); the proof has its own listing, so that the two have to agree.
     options = {}
     merges = gate.is_merge_on_read(state.properties)
     if not merges or state.refusal is not None or state.merge_refusal is not None:
@@ -345,30 +295,3 @@ def _copy(storage: Storage, state: TableState, options: Mapping[str, str]) -> Ti
         return TimelineCopy.of(storage, state.version, state.timeline.version, options)
     except FileNotFoundError:  # an instant was archived meanwhile
         return None
-
-
-def _slice_of(
-    hudi_rs_slice: Any, listing: Listing, log_files_until: str | None
-) -> FileSlice | None:
-    """hudi-rs' slice as a `FileSlice`; None if one of its files is not in the listing.
-
-    hudi-rs returns all log files of the slice. Change data for CDC and delta commits later than the
-    requested instant are left out.
-    """
-    partition = hudi_rs_slice.partition_path
-    prefix = f"{partition}/" if partition else ""
-    base_file: BaseFile | None = None
-    if hudi_rs_slice.base_file_name:
-        base = listing.files.get(prefix + hudi_rs_slice.base_file_name)
-        if base is None:
-            return None
-        base_file = base.as_base_file()
-    log_files = []
-    for name in hudi_rs_slice.log_file_names:
-        log_file = listing.files.get(prefix + name)
-        if log_file is None:
-            return None
-        later = log_files_until is not None and log_file.name.instant > log_files_until
-        if isinstance(log_file.name, LogFileName) and not log_file.name.change_data and not later:
-            log_files.append(log_file.path)
-    return FileSlice(partition, hudi_rs_slice.file_id, base_file, tuple(log_files))

@@ -8,23 +8,21 @@ cannot open is read by such a copy alone: a slice's files are put there while th
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any
 
 import hudi
 
-from hudi_index_service.hudi.completeness import Listing
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
-from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
+from hudi_index_service.hudi.properties import PROPERTIES_FILE
 from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.temporary_folder import MERGING, OwnedFolder
 
 _MOST_READERS = 100
 _DOWNLOADS = 8  # at a time
-_PARTITION_MARKER = ".hoodie_partition_metadata"
 
 
 class TimelineCopy:
@@ -115,21 +113,6 @@ class TimelineCopy:
             if not self._holders[target]:
                 del self._holders[target]
                 target.unlink(missing_ok=True)
-
-    def slices(self, listing: Listing, options: "hudi.HudiReadOptions") -> list[Any]:
-        """hudi-rs' slices of listed files, which it takes for files of the local disk: without
-        Hudi's metadata table it needs no more than their names."""
-        with closing(OwnedFolder(MERGING)) as owned:
-            folder = Path(owned.name)
-            Path(folder, HOODIE_FOLDER).symlink_to(self.folder / HOODIE_FOLDER)
-            for partition in listing.partitions:
-                Path(folder, partition).mkdir(parents=True, exist_ok=True)
-                Path(folder, partition, _PARTITION_MARKER).touch()
-            for file in listing.files.values():
-                Path(folder, file.partition).mkdir(parents=True, exist_ok=True)
-                with Path(folder, file.path).open("wb") as sparse:
-                    sparse.truncate(file.size)
-            return list(hudi.HudiTableBuilder(owned.name).build().get_file_slices(options))
 
 
 def _place(storage: Storage, path: str, target: Path, content: bytes | None = None) -> None:
