@@ -63,7 +63,9 @@ class SparkHudiReader:
     Args:
         spark: The session; its settings (time zone, ANSI mode, Hudi read options) apply.
         uri: The table's base path; ``s3://`` becomes ``s3a://``, as Hadoop spells it.
-        as_of: The default instant to read at; None for the latest.
+        as_of: Requested time of the instant to read at (``as.of.instant``). None for the latest
+            completed one, even while others are in flight: Spark refuses to travel to an instant
+            that is later than one in flight.
         query_type: ``snapshot``, or ``read_optimized`` for base files alone.
     """
 
@@ -82,12 +84,7 @@ class SparkHudiReader:
         self.uri = f"s3a://{text.removeprefix('s3://')}" if text.startswith("s3://") else text
 
     def read(
-        self,
-        columns: Sequence[str],
-        where: str | Column | None = None,
-        instant: str | None = None,
-        *,
-        limit: int | None = None,
+        self, columns: Sequence[str], where: str | Column | None = None, *, limit: int | None = None
     ) -> pa.Table:
         """The table's rows, collected on the driver.
 
@@ -102,24 +99,19 @@ class SparkHudiReader:
                 message.
         """
         with self.failures_named():
-            return collected(self.frame(columns, where, instant, limit=limit))
+            return collected(self.frame(columns, where, limit=limit))
 
     def batches(
-        self,
-        columns: Sequence[str],
-        where: str | Column | None = None,
-        instant: str | None = None,
-        *,
-        limit: int | None = None,
+        self, columns: Sequence[str], where: str | Column | None = None, *, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The same rows in batches, computed on demand. The driver holds those of one Spark
         partition at a time. Executors need pyarrow. Raises the same errors as `read`."""
         if not columns:
-            rows = self.count(where, instant, limit=limit)
+            rows = self.count(where, limit=limit)
             yield pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
             return
         with self.failures_named():
-            frame = self.frame(columns, where, instant, limit=limit)
+            frame = self.frame(columns, where, limit=limit)
             schema = _nullable_in_utc(to_arrow_schema(frame.schema))
 
             def serialize(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -138,39 +130,25 @@ class SparkHudiReader:
                 batch = _cast(pa.ipc.open_stream(row["batch"]).read_next_batch(), schema)
             yield batch
 
-    def count(
-        self,
-        where: str | Column | None = None,
-        instant: str | None = None,
-        *,
-        limit: int | None = None,
-    ) -> int:
+    def count(self, where: str | Column | None = None, *, limit: int | None = None) -> int:
         """The number of rows that match the condition, at most `limit`. Raises StorageFailed."""
         with self.failures_named():
-            return self.frame([], where, instant, limit=limit).count()
+            return self.frame([], where, limit=limit).count()
 
     def frame(
-        self,
-        columns: Sequence[str],
-        where: str | Column | None = None,
-        instant: str | None = None,
-        *,
-        limit: int | None = None,
+        self, columns: Sequence[str], where: str | Column | None = None, *, limit: int | None = None
     ) -> DataFrame:
         """The rows as a DataFrame that is not yet evaluated.
 
         Args:
             columns: Column names, in the order of the result; Hudi's meta columns too.
             where: A condition, as Spark's column or in Spark SQL; None for all rows.
-            instant: Requested time of the instant to read at (``as.of.instant``). None for the
-                latest completed one, even while others are in flight: Spark refuses to travel to
-                an instant that is later than one in flight.
             limit: Maximum number of rows, in no particular order; None for all.
 
         Raises:
             PySparkException: the condition or the columns are invalid.
         """
-        frame = self._load(instant)
+        frame = self._load()
         if where is not None:
             frame = frame.where(where)
         frame = frame.select(*(_quoted(column) for column in columns))
@@ -179,14 +157,14 @@ class SparkHudiReader:
     def schema(self) -> pa.Schema:
         """The schema of the rows, if the service itself cannot read it. Raises StorageFailed."""
         with self.failures_named():
-            return _nullable_in_utc(to_arrow_schema(self._load(None).schema))
+            return _nullable_in_utc(to_arrow_schema(self._load().schema))
 
-    def _load(self, instant: str | None) -> DataFrame:
+    def _load(self) -> DataFrame:
         # For LIKE 'prefix%', Hudi 1.2.0's column statistics skip files wrongly: rows get lost.
         reader = self.spark.read.format("hudi").option("hoodie.enable.data.skipping", "false")
         reader = reader.option("hoodie.datasource.query.type", self.query_type)
-        if (instant := instant or self.as_of) is not None:
-            reader = reader.option("as.of.instant", instant)
+        if self.as_of is not None:
+            reader = reader.option("as.of.instant", self.as_of)
         return reader.load(self.uri)
 
     @contextmanager

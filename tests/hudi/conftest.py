@@ -70,7 +70,7 @@ def check_against_spark(spark: "SparkSession"):
         table = open_hudi_table(str(path))
         snapshot = table.snapshot(as_of)
         columns = table.schema().names
-        expected = SparkHudiReader(spark, path).read(columns, instant=as_of)
+        expected = SparkHudiReader(spark, path, as_of=as_of).read(columns)
         assert_same_rows(read_all(table, snapshot, columns), expected)
         slices = _sparks_slices(spark, path, as_of)
         if as_of is None:
