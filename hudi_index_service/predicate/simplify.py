@@ -1,13 +1,11 @@
-"""Shortens a predicate: drops conjuncts that others imply and merges overlapping ranges.
+"""Shortens a predicate: drops conjuncts that others imply.
 
 In `a > 5 AND a > 3` and in `a = 1 AND a IS NOT NULL` the second conjunct is dropped;
-`a = 1 AND a IN (2)` is FALSE; `a BETWEEN 1 AND 11 OR a BETWEEN 10 AND 20` becomes
-`a >= 1 AND a <= 20`. The result is TRUE for the same rows; NULL and FALSE may be swapped, as
-negation normal form allows.
+`a = 1 AND a IN (2)` is FALSE. The result is TRUE for the same rows; NULL and FALSE may be swapped,
+as negation normal form allows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -62,7 +60,7 @@ def simplified(predicate: Predicate) -> Predicate:
             parts = [simplified(each) for each in operands]
             if any(isinstance(each, Constant) and each.value for each in parts):
                 return Constant(True)
-            arms = united([each for each in parts if not isinstance(each, Constant)])
+            arms = [each for each in parts if not isinstance(each, Constant)]
             return predicate if _same(arms, operands) else disjunction(arms)
     return predicate
 
@@ -112,8 +110,8 @@ def _of_one_column(leaves: list[Predicate]) -> list[Predicate] | None:
     if not any(map(_is_false_of_null, stronger)):
         not_null = next(filter(_is_not_null, leaves), None)
         return stronger if not_null is None else [*stronger, not_null]
-    equal = [(each, values) for each in stronger if (values := listed_values(each)) is not None]
-    return _filter_values(equal, stronger) if equal else intersected(stronger)
+    equal = [(each, values) for each in stronger if (values := _listed_values(each)) is not None]
+    return _filter_values(equal, stronger) if equal else _intersected(stronger)
 
 
 def _is_not_null(predicate: Predicate) -> bool:
@@ -159,7 +157,7 @@ def _is_slow(predicate: Predicate) -> bool:
     return isinstance(predicate.operand if isinstance(predicate, Not) else predicate, Match | RLike)
 
 
-def listed_values(predicate: Predicate) -> pa.Array | None:
+def _listed_values(predicate: Predicate) -> pa.Array | None:
     """The only values for which the predicate is TRUE; None if there may be others."""
     match predicate:
         case Compare(_, operator, value) if operator in _EQUAL:
@@ -169,7 +167,7 @@ def listed_values(predicate: Predicate) -> pa.Array | None:
     return None
 
 
-def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
+def _intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
     """Conjuncts on one column, none a list of values, without those that others imply. The greatest
     lower and the least upper end remain, and the inequalities with values between them. None if no
     value is between the ends."""
@@ -192,102 +190,6 @@ def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
     return conjuncts
 
 
-def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
-    """The arms of an OR, with ranges of one column that overlap or meet merged, and without values
-    that are in a range. The same object if nothing changes. Floating point is left unchanged."""
-    by_column: dict[str, list[_Range]] = {}
-    for arm in arms:
-        arm_range = _range_of(arm)
-        if arm_range is not None:
-            by_column.setdefault(arm_range.column.name, []).append(arm_range)
-    if not by_column:
-        return arms
-    instead: dict[int, Predicate | None] = {}
-    for ranges in by_column.values():
-        _unite(ranges, instead)
-    for arm in arms:
-        if isinstance(arm, Compare | In) and _is_in_range(arm, by_column):
-            instead[id(arm)] = None
-    if not instead:
-        return arms
-    remaining = (instead.get(id(arm), arm) for arm in arms)
-    return [arm for arm in remaining if arm is not None]
-
-
-@dataclass(slots=True)
-class _Range:
-    """A non-empty range of values between two ends, either of which may be missing.
-
-    Attributes:
-        low, high: The cuts, each with its leaf.
-        arms: The arms of the OR that the range stands for.
-    """
-
-    column: BoundColumn
-    low: tuple[_Cut, Compare] | None
-    high: tuple[_Cut, Compare] | None
-    arms: list[Predicate]
-
-    def predicate(self) -> Predicate:
-        """The predicate that is TRUE for the range's values."""
-        ends = [end[1] for end in (self.low, self.high) if end is not None]
-        return conjunction(ends) if ends else Not(IsNull(self.column))
-
-    def holds(self, cut: _Cut) -> bool:
-        """Whether the value after the cut is in the range."""
-        return (self.low is None or self.low[0] <= cut) and (
-            self.high is None or cut < self.high[0]
-        )
-
-    def add(self, other: "_Range") -> bool:
-        """Merges a range that begins no lower, if they overlap or meet."""
-        if self.high is not None and other.low is not None and other.low[0] > self.high[0]:
-            return False
-        if self.high is not None and (other.high is None or other.high[0] > self.high[0]):
-            self.high = other.high
-        self.arms += other.arms
-        return True
-
-
-def _unite(ranges: list[_Range], instead: dict[int, Predicate | None]) -> None:
-    """Merges each run of ranges, and enters the replacements of its arms in `instead`."""
-    merged: list[_Range] = []
-    unbounded = [each for each in ranges if each.low is None]
-    bounded = [each for each in ranges if each.low is not None]
-    for each in unbounded + sorted(bounded, key=lambda item: item.low[0] if item.low else ()):
-        if not merged or not merged[-1].add(each):
-            merged.append(each)
-    for each in merged:
-        if len(each.arms) > 1:
-            instead.update((id(arm), None) for arm in each.arms)
-            instead[id(each.arms[0])] = each.predicate()
-    ranges[:] = merged
-
-
-def _range_of(arm: Predicate) -> _Range | None:
-    """An arm as a range, with one end or with both on the same column."""
-    leaves = arm.operands if isinstance(arm, And) else (arm,)
-    low, high = list(_ends(leaves, _LOW)), list(_ends(leaves, _HIGH))
-    if len(low) > 1 or len(high) > 1 or not low + high or len(low + high) != len(leaves):
-        return None
-    columns = {end.column.name: end.column for _, end in low + high}
-    if len(columns) > 1 or any(pa.types.is_floating(end.value.type) for _, end in low + high):
-        return None
-    if low and high and low[0][0] >= high[0][0]:
-        return None
-    (column,) = columns.values()
-    return _Range(column, low[0] if low else None, high[0] if high else None, [arm])
-
-
-def _is_in_range(arm: Compare | In, by_column: Mapping[str, list[_Range]]) -> bool:
-    """Whether the arm is TRUE only for listed values and each of them is in a range."""
-    ranges, values = by_column.get(arm.column.name), listed_values(arm)
-    if ranges is None or values is None:
-        return False
-    cuts = map(_before, values)
-    return all(cut is not None and any(each.holds(cut) for each in ranges) for cut in cuts)
-
-
 def _ends(
     leaves: Iterable[Predicate], operators: tuple[Operator, ...]
 ) -> Iterator[tuple[_Cut, Compare]]:
@@ -302,21 +204,10 @@ def _cut(predicate: Predicate) -> _Cut | None:
     """The position at which a comparison cuts the values; None if it does not, or is unknown."""
     if not isinstance(predicate, Compare) or predicate.operator is Operator.EQ_NULL_SAFE:
         return None
-    before = _before(predicate.value)
-    if before is None or predicate.operator not in _AFTER:
-        return before
-    is_nan, bound, _ = before
-    if isinstance(bound, int) and not isinstance(bound, bool) and not is_nan:
-        return is_nan, bound + 1, False  # dates, timestamps and unscaled decimals are integers, too
-    return is_nan, bound, True
-
-
-def _before(value: pa.Scalar) -> _Cut | None:
-    bound = bound_of(value)
-    if bound is not None:
-        return False, bound, False
-    if pa.types.is_floating(value.type):
-        plain = value.as_py()
-        if plain != plain:
-            return True, 0.0, False
-    return None
+    bound, is_after = bound_of(predicate.value), predicate.operator in _AFTER
+    if bound is None:
+        plain = predicate.value.as_py() if pa.types.is_floating(predicate.value.type) else None
+        return None if plain == plain else (True, 0.0, is_after)
+    if is_after and isinstance(bound, int) and not isinstance(bound, bool):
+        return False, bound + 1, False  # dates, timestamps and unscaled decimals are integers, too
+    return False, bound, is_after
