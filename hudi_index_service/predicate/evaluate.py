@@ -2,7 +2,8 @@
 those parts that depend only on columns with known values."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar, assert_never
 
@@ -32,6 +33,7 @@ from hudi_index_service.predicate.expression import (
     In,
     IsNull,
     Like,
+    LikePart,
     Match,
     Not,
     Operator,
@@ -41,7 +43,7 @@ from hudi_index_service.predicate.expression import (
     conjunction,
     disjunction,
 )
-from hudi_index_service.predicate.like import LikeMatcher, like_regex
+from hudi_index_service.predicate.like import least_length, like_regex, long_like_regex
 from hudi_index_service.predicate.regex import LINE_END
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
@@ -198,19 +200,19 @@ def _like(values: _Values, predicate: Like) -> _Values:
             return pc.match_substring(values, pattern=text)
     _require_utf8(values, predicate)
     if len(predicate.pattern) > _LONGEST_REGEX:
-        matcher = LikeMatcher(predicate.parts)
-        return _by_chunk(values, lambda texts: _like_long(texts, matcher))
+        return _by_chunk(values, lambda texts: _like_long(texts, predicate.parts))
     return pc.match_substring_regex(values, pattern=like_regex(predicate.parts))
 
 
-def _like_long(values: pa.Array, matcher: LikeMatcher) -> pa.BooleanArray:
+def _like_long(values: pa.Array, parts: Sequence[LikePart]) -> pa.BooleanArray:
     """Matches a pattern that would take RE2 too much memory; few texts are long enough for it."""
     lengths = pc.utf8_length(values)
-    long_enough = pc.greater_equal(lengths, integer_scalar(matcher.least_length, lengths.type))
-    rows = np.flatnonzero(as_truths(pc.fill_null(long_enough, FALSE)))
+    long_enough = pc.greater_equal(lengths, integer_scalar(least_length(parts), lengths.type))
+    rows = np.flatnonzero(as_truths(pc.fill_null(long_enough, FALSE))).tolist()
     matches = np.zeros(len(values), dtype=bool)
-    for row in rows.tolist():
-        matches[row] = matcher.matches(values[row].as_py())
+    regex = re.compile(long_like_regex(parts)) if rows else None
+    for row in rows:
+        matches[row] = regex is not None and regex.match(values[row].as_py()) is not None
     return truths_array(matches, as_truths(values.is_null()))
 
 

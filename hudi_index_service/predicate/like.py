@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.expression import LikePart
@@ -76,91 +74,26 @@ def _quote(text: str) -> str:
     return re.escape(text).replace("\0", r"\x00")
 
 
-class LikeMatcher:
-    """Matches texts one by one, for patterns too long for a regular expression.
+def long_like_regex(parts: Sequence[LikePart]) -> str:
+    """The same for Python's `re`, for patterns that would take RE2 too much memory.
 
     The segments between the ``%`` are searched from left to right, each at its first position after
-    the previous one. If the pattern matches at all, it matches at these positions.
+    the previous one, and never again elsewhere (in atomic groups). If the pattern matches at all,
+    it matches at these positions.
     """
-
-    def __init__(self, parts: Sequence[LikePart]) -> None:
-        self._parts = parts
-        self.least_length = sum(_length(part) for part in parts if part is not ANY)
-        """Minimum characters of a matching text."""
-
-    @cached_property
-    def _segments(self) -> "list[_Segment]":
-        """The parts before, between and after each ``%``; made once a text is long enough."""
-        segments: list[list[LikePart]] = [[]]
-        for part in self._parts:
-            if part is ANY:
-                segments.append([])
-            else:
-                segments[-1].append(part)
-        return [_Segment.of(each) for each in segments]
-
-    def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
-        if len(text) < self.least_length:
-            return False
-        first, *between = self._segments
-        if not first.is_at(text, 0):
-            return False
-        if not between:
-            return len(text) == self.least_length
-        last = between.pop()
-        at, end = first.length, len(text) - last.length
-        for segment in between:
-            position = segment.find(text, at, end)
-            if position < 0:
-                return False
-            at = position + segment.length
-        return last.is_at(text, end)
+    segments = [""]
+    for part in parts:
+        if part is ANY:
+            segments.append("")
+        else:
+            segments[-1] += "." if part is ONE else re.escape(part.text)
+    first, *between = segments
+    if not between:
+        return rf"(?s){first}\Z"
+    last = between.pop()
+    return rf"(?s){first}{''.join(f'(?>.*?{each})' for each in between)}.*{last}\Z"
 
 
-def _length(part: LikePart) -> int:
-    """The length in characters of a part other than ``%``."""
-    return 1 if part is ONE else len(part.text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """The parts between two ``%``.
-
-    Attributes:
-        length: Length in characters.
-        texts: The literal texts, each with its offset.
-        longest: The longest text, with its offset.
-    """
-
-    length: int
-    texts: tuple[tuple[int, str], ...]
-    longest: tuple[int, str]
-
-    @classmethod
-    def of(cls, parts: Sequence[LikePart]) -> "_Segment":
-        """Makes a segment of parts without ``%``."""
-        length, texts = 0, []
-        for part in parts:
-            if part.kind == "text":
-                texts.append((length, part.text))
-            length += _length(part)
-        longest = max(texts, key=lambda each: len(each[1]), default=(0, ""))
-        return cls(length, tuple(texts), longest)
-
-    def is_at(self, text: str, at: int) -> bool:
-        """Whether the segment is at that position of a text that is long enough."""
-        return all(text.startswith(each, at + offset) for offset, each in self.texts)
-
-    def find(self, text: str, start: int, end: int) -> int:
-        """The segment's first position between two positions of the text; -1 if there is none."""
-        offset, longest = self.longest
-        while start + self.length <= end:
-            position = text.find(longest, start + offset, end)
-            if position < 0:
-                return -1
-            start = position - offset
-            if start + self.length <= end and (len(self.texts) < 2 or self.is_at(text, start)):
-                return start
-            start += 1
-        return -1
+def least_length(parts: Sequence[LikePart]) -> int:
+    """The minimum number of characters of a matching text."""
+    return sum(1 if part is ONE else len(part.text) for part in parts)
