@@ -59,12 +59,12 @@ class Files(ABC):
         """Copies a file to a local path; returns its size."""
 
     @abstractmethod
-    def create(self, path: str, data: bytes | Path) -> None:
-        """Stores a new file, which is visible only once it is complete."""
+    def put(self, path: str, data: bytes | Path, *, new: bool) -> None:
+        """Stores a file, which is visible only once it is complete.
 
-    @abstractmethod
-    def put(self, path: str, data: bytes | Path) -> None:
-        """Stores a file, over an older one."""
+        Args:
+            new: Whether it must not exist yet; otherwise an older one is replaced.
+        """
 
     @abstractmethod
     def delete(self, paths: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ follow none: a link could lead a builder or cleaner to any file on the disk.
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, EROFS
 from itertools import count
@@ -66,15 +66,10 @@ class Disk(Files):
         copyfile(self._name(path), target)
         return target.stat().st_size
 
-    def create(self, path: str, data: bytes | Path) -> None:
-        """Stores a new file. A symbolic link takes a name, too."""
+    def put(self, path: str, data: bytes | Path, *, new: bool) -> None:
+        """Stores a file. A symbolic link takes a name, too, and is replaced like a file."""
         with self._errors_named(path, "written"):
-            self._write(path, data, _publish_new)
-
-    def put(self, path: str, data: bytes | Path) -> None:
-        """Stores a file, over an older one or a symbolic link."""
-        with self._errors_named(path, "written"):
-            self._write(path, data, _publish_over)
+            self._write(path, data, new=new)
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes files; missing ones are no error."""
@@ -187,11 +182,9 @@ class Disk(Files):
                 "indexes behind it.",
             ) from error
 
-    def _write(
-        self, path: str, data: bytes | Path, publish: Callable[[int, str, str], None]
-    ) -> None:
-        """Writes the file under a temporary name in its folder, which is made if it is missing.
-        `publish` moves it to its final name; it takes the folder's descriptor and both names."""
+    def _write(self, path: str, data: bytes | Path, *, new: bool) -> None:
+        """Writes the file under a temporary name in its folder, which is made if it is missing, and
+        gives it its final name."""
         folder, unfinished, descriptor = _create_unfinished(self._root, path)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -200,7 +193,7 @@ class Disk(Files):
                         copyfileobj(source, file, 2**20)
                 else:
                     file.write(data)
-            publish(folder, unfinished, path.rpartition("/")[2])
+            _publish(folder, unfinished, path.rpartition("/")[2], new=new)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(unfinished, dir_fd=folder)
@@ -243,16 +236,15 @@ def _stored_file(path: str, status: os.stat_result) -> StoredFile:
     return StoredFile(path, status.st_size, status.st_mtime)
 
 
-def _publish_new(folder: int, unfinished: str, name: str) -> None:
+def _publish(folder: int, unfinished: str, name: str, *, new: bool) -> None:
+    if not new:
+        os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return
     try:
         os.link(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError as error:
         raise FileExistsError(EEXIST, "The name is taken", name) from error
     os.unlink(unfinished, dir_fd=folder)
-
-
-def _publish_over(folder: int, unfinished: str, name: str) -> None:
-    os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _create_unfinished(root: Path, path: str) -> tuple[int, str, int]:

@@ -137,13 +137,24 @@ class Hdfs(Files):
         with target.open("wb") as out:
             return sum(out.write(chunk) for chunk in self._chunks(path))
 
-    def create(self, path: str, data: bytes | Path) -> None:
-        """Stores a new file."""
-        self._store(path, data, overwrite=False)
-
-    def put(self, path: str, data: bytes | Path) -> None:
-        """Stores a file, over an older one."""
-        self._store(path, data, overwrite=True)
+    def put(self, path: str, data: bytes | Path, *, new: bool) -> None:
+        """Stores a file."""
+        name = self._name(path)
+        try:
+            unfinished = unfinished_name(name, randbits(63))
+            writer = self._call(path, self._client.create, unfinished)
+            try:
+                for piece in _pieces(data):
+                    self._call(path, writer.write, piece)
+                self._call(path, writer.close)
+                self._call(path, self._client.rename, unfinished, name, not new)
+            except BaseException:
+                with suppress(OSError, StorageFailed):  # then cleaning removes it later
+                    self._call(path, self._client.delete, unfinished)
+                raise
+        except (FileNotFoundError, NotADirectoryError) as error:
+            place = f"{self._uri}/{path}"
+            raise StorageFailed(f"{place} cannot be written: {first_line(error)}.") from error
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes files, several at once; missing ones are no error."""
@@ -221,24 +232,6 @@ class Hdfs(Files):
             return bool(self._call(self._path(name), self._client.get_file_info, name).isdir)
         except FileNotFoundError:
             return False
-
-    def _store(self, path: str, data: bytes | Path, *, overwrite: bool) -> None:
-        name = self._name(path)
-        try:
-            unfinished = unfinished_name(name, randbits(63))
-            writer = self._call(path, self._client.create, unfinished)
-            try:
-                for piece in _pieces(data):
-                    self._call(path, writer.write, piece)
-                self._call(path, writer.close)
-                self._call(path, self._client.rename, unfinished, name, overwrite)
-            except BaseException:
-                with suppress(OSError, StorageFailed):  # then cleaning removes it later
-                    self._call(path, self._client.delete, unfinished)
-                raise
-        except (FileNotFoundError, NotADirectoryError) as error:
-            place = f"{self._uri}/{path}"
-            raise StorageFailed(f"{place} cannot be written: {first_line(error)}.") from error
 
     def _delete_if_empty(self, name: str) -> bool:
         try:

@@ -109,15 +109,10 @@ class RemoteStore(Files):
                 size += out.write(chunk)
         return size
 
-    def create(self, path: str, data: bytes | Path) -> None:
-        """Stores a new file by put-if-absent."""
+    def put(self, path: str, data: bytes | Path, *, new: bool) -> None:
+        """Stores a new file by put-if-absent, another one in parts if it is large."""
         with self._errors_named(path):
-            obstore.put(self._store, path, data, mode="create")
-
-    def put(self, path: str, data: bytes | Path) -> None:
-        """Stores a file, a large one in parts."""
-        with self._errors_named(path):
-            obstore.put(self._store, path, data)
+            obstore.put(self._store, path, data, mode="create" if new else "overwrite")
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes files by one request. The store reports missing ones, and may have stopped

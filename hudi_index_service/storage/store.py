@@ -282,7 +282,7 @@ class Storage:
         """
         try:
             with self._missing_store_named(), self._request(path, writing=True):
-                self._files.create(path, data)
+                self._files.put(path, data, new=True)
         except FileExistsError:
             if self.is_local or not isinstance(data, bytes) or not self._holds(path, data):
                 raise
@@ -305,7 +305,7 @@ class Storage:
 
     def _put(self, path: str, data: bytes | Path) -> None:
         with self._missing_store_named(), self._request(path, writing=True):
-            self._files.put(path, data)
+            self._files.put(path, data, new=False)
 
     def read(self, path: str) -> bytes:
         """The whole file. Raises FileNotFoundError."""
