@@ -16,6 +16,7 @@ from hudi_index_service.index.metadata.build_records import build_id
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.predicate.text.lex import (
     Token,
+    TokenReader,
     name_value,
     position,
     skip_gaps,
@@ -75,7 +76,7 @@ def _matches(query: str, count: int) -> list[re.Match[str]]:
     return words
 
 
-class Parser:
+class Parser(TokenReader):
     """Parses an index statement. A method that reads a part is named after it; each raises
     StatementInvalid, with line, column and the words expected there.
 
@@ -98,17 +99,17 @@ class Parser:
                     f"End of the statement expected after the ; at {position(query, token.start)}.",
                     remedy="Pass one statement at a time.",
                 )
+        super().__init__([*tokens, Token("end", "", tokens[-1].stop if tokens else end.start)])
         self.sql = query
-        self._tokens = [*tokens, Token("end", "", tokens[-1].stop if tokens else end.start)]
-        self._index = words
+        self.index = words
 
     # --- parts -------------------------------------------------------------------------------
 
     def condition(self, *words: str) -> bool:
         """Reads IF and the words, unless IF is the name of an index."""
-        if not self.is_next("IF") or self._next.keyword == "ON":
+        if not self.is_next("IF") or self.next_token.keyword == "ON":
             return False
-        self.take()
+        self.advance()
         for word in words:
             self.expect(word)
         return True
@@ -121,9 +122,9 @@ class Parser:
     def table(self, *before: str) -> TableReference:
         """Reads a table; `before` lists the alternatives for the message."""
         # A table may be named "table".
-        has_keyword = self.is_next("TABLE") and self._next.text not in (".", "")
+        has_keyword = self.is_next("TABLE") and self.next_token.text not in (".", "")
         if has_keyword:
-            self.take()
+            self.advance()
         return self.table_reference(
             "table name or 'path'"
             if has_keyword
@@ -131,7 +132,7 @@ class Parser:
         )
 
     def table_reference(self, expected: str) -> TableReference:
-        if self._is_string and len(self._curr.text) > 2:
+        if self._is_string and len(self.token.text) > 2:
             return TablePath(self.string())
         parts = self.dotted_name(expected)
         # No name in Spark's catalog contains a slash.
@@ -151,17 +152,17 @@ class Parser:
         return dict(self.in_parentheses(self.option))
 
     def option(self) -> tuple[str, str]:
-        if self._is_string and len(self._curr.text) > 2:
+        if self._is_string and len(self.token.text) > 2:
             key = self.string()
         else:
             key = ".".join(self.dotted_name("option name"))
         self.accept("=")
         if self._is_string:
             return key, self.string()
-        if self._curr.kind == "number":
-            return key, self.take().text
+        if self.token.kind == "number":
+            return key, self.advance().text
         if self.is_next("TRUE") or self.is_next("FALSE"):
-            return key, self.take().text.lower()
+            return key, self.advance().text.lower()
         self.fail("quoted value, number, true or false")
 
     def where(self, clauses: Mapping[str, Collection[str]]) -> str:
@@ -172,23 +173,23 @@ class Parser:
             clauses: Clauses that may follow: first word → possible second words, by which a clause
                 differs from a column of the same name.
         """
-        start, last, depth = self._curr, None, 0
+        start, last, depth = self.token, None, 0
         while not self.is_at_end and not (depth == 0 and self._begins(clauses)):
-            last = self.take()
+            last = self.advance()
             depth += {"(": 1, ")": -1}.get(last.text, 0)
         if last is None:
             self.fail("predicate over partition columns")
         return blanks(self.sql[: start.start]) + self.sql[start.start : last.stop]
 
     def _begins(self, clauses: Mapping[str, Collection[str]]) -> bool:
-        return self._next.keyword in clauses.get(self._curr.keyword, ())
+        return self.next_token.keyword in clauses.get(self.token.keyword, ())
 
     def build_id(self) -> str:
         """A build's id as in its record, from a number with or without quotes."""
-        text = self._curr.text[1:-1] if self._is_string else self._curr.text
+        text = self.token.text[1:-1] if self._is_string else self.token.text
         if not _DIGITS.fullmatch(text):
             self.fail("build id, such as '000001',")
-        self.take()
+        self.advance()
         return build_id(int(text))
 
     def in_parentheses(
@@ -211,7 +212,7 @@ class Parser:
 
     def string(self) -> str:
         """The value of the quoted text in the next token."""
-        token = self.take()
+        token = self.advance()
         try:
             return string_value(token)
         except PredicateUnsupported as error:
@@ -229,37 +230,20 @@ class Parser:
 
     def name(self, expected: str) -> str:
         """A back-quoted name or a bare word."""
-        if self._curr.kind not in ("word", "quoted"):
+        if self.token.kind not in ("word", "quoted"):
             self.fail(expected)
-        return name_value(self.take())
+        return name_value(self.advance())
 
     # --- steps -------------------------------------------------------------------------------
 
     @property
     def is_at_end(self) -> bool:
         """Whether no token is left."""
-        return self._curr.kind == "end"
-
-    def take(self) -> Token:
-        """Skips the next token, and returns it."""
-        token = self._curr
-        self._index += 1
-        return token
+        return self.token.kind == "end"
 
     def is_next(self, word: str) -> bool:
         """Whether the next token is the unquoted word, in any case, or the symbol."""
-        return self._curr.keyword == word
-
-    def accept(self, word: str) -> bool:
-        """Skips the word if it comes next; returns whether it did."""
-        if not self.is_next(word):
-            return False
-        self.take()
-        return True
-
-    def expect(self, word: str) -> None:
-        if not self.accept(word):
-            self.fail(word)
+        return self.token.keyword == word
 
     def end_of_statement(self, *optional: str) -> None:
         """Requires the end; `optional` lists the alternatives for the message."""
@@ -267,24 +251,15 @@ class Parser:
             self.fail(either([*optional, "the end"]))
 
     def fail(self, expected: str) -> NoReturn:
-        """Raises the error that something else is expected than the next token."""
-        actual = "its end" if self.is_at_end else repr(self._curr.text)
+        actual = "its end" if self.is_at_end else repr(self.token.text)
         raise StatementInvalid(
             f"{expected[0].upper()}{expected[1:]} expected at "
-            f"{position(self.sql, self._curr.start)} of the statement, found {actual}."
+            f"{position(self.sql, self.token.start)} of the statement, found {actual}."
         )
 
     @property
-    def _curr(self) -> Token:
-        return self._tokens[self._index]
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[min(self._index + 1, len(self._tokens) - 1)]
-
-    @property
     def _is_string(self) -> bool:
-        return self._curr.kind == "string"
+        return self.token.kind == "string"
 
 
 def blanks(text: str) -> str:

@@ -1,8 +1,10 @@
 """The tokens of Spark SQL (SqlBaseLexer.g4 of Spark 3.5): of predicates, and of statements."""
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import islice
+from typing import NoReturn
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.wording import shortened
@@ -195,3 +197,48 @@ def hex_value(token: Token) -> bytes:
     """The bytes of a ``hex`` token; an odd number of digits gets a leading zero, as in Spark."""
     digits = token.text[2:-1]
     return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
+
+
+class TokenReader(ABC):
+    """Steps through the tokens of a text, of which the last is ``end``.
+
+    Attributes:
+        index: Of the next token.
+    """
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.index = 0
+
+    @property
+    def token(self) -> Token:
+        """The next token."""
+        return self.tokens[self.index]
+
+    @property
+    def next_token(self) -> Token:
+        """The token after it."""
+        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        """Steps over the next token, and returns it."""
+        token = self.token
+        self.index += token.kind != "end"
+        return token
+
+    def accept(self, *keywords: str) -> bool:
+        """Steps over the keywords if all of them come next, in this order."""
+        ahead = self.tokens[self.index : self.index + len(keywords)]
+        if tuple(token.keyword for token in ahead) != keywords:
+            return False
+        self.index += len(keywords)
+        return True
+
+    def expect(self, keyword: str) -> None:
+        """Steps over the keyword, or fails."""
+        if not self.accept(keyword):
+            self.fail(keyword)
+
+    @abstractmethod
+    def fail(self, expected: str) -> NoReturn:
+        """Raises the error that something else is expected than the next token."""

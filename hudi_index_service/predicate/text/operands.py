@@ -30,6 +30,7 @@ from hudi_index_service.predicate.expression import BoundColumn, Predicate
 from hudi_index_service.predicate.text.for_spark import may_be_spark_sql
 from hudi_index_service.predicate.text.lex import (
     Token,
+    TokenReader,
     hex_value,
     name_value,
     position,
@@ -78,41 +79,15 @@ _NUMBER = re.compile(r"(-?)(([0-9.]+)(?:[eE]([+-]?[0-9]+))?)([A-Za-z]*)")
 _INTEGERS = {"Y": pa.int8(), "S": pa.int16(), "L": pa.int64()}
 
 
-class OperandParser:
+class OperandParser(TokenReader):
     """Steps through the tokens of a where text and reads operands (primaryExpression)."""
 
     def __init__(self, where: str, schema: pa.Schema, zone: tzinfo) -> None:
+        super().__init__(tokenize(where))
         self.where = where
         self.schema = schema
         self.zone = zone
-        self.tokens = tokenize(where)
-        self.index = 0
         self.depth = 0
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.index]
-
-    @property
-    def next_token(self) -> Token:
-        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
-
-    def advance(self) -> Token:
-        token = self.token
-        self.index += token.kind != "end"
-        return token
-
-    def accept(self, *keywords: str) -> bool:
-        """Steps over the keywords if all of them come next, in this order."""
-        ahead = self.tokens[self.index : self.index + len(keywords)]
-        if tuple(token.keyword for token in ahead) != keywords:
-            return False
-        self.index += len(keywords)
-        return True
-
-    def expect(self, keyword: str) -> None:
-        if not self.accept(keyword):
-            self.fail(f"{keyword} expected")
 
     def open(self) -> None:
         """Steps over an opening parenthesis."""
@@ -130,7 +105,6 @@ class OperandParser:
         self.depth -= 1
 
     def fail(self, expected: str) -> NoReturn:
-        """Raises the right error for a token that the grammar does not allow here."""
         token = self.token
         where = f"at {self.at(token)}"
         actual = repr(shortened(token.text)) if token.text else "its end"
@@ -139,9 +113,9 @@ class OperandParser:
                 f"More than one statement: ';' {where}.", remedy="Write one condition without ';'."
             )
         if len(self.tokens) == 1 or not may_be_spark_sql(self.where):
-            raise PredicateInvalid(f"{expected}, but found {actual} {where}.")
+            raise PredicateInvalid(f"{expected} expected, but found {actual} {where}.")
         raise PredicateUnsupported(
-            f"Not supported: {actual} {where} ({expected}).",
+            f"Not supported: {actual} {where} ({expected} expected).",
             remedy="Compare columns with literals by =, <=>, <>, <, <=, >, >=, BETWEEN, IN, LIKE, "
             "RLIKE, IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
         )
@@ -183,7 +157,7 @@ class OperandParser:
             return Literal(value, token.text)
         if token.kind in ("word", "quoted"):
             return self.named()
-        self.fail("A column or a literal expected")
+        self.fail("A column or a literal")
 
     def parenthesized(self) -> Operand | Predicate:
         """An operand in parentheses; the subclass reads conditions."""
@@ -209,7 +183,7 @@ class OperandParser:
         if token.keyword == "CAST" and follower.keyword == "(":
             return self.cast()
         if token.keyword in _RESERVED:
-            self.fail("A column or a literal expected")
+            self.fail("A column or a literal")
         if follower.keyword == "(":
             raise self.unsupported(
                 "Functions are not supported",
@@ -223,7 +197,7 @@ class OperandParser:
         parts = [name_value(token)]
         while self.accept("."):
             if self.token.kind not in ("word", "quoted"):
-                self.fail("The name of a field expected")
+                self.fail("The name of a field")
             parts.append(name_value(self.advance()))
         at = f"({self.at(token)})"
         try:
@@ -289,7 +263,7 @@ class OperandParser:
     def digits(self) -> int:
         """Reads a number of digits, cut off if it is far too large, but still too large."""
         if not self.token.text.isdecimal():
-            self.fail("A number of digits expected")
+            self.fail("A number of digits")
         return int(self.advance().text.lstrip("0")[:4] or "0")
 
 

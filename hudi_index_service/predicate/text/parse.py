@@ -121,7 +121,7 @@ class _Parser(FunctionParser):
     def parse(self) -> Predicate:
         condition = self.disjunction()
         if self.token.kind != "end":
-            self.fail("AND, OR or the end expected")
+            self.fail("AND, OR or the end")
         return self.truth(condition)
 
     def disjunction(self) -> Operand | Predicate:
@@ -173,7 +173,7 @@ class _Parser(FunctionParser):
             if pa.types.is_boolean(kind):
                 return Constant(operand.value.as_py())
         if self.token.kind != "end" and self.token.keyword not in ("AND", "OR", ")"):
-            self.fail("A comparison expected")
+            self.fail("A comparison")
         raise PredicateInvalid(
             f"{text} is of type {kind}, not boolean (before {self.at(self.token)}).",
             remedy="Compare it with a literal.",
@@ -199,7 +199,7 @@ class _Parser(FunctionParser):
         elif self.accept("RLIKE") or self.accept("REGEXP"):
             predicate = self.rlike(operand, start)
         elif negated:
-            self.fail("BETWEEN, IN, LIKE or RLIKE expected")
+            self.fail("BETWEEN, IN, LIKE or RLIKE")
         else:
             return operand
         return Not(predicate) if negated else predicate
@@ -238,7 +238,7 @@ class _Parser(FunctionParser):
             value = self.advance().keyword == "TRUE"
             predicate = Compare(operand, Operator.EQ_NULL_SAFE, truth_scalar(value))
         else:
-            self.fail("NULL expected")
+            self.fail("NULL")
         return Not(predicate) if negated else predicate
 
     def between(self, operand: Operand, start: Token) -> Predicate:
