@@ -132,6 +132,5 @@ def forget(
         raise typer.BadParameter("Give a table, or --all for every table of this user.")
     uri = None if table is None else normalize_uri(table)
     count = stored_history(config.settings()).forget(uri)
-    report = {"table": uri, "shapes": count}
     lines = [f"{counted(count, 'shape')} of queries forgotten."]
-    print_report(output, report, lines, ("table", "shapes"), [report])
+    print_report(output, {"table": uri, "shapes": count}, lines)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import open_table
 from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_column
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, format_of_rows, print_report, print_rows
@@ -133,25 +133,20 @@ def disable(table: TableArgument, output: OutputOption = None) -> None:
     """Keep all readers from the indexes of a table; entries are still built."""
     opened = open_table(table)
     opened.disable()
-    _print_switch(opened, "No query uses the table's indexes from now on.", output)
+    line = "No query uses the table's indexes from now on."
+    print_report(output, {"disabled": opened.is_disabled}, [line])
 
 
 def enable(table: TableArgument, output: OutputOption = None) -> None:
     """Let readers use the indexes of a table again."""
     opened = open_table(table)
     opened.enable()
-    _print_switch(opened, "Queries use the table's indexes again.", output)
-
-
-def _print_switch(table: IndexedTable, line: str, output: Format | None) -> None:
-    report = {"disabled": table.is_disabled}
-    print_report(output, report, [line], tuple(report), [report])
+    line = "Queries use the table's indexes again."
+    print_report(output, {"disabled": opened.is_disabled}, [line])
 
 
 def _print_definition(definition: IndexDefinition, output: Format | None, *notes: str) -> None:
-    fields = _fields(definition)
-    lines = [definition_line(definition), *notes]
-    print_report(output, fields, lines, _FIELDS, [fields])
+    print_report(output, _fields(definition), [definition_line(definition), *notes])
 
 
 def _fields(definition: IndexDefinition) -> dict[str, Any]:

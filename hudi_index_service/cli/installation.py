@@ -56,7 +56,7 @@ def pack(
         "--conf spark.pyspark.python=./environment/bin/python "
         "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ...",
     ]
-    print_report(output, report, lines, tuple(report), [report])
+    print_report(output, report, lines)
 
 
 def prepare(output: OutputOption = None) -> None:
@@ -67,7 +67,7 @@ def prepare(output: OutputOption = None) -> None:
     size = archive.stat().st_size
     report = {"path": str(archive), "bytes": size}
     lines = [f"{archive}: Lucene's Java classes, {size:,} bytes."]
-    print_report(output, report, lines, tuple(report), [report])
+    print_report(output, report, lines)
 
 
 def demo(

@@ -79,8 +79,8 @@ def print_report(
     format: Format | None,
     content: Mapping[str, Any],
     lines: Iterable[str],
-    names: Sequence[str],
-    items: Iterable[Mapping[str, Any]],
+    names: Sequence[str] = (),
+    items: Iterable[Mapping[str, Any]] = (),
 ) -> None:
     """Prints a report.
 
@@ -88,13 +88,15 @@ def print_report(
         format: By default text.
         content: The whole report.
         lines: The report as text, line by line.
-        names, items: The list in the report, as rows.
+        names, items: The list in the report, as rows; by default the report is the only row.
     """
     match format:
         case Format.JSON:
             text = json.dumps(_plain(content), indent=1, ensure_ascii=False)
             print(_printable_json(text))
         case Format.CSV:
+            if not names:
+                names, items = tuple(content), [content]
             print_rows(format, names, ([item.get(name) for name in names] for item in items))
         case _:
             for line in lines:

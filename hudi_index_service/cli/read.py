@@ -53,9 +53,8 @@ def query(
             use_index=use_index,
         )
         if count:
-            number = {"count": scan.count()}
-            lines = [str(number["count"])]
-            print_report(output, number, lines, ("count",), [number])
+            number = scan.count()
+            print_report(output, {"count": number}, [str(number)])
         else:
             print_rows(format, scan.columns, python_rows(scan.to_batches()), most=most)
 
