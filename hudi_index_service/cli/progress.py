@@ -3,7 +3,6 @@ entries in progress are finished, and the record lists those built."""
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +15,7 @@ from hudi_index_service import IndexedTable
 from hudi_index_service.build.run import Progress
 from hudi_index_service.cli.console import complain, err
 from hudi_index_service.cli.reports import ended_line, progress_counts
+from hudi_index_service.hook.daemon import on_signals
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 # The exit statuses of shells for SIGINT and SIGTERM.
@@ -60,7 +60,7 @@ def ends_orderly(table: IndexedTable) -> Iterator[Progress]:
         typer.Exit: it was terminated, with the status `TERMINATED`.
     """
     build = _Interruptible()
-    with _on_signals(build.interrupt):
+    with on_signals(build.interrupt):
         try:
             yield build.progress
         except KeyboardInterrupt:
@@ -95,20 +95,3 @@ class _Interruptible:
             f"Stopping: {self._done} of {self._total} entries are done. Those in progress are "
             "finished first; the next build continues with the rest. Ctrl-C again ends at once."
         )
-
-
-@contextmanager
-def _on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python sets signal handlers only in the main thread
-        return
-    before = {number: signal.signal(number, react) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if handler is None:  # it was not set from Python, and cannot be put back
-                usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-                signal.signal(number, usual)
-            else:
-                signal.signal(number, handler)

@@ -4,10 +4,11 @@ they say of tables for which they would do nothing."""
 import logging
 import secrets
 import signal
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from threading import current_thread, main_thread
 from types import FrameType
 from urllib.parse import urlsplit
 
@@ -146,21 +147,32 @@ def stopped_by_signals() -> Iterator[Stop]:
     """Yields a `Stop` that SIGTERM or SIGINT sets. Setting it, or leaving the context, restores the
     previous handlers, so that a second signal ends the process at once. Main thread only."""
     stop = Stop()
-    signals = (signal.SIGTERM, signal.SIGINT)
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
     def stop_on_signal(number: int, frame: FrameType | None) -> None:
-        restore()
+        handlers.close()
         stop.set()
 
-    before = {number: signal.signal(number, stop_on_signal) for number in signals}
-    try:
+    with ExitStack() as handlers:
+        handlers.enter_context(on_signals(stop_on_signal))
         yield stop
+
+
+@contextmanager
+def on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Calls `react` for SIGINT and SIGTERM while the context lasts."""
+    if current_thread() is not main_thread():
+        yield  # Python sets signal handlers only in the main thread
+        return
+    before = {number: signal.signal(number, react) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
-        restore()
+        for number, handler in before.items():
+            if handler is None:  # it was not set from Python, and cannot be put back
+                usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+                signal.signal(number, usual)
+            else:
+                signal.signal(number, handler)
 
 
 def warn_of_idle_tables(
