@@ -83,13 +83,11 @@ class ResolvedConfig:
     Attributes:
         strategy: What to build.
         enabled: Whether wake-ups define and build anything.
-        retention: How long entries are kept; None for the setting.
         failure: Why the keys' index could not be defined or changed; else None.
     """
 
     strategy: Strategy = Strategy.INCREMENTAL
     enabled: bool = True
-    retention: RetentionPolicy | None = None
     failure: IndexServiceError | None = None
 
 
@@ -292,7 +290,7 @@ class TableUpkeep:
             keys = read_write_keys(request.options) if request is not None else None
             if request is not None and keys is not None:
                 strategy = keys.strategy or self._strategy
-                outcome = ResolvedConfig(strategy, keys.enabled, keys.retention)
+                outcome = ResolvedConfig(strategy, keys.enabled)
                 self._retain(keys.retention)
                 if keys.enabled and defining and not request.outdated:
                     found.live = define(self.table, found.live, keys, since=request.since)
