@@ -8,7 +8,6 @@ below the literal, and `high`, the largest that is not above it. ``id > 1.5`` be
 ``id = 1.5`` is FALSE for every value (low 2 > high 1) and NULL for NULL.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 
@@ -253,12 +252,6 @@ def _from_string(kind: pa.DataType, literal: Literal, zone: tzinfo) -> Literal:
 
 _LONG_DIGITS = 19  # a number with fewer fits 64 bits
 
-_CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_CANONICAL_DATE = re.compile(r"[+-]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}")
-_CANONICAL_TIMESTAMP = re.compile(
-    r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
-)
-
 
 def _as_strings(column: BoundColumn, literals: list[Literal], zone: tzinfo) -> list[Literal]:
     """The literals of a list of strings and other types, in the column's type. Spark casts the
@@ -294,32 +287,29 @@ def _same_family(kind: pa.DataType, literal_type: pa.DataType, zone: tzinfo) -> 
 
 def _printed_as(column: BoundColumn, text: str, zone: tzinfo) -> pa.Scalar | None:
     """The value of the column's type that Spark casts to the string `text`; None if none."""
-    kind = value_type(column)
-    string = text_scalar(text)
-    if pa.types.is_integer(kind):
-        value = cast(string, kind, zone)
-        return value if _CANONICAL_INTEGER.fullmatch(text) and value.is_valid else None
-    if pa.types.is_date32(kind):
-        if not _CANONICAL_DATE.fullmatch(text):
-            return None
-        value = cast(string, kind, zone)
-        return value if value.is_valid and format_date(value.value) == text else None
-    if pa.types.is_timestamp(kind):
-        if not _CANONICAL_TIMESTAMP.fullmatch(text):
-            return None
-        wall = cast(string, TIMESTAMP_NTZ, zone)
-        if not wall.is_valid or format_timestamp(wall.value) != text:
-            return None
-        if kind.tz is None:
-            return wall
-        value = cast(string, TIMESTAMP, zone)
-        if not isinstance(zone, timezone) and _clock_changes(wall.value, zone):
-            raise PredicateUnsupported(
-                f"In time zone {zone}, {text} is ambiguous or does not exist.",
-                remedy="Write TIMESTAMP'yyyy-MM-dd HH:mm:ssZ', in UTC.",
-            )
-        return value
-    raise _mixed_list(column, Literal(string, repr(shortened(text))))
+    kind, string = value_type(column), text_scalar(text)
+    has_zone = pa.types.is_timestamp(kind) and kind.tz is not None
+    if not (pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
+        raise _mixed_list(column, Literal(string, repr(shortened(text))))
+    try:
+        value = cast(string, TIMESTAMP_NTZ if pa.types.is_timestamp(kind) else kind, zone)
+    except PredicateUnsupported:  # no value is printed in such a form
+        return None
+    if not value.is_valid or _printed(value) != text:
+        return None
+    if has_zone and not isinstance(zone, timezone) and _clock_changes(value.value, zone):
+        raise PredicateUnsupported(
+            f"In time zone {zone}, {text} is ambiguous or does not exist.",
+            remedy="Write TIMESTAMP'yyyy-MM-dd HH:mm:ssZ', in UTC.",
+        )
+    return cast(string, TIMESTAMP, zone) if has_zone else value
+
+
+def _printed(value: pa.Scalar) -> str:
+    """A number, date or timestamp without zone as Spark casts it to a string."""
+    if pa.types.is_integer(value.type):
+        return str(value.as_py())
+    return (format_date if pa.types.is_date32(value.type) else format_timestamp)(value.value)
 
 
 def _clock_changes(wall_micros: int, zone: tzinfo) -> bool:
