@@ -7,7 +7,7 @@ follow none: a link could lead a builder or cleaner to any file on the disk.
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, EROFS
 from itertools import count
@@ -83,24 +83,26 @@ class Disk(Files):
 
     def below(self, folder: str) -> list[StoredFile]:
         """The files below a folder, at any depth."""
-        return list(self._files(self._entries(folder), recursive=True))
+        files, folders = self.level(folder)
+        for each in folders:
+            files += self.below(each)
+        return files
 
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
         """The files and the folders directly in a folder."""
-        return self.directly_in(folder), self.folders(folder)
-
-    def directly_in(self, folder: str) -> list[StoredFile]:
-        """The files in a folder, without those of its sub-folders."""
-        return list(self._files(self._entries(folder), recursive=False))
+        files, folders = [], []
+        for path, entry in self._entries(folder):
+            if entry.is_dir():
+                folders.append(path)
+            elif not is_unfinished(entry.name):
+                with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
+                    files.append(_stored_file(path, entry.stat()))
+        return files, folders
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, unfinished ones included; without their attributes, a
         tenth of the time."""
         return [entry.name for _, entry in self._entries(folder) if entry.is_file()]
-
-    def folders(self, folder: str) -> list[str]:
-        """The folders directly below a folder."""
-        return [path for path, entry in self._entries(folder) if entry.is_dir()]
 
     def unfinished(self, folder: str) -> list[StoredFile]:
         """The half-written files of killed writers. No link below the folder is followed."""
@@ -138,21 +140,18 @@ class Disk(Files):
         times: a `Path` takes longer than they."""
         return self._prefix + "/".join(parts_of(path))
 
-    def _entries(self, folder: str) -> Iterable[tuple[str, "os.DirEntry[str]"]]:
+    def _entries(self, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+        """What is in a folder, with paths relative to the root; nothing if there is no such
+        folder."""
         if not self._root.is_dir():
             raise StorageFailed(f"{self._root} cannot be opened: there is no such folder.")
-        return _entries(self._prefix, folder)
-
-    def _files(
-        self, entries: Iterable[tuple[str, "os.DirEntry[str]"]], *, recursive: bool
-    ) -> Iterator[StoredFile]:
-        for path, entry in entries:
-            if entry.is_dir():
-                if recursive:
-                    yield from self._files(_entries(self._prefix, path), recursive=True)
-            elif not is_unfinished(entry.name):
-                with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
-                    yield _stored_file(path, entry.stat())
+        above = f"{folder}/" if folder else ""
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            os.scandir(self._prefix + folder) as entries,
+        ):
+            for entry in entries:
+                yield above + entry.name, entry
 
     def _link_on_the_way(self, folder: str) -> str | None:
         """The first symbolic link on the path to, or at, a folder."""
@@ -222,14 +221,6 @@ def write_private_file(path: Path, content: bytes) -> None:
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _entries(prefix: str, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-    """What is in a folder, with paths relative to the root; nothing if there is no such folder."""
-    above = f"{folder}/" if folder else ""
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(prefix + folder) as entries:
-        for entry in entries:
-            yield above + entry.name, entry
 
 
 def _stored_file(path: str, status: os.stat_result) -> StoredFile:

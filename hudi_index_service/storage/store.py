@@ -247,17 +247,6 @@ class Storage:
                 f"{self.uri}: {path!r} cannot be requested: {first_line(error)}."
             ) from error
 
-    @contextmanager
-    def _missing_store_named(self) -> Iterator[None]:
-        """Reports a missing store: for a write, "not found" means the store itself."""
-        try:
-            yield
-        except FileNotFoundError as error:
-            raise StorageFailed(
-                f"{self.uri}: the store does not exist ({error}).",
-                remedy="Check that the bucket or container exists and that the endpoint is right.",
-            ) from error
-
     def _permission_denied(self, path: str, why: str, writing: bool) -> PermissionDenied:
         place = f"{self.uri}/{path}".rstrip("/")
         if writing:
@@ -281,8 +270,7 @@ class Storage:
             StorageUnsupported: the store has no put-if-absent.
         """
         try:
-            with self._missing_store_named(), self._request(path, writing=True):
-                self._files.put(path, data, new=True)
+            self._put(path, data, new=True)
         except FileExistsError:
             if self.is_local or not isinstance(data, bytes) or not self._holds(path, data):
                 raise
@@ -296,16 +284,22 @@ class Storage:
     def upload(self, path: str, source: bytes | Path) -> None:
         """Stores bytes, or a large local file, in parts if the store supports them, under a name
         that must be unique: uploads in parts have no put-if-absent."""
-        self._put(path, source)
+        self._put(path, source, new=False)
 
     def replace(self, path: str, data: bytes) -> None:
         """Stores a file, replacing an older one. Only for heartbeats, never for data that an answer
         depends on (design, rule 5)."""
-        self._put(path, data)
+        self._put(path, data, new=False)
 
-    def _put(self, path: str, data: bytes | Path) -> None:
-        with self._missing_store_named(), self._request(path, writing=True):
-            self._files.put(path, data, new=False)
+    def _put(self, path: str, data: bytes | Path, *, new: bool) -> None:
+        try:
+            with self._request(path, writing=True):
+                self._files.put(path, data, new=new)
+        except FileNotFoundError as error:  # for a write, this means the store itself
+            raise StorageFailed(
+                f"{self.uri}: the store does not exist ({error}).",
+                remedy="Check that the bucket or container exists and that the endpoint is right.",
+            ) from error
 
     def read(self, path: str) -> bytes:
         """The whole file. Raises FileNotFoundError."""
@@ -341,8 +335,7 @@ class Storage:
 
     def size(self, path: str) -> int:
         """The file's length in bytes. Raises FileNotFoundError."""
-        with self._request(path):
-            return self._files.status(path).size
+        return self.status(path).size
 
     def download(self, path: str, target: Path) -> None:
         """Copies the file to the local path `target`. Raises FileNotFoundError."""
