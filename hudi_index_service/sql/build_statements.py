@@ -141,6 +141,7 @@ class ShowIndexing(TableStatement):
 
     first_words = ("SHOW", "INDEXING")
     result = INDEXING
+    changes_something = False
 
     table: TableReference
     build: str | None = None
@@ -152,10 +153,6 @@ class ShowIndexing(TableStatement):
         build = text.build_id() if text.accept("BUILD") else None
         text.end_of_statement("" if build else "BUILD")
         return cls(table, build)
-
-    @property
-    def changes_something(self) -> bool:
-        return False
 
     def result_columns(self, open: Open) -> str:
         return INDEXING if self.build is None else BUILD

@@ -114,10 +114,13 @@ class Parser(TokenReader):
             self.expect(word)
         return True
 
-    def index_name(self, expected: str) -> str:
+    def index_of_table(self, expected: str) -> tuple[str, TableReference]:
+        """Reads an index's name, ON and its table."""
         if self.is_next("ON"):
             self.fail(expected)
-        return self.name(expected)
+        name = self.name(expected)
+        self.expect("ON")
+        return name, self.table()
 
     def table(self, *before: str) -> TableReference:
         """Reads a table; `before` lists the alternatives for the message."""

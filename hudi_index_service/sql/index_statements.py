@@ -73,9 +73,9 @@ class CreateIndex(TableStatement):
     @classmethod
     def parsed(cls, text: Parser) -> "CreateIndex | None":
         if_not_exists = text.condition("NOT", "EXISTS")
-        name = text.index_name("index name" if if_not_exists else "IF NOT EXISTS or index name")
-        text.expect("ON")
-        table = text.table()
+        name, table = text.index_of_table(
+            "index name" if if_not_exists else "IF NOT EXISTS or index name"
+        )
         if isinstance(table, TableName) and text.is_next("("):
             return None
         if not text.accept("USING"):
@@ -140,9 +140,7 @@ class AlterIndex(TableStatement):
 
     @classmethod
     def parsed(cls, text: Parser) -> "AlterIndex":
-        name = text.index_name("index name")
-        text.expect("ON")
-        table = text.table()
+        name, table = text.index_of_table("index name")
         clauses = ["ADD", "DROP", "SET", "RENAME TO"]
         add, drop, rename_to = [], [], None
         set_columns: list[Column] = []
@@ -184,6 +182,7 @@ class ShowIndexes(TableStatement):
 
     first_words = ("SHOW", "INDEXES")
     result = INDEXES
+    changes_something = False
 
     table: TableReference
 
@@ -194,10 +193,6 @@ class ShowIndexes(TableStatement):
         table = text.table()
         text.end_of_statement()
         return cls(table)
-
-    @property
-    def changes_something(self) -> bool:
-        return False
 
     def result_columns(self, open: Open) -> str | None:
         with _opened(open, self.table) as table:
@@ -287,9 +282,9 @@ class DropIndex(NamedIndex):
         if text.accept("ON"):
             return DropColumns.parsed(text)
         if_exists = text.condition("EXISTS")
-        name = text.index_name("index name" if if_exists else "IF EXISTS, ON or index name")
-        text.expect("ON")
-        table = text.table()
+        name, table = text.index_of_table(
+            "index name" if if_exists else "IF EXISTS, ON or index name"
+        )
         purge = text.accept("PURGE")
         text.end_of_statement("" if purge else "PURGE")
         return cls(name, table, if_exists, purge)
@@ -348,21 +343,16 @@ class RefreshIndex(NamedIndex):
 
     first_words = ("REFRESH", "INDEX")
     result = ENTRIES
+    columns_without = ENTRIES
 
     name: str
     table: TableReference
 
     @classmethod
     def parsed(cls, text: Parser) -> "RefreshIndex":
-        name = text.index_name("index name")
-        text.expect("ON")
-        table = text.table()
+        name, table = text.index_of_table("index name")
         text.end_of_statement()
         return cls(name, table)
-
-    @property
-    def columns_without(self) -> str:
-        return ENTRIES
 
     def run(self, open: Open) -> Result | LeftToHudi:
         with self.opened(open) as table:
