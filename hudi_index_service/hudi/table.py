@@ -235,8 +235,7 @@ class HudiTable:
         # The state that the slice was planned with is enough: no listing of the timeline per slice.
         opened = self._known()
         options = self._merge_options(opened, columns, as_of, schema)
-        if file_slice.base_file is not None:
-            _refuse_unread_schema(opened, file_slice)
+        _refuse_unread_schema(opened, file_slice)
         yield from self._merger.rows(opened.table, file_slice, options, opened.copy)
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:

@@ -41,6 +41,7 @@ class CommitMetadata:
         self, timeline: Any, active: Timeline, earlier: "CommitMetadata | None" = None
     ) -> None:
         self._timeline = timeline
+        self._active = active
         cached = dict(earlier._cache) if earlier else {}
         # Archived instants are dropped: a process may watch the table for years.
         self._cache: dict[str, Mapping[str, Any]] = {
@@ -77,15 +78,15 @@ class CommitMetadata:
             if str(stat.get("path")).endswith(".parquet") and isinstance(stat.get("numWrites"), int)
         }
 
-    def replaced(self, timeline: Timeline, pinned: str) -> dict[FileGroup, str]:
+    def replaced(self, pinned: str) -> dict[FileGroup, str]:
         """File groups that commits up to `pinned` replaced → the last such instant."""
         replaced: dict[FileGroup, str] = {}
-        for instant in timeline.instants:
+        for instant in self._active.instants:
             if instant.requested <= pinned:
                 replaced.update(dict.fromkeys(self._replaced_by(instant), instant.requested))
         return replaced
 
-    def check_not_cleaned(self, timeline: Timeline, pinned: str, listing: Listing) -> None:
+    def check_not_cleaned(self, pinned: str, listing: Listing) -> None:
         """Checks that the file groups of an earlier instant still have their base files.
 
         Every later instant that wrote to a file group, or replaced it, shows that the group existed
@@ -100,14 +101,12 @@ class CommitMetadata:
             if isinstance(file.name, BaseFileName) and file.name.instant <= pinned
         }
         begun_later: set[FileGroup] = set()
-        for instant in timeline.instants:
+        for instant in self._active.instants:
             if instant.requested <= pinned:
                 continue
-            for group, previous in self._written_by(instant):
-                if previous is None or previous > pinned:
-                    begun_later.add(group)
-            written = (g for g, previous in self._written_by(instant) if previous is not None)
-            for group in (*written, *self._replaced_by(instant)):
+            written = list(self._written_by(instant))
+            begun_later |= {group for group, before in written if before is None or before > pinned}
+            for group in (*(group for group, _ in written), *self._replaced_by(instant)):
                 if group not in present and group not in begun_later:
                     raise TableFeatureUnsupported(
                         f"Files of instant {pinned} have been cleaned: those of file group "

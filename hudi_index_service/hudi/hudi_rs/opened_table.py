@@ -240,11 +240,11 @@ class OpenedTable:
             state.timeline,
             state.version,
             pinned,
-            self.metadata.replaced(state.timeline, pinned),
+            self.metadata.replaced(pinned),
             partial(archived_completion_times, self._storage),
         )
         slices = proof.slices(listing)
-        self.metadata.check_not_cleaned(state.timeline, pinned, listing)
+        self.metadata.check_not_cleaned(pinned, listing)
         reason = gate.unsupported_partition(state.properties, (s.partition for s in slices))
         if reason is not None:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {reason}")
