@@ -10,8 +10,9 @@ this user's killed builds on this machine. A summary is removed with any of its 
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from math import inf
 from time import time
@@ -30,7 +31,12 @@ from hudi_index_service.index.metadata.documents import (
     document_name,
 )
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing, by_folder
-from hudi_index_service.index.metadata.manifest import Manifest, entry_folder_at, index_type_folder
+from hudi_index_service.index.metadata.manifest import (
+    Layout,
+    Manifest,
+    entry_folder_at,
+    index_type_folder,
+)
 from hudi_index_service.index.metadata.retention import (
     Elsewhere,
     Retention,
@@ -105,7 +111,9 @@ def clean(
         PermissionDenied: no write access below ``.hoodie/.index``.
         ConfigInvalid: `grace_seconds` is not a number from 0 on.
     """
-    if grace_seconds is not None and not _is_period(grace_seconds):
+    if not (
+        grace_seconds is None or (isinstance(grace_seconds, int | float) and grace_seconds >= 0)
+    ):
         raise ConfigInvalid(
             f"grace_seconds={grace_seconds!r} is not a time.",
             remedy="Use a number of seconds from 0 on.",
@@ -155,10 +163,6 @@ def _end_of_grace(seconds: float) -> float:
     return time() - seconds if seconds > 0 else inf
 
 
-def _is_period(seconds: object) -> bool:
-    return isinstance(seconds, int | float) and seconds >= 0
-
-
 class _Sweep:
     """One listing of everything below ``.hoodie/.index``.
 
@@ -177,7 +181,7 @@ class _Sweep:
         known_ids, living = self._records.ids(), self._records.living()
         self._unfinished = by_folder(self._storage.unfinished(INDEX_ROOT))
         # Before the entries, whose listing then includes every valid manifest of a summary.
-        self._summaries = stored_summaries(self._storage)
+        self._summaries = list(stored_summaries(self._storage))
         # Before the entries, whose listing then includes every data file finished meanwhile.
         self.external_storage = Elsewhere(self._storage.uri, settings)
         used, unused = self._index_types()
@@ -230,8 +234,7 @@ class _Sweep:
     def orphans(self, removed: Collection[str]) -> Iterator[Removal]:
         """External data whose data file neither exists nor can be under construction."""
         for path, moment in self._external_data.items():
-            is_listed = any(listing.shows(path) for listing in self._listings)
-            if is_listed or path in removed or moment > self._grace:
+            if self._is_listed(path) or path in removed or moment > self._grace:
                 continue
             if not self._may_be_under_construction(path):
                 yield Removal(path, 0, "its data file is not there")
@@ -281,8 +284,9 @@ class _Sweep:
         except EntryInvalid:
             yield from self._leftovers(files, "no valid manifest names it")
             return
-        if _is_of_newer_version(manifest, listing.index_type):
-            return
+        with suppress(IndexTypeUnknown):  # it is not installed here
+            if manifest.layout(index_type(listing.index_type)) is Layout.NEWER:
+                return
         published = listing.published(folder)
         unpublished = [file for file in files if file.path not in published]
         entry_files = [file for file in files if file.path in published]
@@ -345,15 +349,14 @@ class _Sweep:
     def _outdated_summaries(self, removed: Collection[str]) -> Iterator[Removal]:
         """The summaries with manifests that are gone or in `removed`, and those that no reader
         accepts. Removing a summary is always safe."""
-        for summary in self._summaries:
-            file = summary.file
-            if summary.holds is None:
-                yield Removal(file.path, file.size, summary.reason)
-            elif any(
-                path in removed or not any(listing.shows(path) for listing in self._listings)
-                for path in summary.holds
-            ):
+        for file, unused, holds in self._summaries:
+            if unused:
+                yield Removal(file.path, file.size, unused)
+            elif any(path in removed or not self._is_listed(path) for path in holds):
                 yield Removal(file.path, file.size, "it contains manifests that are removed")
+
+    def _is_listed(self, path: str) -> bool:
+        return any(listing.shows(path) for listing in self._listings)
 
     def _superseded_definitions(self) -> Iterator[Removal]:
         """Older versions of definitions, which nothing reads. The highest version is kept forever,
@@ -364,15 +367,6 @@ class _Sweep:
                 yield from _removals(versions.older, "a newer version of the definition is current")
 
 
-def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
-    """Whether a newer release of the index type wrote the entry; False if the type is not installed
-    here."""
-    try:
-        return manifest.index_type_version > index_type(name).version
-    except IndexTypeUnknown:
-        return False
-
-
 def _removals(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
     return (Removal(file.path, file.size, reason) for file in files)
 
@@ -381,15 +375,13 @@ def _has_entry(storage: Storage, name: str, removed: frozenset[str]) -> Callable
     """Whether the base file at a path has an entry now. All entries are listed once; one that is
     not among them may have been published since."""
     listing = EntryListing(storage, name)
-    known: dict[str, bool] = {}
 
+    @cache
     def has_entry(path: str) -> bool:
-        if path not in known:
-            folder = entry_folder_at(name, path)
-            known[path] = folder is not None and (
-                is_entry(listing.files(folder)) or is_entry(storage.files(folder))
-            )
-        return known[path]
+        folder = entry_folder_at(name, path)
+        return folder is not None and (
+            is_entry(listing.files(folder)) or is_entry(storage.files(folder))
+        )
 
     def is_entry(files: Iterable[StoredFile]) -> bool:
         return any(each.path.endswith(".json") and each.path not in removed for each in files)

@@ -41,7 +41,7 @@ from hudi_index_service.index.metadata.definitions import (
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import index_type_folder
-from hudi_index_service.index.metadata.requirements import DesiredEntry, requirements
+from hudi_index_service.index.metadata.requirements import DesiredEntry, by_index_type, requirements
 from hudi_index_service.index.metadata.retention import Elsewhere, stored_index_types
 from hudi_index_service.maintain.clean import Cleaning, clean
 from hudi_index_service.maintain.define import without_columns
@@ -184,14 +184,13 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
     """
     definitions = DefinitionStore(table.storage).read()
     live = definitions.live
-    live_requirements = requirements(live, table.schema())
+    required = by_index_type(requirements(live, table.schema()))
     build, reason = _rebuild_shared_entries(table, definitions, executor, settings)
     failures = {each.path: each.error or "" for each in build.failed} if build is not None else {}
-    installed_types = {each.index_type for each in live_requirements}
-    missing_types = {name for each in live for name in each.index_types} - installed_types
+    missing_types = {name for each in live for name in each.index_types} - required.keys()
     stored_types = stored_index_types(table.storage)
     demands = [
-        DesiredEntry(name, tuple(each for each in live_requirements if each.index_type == name))
+        DesiredEntry(name, tuple(required.get(name, ())))
         for name in stored_types
         if name not in missing_types
     ]

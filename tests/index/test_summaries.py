@@ -144,7 +144,7 @@ def test_a_damaged_summary_is_ignored(summarized: Storage, number: str) -> None:
 
 def test_manifests_in_a_summary_are_checked(summarized: Storage) -> None:
     store = SummaryStore(summarized, "lucene")
-    ((newest,),) = store.listed().values()
+    (newest,) = store.listed()[make.INSTANT].values()
     manifests = dict(store.read(make.INSTANT, newest).manifests)
     path = next(iter(manifests))
     manifests[path] = manifests[path].replace('"null_count": 1', '"null_count": 0')

@@ -17,7 +17,7 @@ from hudi_index_service.errors import (
     PermissionDenied,
     StorageFailed,
 )
-from hudi_index_service.index.metadata.documents import document_name, numbers_of
+from hudi_index_service.index.metadata.documents import document_name
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.metadata.manifest import entry_folder_at, instant_of
 from hudi_index_service.index.metadata.segments.segment import Facts, facts_of, merged
@@ -76,7 +76,7 @@ def _write(index_type: str, storage: Storage, some: Sequence[Facts]) -> None:
         listing = EntryListing(storage, index_type, only=only)
         gone = {path for path in paths if not listing.generations(folders[path] or "")}
         if gone:
-            store.forget(lambda path: path not in gone, lambda column: True)
+            store.forget_files(gone)
     except (PermissionDenied, StorageFailed) as error:
         log.warning("No segment was written for %s and others: %s", paths[0], error)
 
@@ -87,10 +87,15 @@ def summarize(storage: Storage, index_type: str, instants: Collection[str]) -> N
     try:
         store = SummaryStore(storage, index_type)
         summaries = store.listed()
-        for instant, paths in _manifests(EntryListing(storage, index_type)).items():
+        listing = EntryListing(storage, index_type)
+        manifests: defaultdict[str, list[str]] = defaultdict(list)  # the newest ones, by instant
+        for folder in listing.folders():
+            for number in listing.generations(folder)[:1]:
+                path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+                manifests[instant_of(folder)].append(path)
+        for instant, paths in manifests.items():
             if len(paths) > 1 and (instant in instants or instant not in summaries):
-                names = (file.path.rsplit("/", 1)[1] for file in summaries.get(instant, ()))
-                newest = max(numbers_of(instant, names), default=0)
+                newest = max(summaries.get(instant, ()), default=0)
                 store.add(instant, _texts(storage, paths), newest=newest)
     except (IndexServiceError, OSError) as error:
         log.warning("Not all summaries of %s were written: %s", index_type, error)
@@ -101,8 +106,7 @@ def merge_segments(storage: Storage, index_type: str) -> None:
     those of earlier releases. After an error, the next build continues."""
     try:
         store = SegmentStore(storage, index_type)
-        segments = store.readable()
-        store.merge(segments)
+        segments = store.merge()
         unknown = _unknown_facts(storage, index_type, segments)
         if unknown:
             store.add(merged(unknown))
@@ -128,24 +132,12 @@ def _unknown_facts(
     return facts
 
 
-def _manifests(listing: EntryListing) -> dict[str, list[str]]:
-    """Instant → the path of each of its entries' newest manifest."""
-    manifests: defaultdict[str, list[str]] = defaultdict(list)
-    for folder in listing.folders():
-        for number in listing.generations(folder)[:1]:
-            manifests[instant_of(folder)].append(f"{folder}/{document_name(MANIFEST_STEM, number)}")
-    return manifests
-
-
 def _texts(storage: Storage, paths: Collection[str]) -> dict[str, str]:
     """The manifests' texts, without manifests that were deleted or are not text."""
     with ThreadPoolExecutor(min(len(paths), _READ_AT_ONCE), "summary") as threads:
-        texts = dict(zip(paths, threads.map(lambda path: _text(storage, path), paths), strict=True))
-    return {path: text for path, text in texts.items() if text is not None}
-
-
-def _text(storage: Storage, path: str) -> str | None:
-    try:
-        return storage.read(path).decode()
-    except (FileNotFoundError, UnicodeDecodeError):
-        return None
+        read = {path: threads.submit(storage.read, path) for path in paths}
+    texts: dict[str, str] = {}
+    for path, content in read.items():
+        with suppress(FileNotFoundError, UnicodeDecodeError):
+            texts[path] = content.result().decode()
+    return texts

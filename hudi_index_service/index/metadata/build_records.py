@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -166,11 +166,7 @@ class BuildRecord:
     def outcomes(self) -> list[dict[str, Any]]:
         """The report's outcome of each entry."""
         outcomes = (self.finished or {}).get("outcomes")
-        return (
-            [each for each in outcomes if isinstance(each, dict)]
-            if isinstance(outcomes, list)
-            else []
-        )
+        return [each for each in _list(outcomes) if isinstance(each, dict)]
 
     @property
     def failures(self) -> list[dict[str, Any]]:
@@ -269,36 +265,30 @@ class BuildRecords:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
         numbers = self._files_by_number()
-        for number in numbers:
-            self._refuse_if_alive(number, numbers[number])
+        alive = next(self._alive(numbers), None)
+        if alive is not None:
+            other = self._content(alive, _STARTED)
+            raise BuildInProgress(
+                f"Build {build_id(alive)}, started {other.get('started')} on "
+                f"{other.get('host')} (process {other.get('pid')}), works on {self._storage.uri}."
+            )
         number = max(numbers, default=0) + 1
         # The token tells apart two threads of one process that start at the same time: `create`
         # takes an existing file with the same bytes for its own.
         token = uuid4().hex
         process = BuilderProcess.current().to_dict()
         content = {"started": utc_now(), **process, "token": token, **plan}
-        with ExitStack() as undo:
-            _own_tokens.add(token)
-            undo.callback(_own_tokens.discard, token)
-            try:
-                self._storage.create(
-                    f"{_folder(number)}/{_STARTED}", json.dumps(content, indent=1).encode()
-                )
-            except FileExistsError as error:
-                raise BuildInProgress(
-                    f"Build {build_id(number)} was started at the same moment."
-                ) from error
-            undo.pop_all()
+        data = json.dumps(content, indent=1).encode()
+        _own_tokens.add(token)
+        try:
+            self._storage.create(f"{_folder(number)}/{_STARTED}", data)
+        except BaseException as error:
+            _own_tokens.discard(token)
+            if not isinstance(error, FileExistsError):
+                raise
+            message = f"Build {build_id(number)} was started at the same moment."
+            raise BuildInProgress(message) from error
         return RunningBuild(self._storage, number, token)
-
-    def _refuse_if_alive(self, number: int, files: dict[str, StoredFile]) -> None:
-        if self._is_alive(number, files):
-            started = self._content(number, _STARTED)
-            raise BuildInProgress(
-                f"Build {build_id(number)}, started {started.get('started')} on "
-                f"{started.get('host')} (process {started.get('pid')}), works on "
-                f"{self._storage.uri}."
-            )
 
     def request_cancel(self) -> str | None:
         """Requests that the running build be cancelled; it stops at its next heartbeat. Published
@@ -308,11 +298,9 @@ class BuildRecords:
         Raises:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        numbers = self._files_by_number()
-        alive = [number for number, files in numbers.items() if self._is_alive(number, files)]
-        if not alive:
+        number = max(self._alive(self._files_by_number()), default=None)
+        if number is None:
             return None
-        number = max(alive)
         content = {"requested": utc_now(), "host": socket.gethostname(), "pid": os.getpid()}
         try:
             self._storage.create(f"{_folder(number)}/{_CANCEL}", json.dumps(content).encode())
@@ -362,10 +350,7 @@ class BuildRecords:
 
     def living(self) -> frozenset[str]:
         """The ids of the running builds."""
-        numbers = self._files_by_number()
-        return frozenset(
-            build_id(number) for number, files in numbers.items() if self._is_alive(number, files)
-        )
+        return frozenset(map(build_id, self._alive(self._files_by_number())))
 
     def ended_before(self, moment: float) -> list[StoredFile]:
         """The records of builds that are over and silent since `moment` (epoch seconds), except
@@ -379,10 +364,14 @@ class BuildRecords:
                 old_files += files.values()
         return old_files
 
+    def _alive(self, numbers: Mapping[int, dict[str, StoredFile]]) -> Iterator[int]:
+        return (number for number, files in numbers.items() if self._is_alive(number, files))
+
     def _is_alive(self, number: int, files: dict[str, StoredFile]) -> bool:
-        """Whether the build has not ended, its last sign of life is fresh, and its process is not
-        known to be gone."""
-        silence = datetime.now(UTC).timestamp() - _last_sign(files)
+        """Whether the build has not ended, its last sign of life is fresh (a cancel request is
+        none), and its process is not known to be gone."""
+        signs = [file.modified for name, file in files.items() if name != _CANCEL]
+        silence = datetime.now(UTC).timestamp() - max(signs, default=0.0)
         if _FINISHED in files or silence >= self._stale_seconds:
             return False
         return not _has_ended(self._content(number, _STARTED))
@@ -412,10 +401,15 @@ def _folder(number: int) -> str:
     return f"{BUILDS_FOLDER}/{build_id(number)}"
 
 
+def _list(content: object) -> list[Any]:
+    """A list of a record; empty if it is none, as in damaged records."""
+    return content if isinstance(content, list) else []
+
+
 def _failed_entries(content: object) -> list[FailedEntry]:
     """The failed entries that a build record lists; unreadable ones are left out."""
     entries = []
-    for each in content if isinstance(content, list) else []:
+    for each in _list(content):
         try:
             failed = FailedEntry(**{**each, "columns": tuple(each["columns"])})
             datetime.fromisoformat(failed.last)
@@ -423,12 +417,6 @@ def _failed_entries(content: object) -> list[FailedEntry]:
             continue
         entries.append(failed)
     return entries
-
-
-def _last_sign(files: dict[str, StoredFile]) -> float:
-    """The time of the build's last sign of life; a cancel request does not count."""
-    times = [file.modified for name, file in files.items() if name != _CANCEL]
-    return max(times, default=0.0)
 
 
 def _has_ended(started: dict[str, Any]) -> bool:

@@ -279,11 +279,6 @@ class DefinitionStore:
         """The names of all stored definitions, including dropped ones."""
         return _names(self._files())
 
-    def dropped(self, name: str) -> IndexDefinition | None:
-        """The version that marks an index as dropped; None if it is live or never existed."""
-        current = self._current(name, self._files())
-        return current if current is not None and current.dropped else None
-
     def get(self, name: str) -> IndexDefinition:
         """The current definition with that name. Raises IndexNotFound."""
         files = self._files()

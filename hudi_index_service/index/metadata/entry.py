@@ -85,12 +85,13 @@ class EntryListing:
     cached for later listings of this process.
 
     Attributes:
+        index_type: The name of the index type.
+        is_remote: Whether the entries are in a remote store.
         is_whole: Whether all entries were listed.
         misses_data: Whether a data file was found to be gone, or changed.
 
     Args:
         storage: The table's storage.
-        index_type: The name of the index type.
         fresh: Whether to read every manifest from the store, even cached ones.
         only: The folders of the only entries to list; None to list all.
         stated: More folders, each with the generation of its entry that segments state. They are
@@ -107,7 +108,8 @@ class EntryListing:
         stated: Mapping[str, StatedGeneration] = MappingProxyType({}),
     ) -> None:
         self._storage = storage
-        self._index_type = index_type
+        self.index_type = index_type
+        self.is_remote = not storage.is_local
         self._fresh = fresh
         self.is_whole = only is None
         self.misses_data = False
@@ -119,16 +121,6 @@ class EntryListing:
             files = _files_in(storage, only)
         self._files = by_folder(files)
         self._stated = stated
-
-    @property
-    def index_type(self) -> str:
-        """Name of the index type."""
-        return self._index_type
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the entries are in a remote store."""
-        return not self._storage.is_local
 
     def folders(self) -> list[str]:
         """The folders that hold files of entries, sorted."""
@@ -229,35 +221,24 @@ class EntryListing:
         one instant from its summary. Errors are ignored: `find` meets and reports them again."""
         if not self.is_remote:
             return
+        folders = [entry_folder(self.index_type, each) for each in base_files]
+        stated = {each: self._stated[each] for each in folders if self._is_unlisted(each)}
+        unread = [
+            folder
+            for folder, each in stated.items()
+            if not is_manifest_cached(self._storage, folder, each)
+        ]
+        _at_once(self._stated_manifest, unread)  # lists folders in which they are gone
         unknown: dict[str, StoredFile] = {}
-        folders = [entry_folder(self._index_type, each) for each in base_files]
-        self._fetch_stated(folders)
         for folder in folders:
             for number in self.generations(folder)[:1]:
-                path = _manifest_path(folder, number)
-                file = self.file(path)
+                file = self.file(_manifest_path(folder, number))
                 if file is not None and not known_manifests.knows((self._storage.uri, file)):
-                    unknown[path] = file
-        if not unknown:
-            return
-        with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
-            summaries = SummaryStore(self._storage, self._index_type)
-            for path, manifest in summaries.manifests(unknown, threads):
-                if self._take(path, unknown[path], manifest):
-                    del unknown[path]
-            for future in [threads.submit(self._fetch, path) for path in unknown]:
-                with suppress(*UNREADABLE):
-                    future.result()
-
-    def _fetch_stated(self, folders: Sequence[str]) -> None:
-        """Reads the stated generations of entries. Folders in which they are gone are listed."""
-        unknown = [each for each in folders if self._is_unlisted(each)]
-        unknown = [
-            each
-            for each in unknown
-            if not is_manifest_cached(self._storage, each, self._stated[each])
-        ]
-        _at_once(self._stated_manifest, unknown)
+                    unknown[file.path] = file
+        for path, manifest in SummaryStore(self._storage, self.index_type).manifests(unknown):
+            if self._take(path, unknown[path], manifest):
+                del unknown[path]
+        _at_once(self._fetch, list(unknown))
 
     def _stated_manifest(self, folder: str) -> Manifest | None:
         """The stated generation of an entry; None if it is gone or damaged. Then the folder is
@@ -334,7 +315,7 @@ class EntryListing:
             EntryMissing: no entry was built.
             EntryInvalid: the entry is damaged, of a newer format, or names another file.
         """
-        folder = entry_folder(self._index_type, base_file)
+        folder = entry_folder(self.index_type, base_file)
         entry = self._stated_entry(folder) or self._listed_entry(folder, base_file)
         indexed_file = entry.manifest.base_file
         if (indexed_file.path, indexed_file.length) != (base_file.path, base_file.size):
@@ -342,10 +323,10 @@ class EntryListing:
                 f"{folder} was built from {indexed_file.path} ({indexed_file.length} bytes), "
                 f"not from {base_file.path} ({base_file.size} bytes)."
             )
-        if entry.manifest.index_type != self._index_type:
+        if entry.manifest.index_type != self.index_type:
             raise EntryInvalid(
                 f"{folder} holds an entry of index type {entry.manifest.index_type}, not "
-                f"{self._index_type}."
+                f"{self.index_type}."
             )
         return entry
 
@@ -365,7 +346,7 @@ class EntryListing:
     def _listed_entry(self, folder: str, base_file: BaseFile) -> Entry:
         """The entry with the highest valid generation in a listed folder."""
         if not self.files(folder):
-            raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
+            raise EntryMissing(f"{base_file.path} has no {self.index_type} entry.")
         manifest = self.newest_valid(folder)
         return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
 
@@ -432,14 +413,14 @@ def _key(storage: Storage, folder: str, stated: StatedGeneration) -> Hashable:
     return storage.uri, folder, stated.number if storage.is_local else stated
 
 
-def _at_once(work: Callable[[str], object], folders: Sequence[str]) -> None:
-    """Does work on many folders of a remote store at once. Errors are ignored: `EntryListing.find`
+def _at_once(work: Callable[[str], object], paths: Sequence[str]) -> None:
+    """Does work on many paths of a remote store at once. Errors are ignored: `EntryListing.find`
     meets and reports them again."""
-    if not folders:
+    if not paths:
         return
-    with ThreadPoolExecutor(min(len(folders), _FETCHED_AT_ONCE), "manifest") as threads:
-        for future in [threads.submit(work, each) for each in folders]:
-            with suppress(EntryUnusable):
+    with ThreadPoolExecutor(min(len(paths), _FETCHED_AT_ONCE), "manifest") as threads:
+        for future in [threads.submit(work, each) for each in paths]:
+            with suppress(*UNREADABLE):
                 future.result()
 
 

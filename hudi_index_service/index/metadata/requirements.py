@@ -180,27 +180,6 @@ class Requirement:
     columns: tuple[ColumnSpec, ...]
 
 
-def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Requirement:
-    """The definition's columns in the table's present schema. Columns that were dropped are left
-    out, and columns whose new type cannot be indexed as the definition specifies.
-
-    Args:
-        name: The name of one of the definition's index types.
-
-    Raises:
-        IndexTypeUnknown: the index type is not installed here.
-    """
-    kind = index_type(name)
-    fields = {
-        column.name: field
-        for column in definition.columns
-        if (field := column_field(schema, column.name)) is not None
-    }
-    present = [each for each in definition.columns if each.name in fields]
-    specs = _specs(definition.name, present, fields, kind)
-    return Requirement(definition, name, tuple(specs) if indexed(specs) else ())
-
-
 def _specs(
     index: str, columns: Sequence[Column], fields: Mapping[str, pa.Field], kind: IndexType
 ) -> list[ColumnSpec]:
@@ -221,15 +200,25 @@ def _specs(
 
 
 def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> list[Requirement]:
-    """One requirement per definition and index type. What cannot be met here is logged and serves
-    no query here: an index type that is not installed, a column that changed its type."""
+    """One requirement per definition and index type, with the columns that the table's schema still
+    has. What cannot be met here is logged and serves no query here: an index type that is not
+    installed, a column whose new type cannot be indexed as the definition specifies."""
     result = []
     for definition in definitions:
+        fields = {
+            column.name: field
+            for column in definition.columns
+            if (field := column_field(schema, column.name)) is not None
+        }
+        present = [each for each in definition.columns if each.name in fields]
         for name in definition.index_types:
             try:
-                result.append(requirement(definition, name, schema))
+                specs = _specs(definition.name, present, fields, index_type(name))
             except IndexTypeUnknown as error:
                 log.warning("Index %s is skipped: %s", definition.name, error)
+            else:
+                columns = tuple(specs) if indexed(specs) else ()
+                result.append(Requirement(definition, name, columns))
     return result
 
 

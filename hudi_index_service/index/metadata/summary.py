@@ -11,10 +11,10 @@ and may hold deleted ones; manifests that it lacks are read one by one.
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, NamedTuple
 
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.index.metadata.documents import (
@@ -37,6 +37,7 @@ MOST_BYTES = 64 * 2**20
 
 BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
+_READ_AT_ONCE = 32
 _AT_MOST_TRIED = 5  # numbers, when other builders write summaries of the same instant
 
 
@@ -58,17 +59,15 @@ class SummaryStore:
         self._index_type = index_type
         self._folder = f"{SUMMARIES_FOLDER}/{index_type}"
 
-    def listed(self) -> dict[str, list[StoredFile]]:
-        """Instant → its summaries, newest first, from one listing."""
-        files = {each.path.rsplit("/", 1)[1]: each for each in self._storage.files(self._folder)}
-        names: defaultdict[str, list[str]] = defaultdict(list)
-        for name in files:
-            names[name.rsplit("-", 1)[0]].append(name)
-        return {
-            instant: [files[document_name(instant, n)] for n in numbers_of(instant, file_names)]
-            for instant, file_names in names.items()
-            if numbers_of(instant, file_names)
-        }
+    def listed(self) -> dict[str, dict[int, StoredFile]]:
+        """Instant → its summaries by number, from one listing. The highest number counts."""
+        summaries: defaultdict[str, dict[int, StoredFile]] = defaultdict(dict)
+        for file in self._storage.files(self._folder):
+            name = file.path.rsplit("/", 1)[1]
+            instant = name.rsplit("-", 1)[0]
+            for number in numbers_of(instant, [name]):
+                summaries[instant][number] = file
+        return summaries
 
     def read(self, instant: str, file: StoredFile) -> Summary:
         """Reads a listed summary.
@@ -85,45 +84,47 @@ class SummaryStore:
             )
         return summary
 
-    def manifests(
-        self, listed: Mapping[str, StoredFile], threads: Executor
-    ) -> Iterator[tuple[str, Manifest]]:
+    def manifests(self, listed: Mapping[str, StoredFile]) -> Iterator[tuple[str, Manifest]]:
         """Those of some listed manifests whose texts are in summaries and have the listed length,
         by path, as far as reading summaries saves requests. Whether the stored manifest is the same
         is for the caller to say. Errors are logged."""
-        for summary in threads.map(self._read, *self._worthwhile(listed)):
-            for path, text in {} if summary is None else summary.manifests.items():
-                content = text.encode()
-                if path in listed and len(content) == listed[path].size:
-                    with suppress(EntryInvalid):
-                        yield path, Manifest.from_json(content, source=path)
+        worthwhile = self._worthwhile(listed) if len(listed) > 1 else {}
+        if not worthwhile:
+            return
+        with ThreadPoolExecutor(min(len(worthwhile), _READ_AT_ONCE), "summary") as threads:
+            texts = list(threads.map(self._texts, worthwhile, worthwhile.values()))
+        for path, text in chain.from_iterable(each.items() for each in texts):
+            content = text.encode()
+            if path in listed and len(content) == listed[path].size:
+                with suppress(EntryInvalid):
+                    yield path, Manifest.from_json(content, source=path)
 
-    def _worthwhile(self, listed: Mapping[str, StoredFile]) -> tuple[list[str], list[StoredFile]]:
-        """The instants for which a summary saves requests, and those summaries."""
-        if len(listed) < 2:
-            return [], []
+    def _worthwhile(self, listed: Mapping[str, StoredFile]) -> dict[str, StoredFile]:
+        """Instant → its summary, where that saves requests."""
         try:
             summaries = self.listed()
         except EntryUnusable as error:
             log.warning("Manifests are read one by one: %s", error)
-            return [], []
-        by_instant: defaultdict[str, list[StoredFile]] = defaultdict(list)
+            return {}
+        sizes: defaultdict[str, list[int]] = defaultdict(list)
         for path, file in listed.items():
-            by_instant[instant_of(path)].append(file)
-        worthwhile: dict[str, StoredFile] = {}
-        for instant, files in by_instant.items():
-            for summary in summaries.get(instant, ())[:1]:
-                saved_bytes = sum(file.size for file in files) + (len(files) - 1) * BYTES_A_REQUEST
-                if len(files) > 1 and summary.size <= saved_bytes:
-                    worthwhile[instant] = summary
-        return list(worthwhile), list(worthwhile.values())
+            sizes[instant_of(path)].append(file.size)
+        newest = {each: summaries[each][max(summaries[each])] for each in summaries}
+        return {
+            instant: newest[instant]
+            for instant, each in sizes.items()
+            if len(each) > 1
+            and instant in newest
+            and newest[instant].size <= sum(each) + (len(each) - 1) * BYTES_A_REQUEST
+        }
 
-    def _read(self, instant: str, file: StoredFile) -> Summary | None:
+    def _texts(self, instant: str, file: StoredFile) -> Mapping[str, str]:
+        """The manifests in a listed summary; none if it cannot be read."""
         try:
-            return self.read(instant, file)
+            return self.read(instant, file).manifests
         except UNREADABLE as error:
             log.warning("Manifests of %s are read one by one: %s", instant, error)
-            return None
+            return {}
 
     def add(self, instant: str, manifests: Mapping[str, str], *, newest: int) -> None:
         """Stores the next summary of an instant, which supersedes the earlier ones.
@@ -149,35 +150,32 @@ class SummaryStore:
                 continue
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSummary:
+class StoredSummary(NamedTuple):
     """A summary as cleaning sees it.
 
     Attributes:
-        holds: Paths of the manifests in it; None if no reader uses the summary.
-        reason: Why no reader uses it.
+        unused: Why no reader uses it; "" if readers do.
+        holds: Paths of the manifests in it, if readers use it.
     """
 
     file: StoredFile
-    holds: Collection[str] | None
-    reason: str = ""
+    unused: str
+    holds: Collection[str] = ()
 
 
-def stored_summaries(storage: Storage) -> list[StoredSummary]:
+def stored_summaries(storage: Storage) -> Iterator[StoredSummary]:
     """All of the table's summaries."""
-    summaries = []
     for folder in storage.folders(SUMMARIES_FOLDER):
         store = SummaryStore(storage, folder.rsplit("/", 1)[1])
-        for instant, (newest, *older) in store.listed().items():
-            summaries += [StoredSummary(each, None, "a newer summary serves") for each in older]
+        for instant, files in store.listed().items():
+            newest = files.pop(max(files))
+            for each in files.values():
+                yield StoredSummary(each, "a newer summary serves")
             try:
-                summaries.append(
-                    StoredSummary(newest, store.read(instant, newest).manifests.keys())
-                )
+                yield StoredSummary(newest, "", store.read(instant, newest).manifests.keys())
             except NewerFormat:
-                summaries.append(StoredSummary(newest, None, "it is of a newer release"))
+                yield StoredSummary(newest, "it is of a newer release")
             except EntryInvalid:
-                summaries.append(StoredSummary(newest, None, "it is damaged"))
+                yield StoredSummary(newest, "it is damaged")
             except FileNotFoundError:
                 continue
-    return summaries

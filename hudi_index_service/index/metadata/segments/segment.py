@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.arrow import integers_array, texts_array, truths_array
-from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.metadata.documents import Document
 from hudi_index_service.index.metadata.manifest import DataFile, Manifest
 from hudi_index_service.index.metadata.requirements import indexed
@@ -156,16 +155,7 @@ def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
         integers_array([base_file.rows], pa.int64()),
         integers_array([manifest.generation], pa.int64()),
     ]
-    return Facts(
-        pa.Table.from_arrays(files, schema=pa.schema(FILE_FIELDS)),
-        _column_rows(indexed(manifest.columns), routed),
-        routed,
-    )
-
-
-def _column_rows(
-    columns: Sequence[StoredColumn], routed: Collection[ColumnKey]
-) -> dict[ColumnKey, pa.Table]:
+    columns = indexed(manifest.columns)
     keys = [(column.name, column.type_name) for column in columns]
     fields = [
         integers_array([column.null_count for column in columns], pa.int64()),
@@ -175,7 +165,11 @@ def _column_rows(
     ]
     # A table of all columns, a row each, is made sooner than one for each.
     rows = pa.Table.from_arrays(fields, schema=pa.schema(COLUMN_FIELDS))
-    return {key: rows.slice(number, 1) for number, key in enumerate(keys)}
+    return Facts(
+        pa.Table.from_arrays(files, schema=pa.schema(FILE_FIELDS)),
+        {key: rows.slice(number, 1) for number, key in enumerate(keys)},
+        routed,
+    )
 
 
 def merged(parts: Sequence[Facts]) -> Facts:
@@ -188,7 +182,8 @@ def merged(parts: Sequence[Facts]) -> Facts:
     ]
     keys = sorted({key for part in parts for key in part.columns})
     files = pa.concat_tables([part.files for part in parts]).combine_chunks()
-    files = _with_generations(files, generations)
+    newest = integers_array([*map(generations.get, files["path"].to_pylist())], pa.int64())
+    files = files.set_column(files.schema.get_field_index("generation"), "generation", newest)
     columns = {key: _merged_column(parts, key) for key in keys}
     return Facts(
         files,
@@ -227,11 +222,6 @@ def newest_generations(tables: Iterable[pa.Table]) -> dict[str, int]:
             if generation is not None and generation > newest.get(path, 0):
                 newest[path] = generation
     return newest
-
-
-def _with_generations(files: pa.Table, generations: Mapping[str, int]) -> pa.Table:
-    newest = integers_array([*map(generations.get, files["path"].to_pylist())], pa.int64())
-    return files.set_column(files.schema.get_field_index("generation"), "generation", newest)
 
 
 def _column(part: Facts, key: ColumnKey) -> pa.Table:

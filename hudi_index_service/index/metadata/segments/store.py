@@ -14,7 +14,7 @@ the segments it read still exist, and otherwise deletes its own.
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
@@ -98,19 +98,18 @@ class SegmentStore:
         """All segments that can be read."""
         return [each for each in self.opened(self.listed()) if each is not None]
 
-    def merge(self, segments: Sequence[SegmentFile] | None = None) -> None:
+    def merge(self) -> list[SegmentFile]:
         """Merges small segments, so that their number grows with the logarithm of the table's.
-
-        Args:
-            segments: Those to merge; None for all that can be read.
+        Returns all that could be read before.
 
         Raises:
             PermissionDenied, StorageFailed: a segment cannot be read, written or deleted.
         """
-        among = self.readable() if segments is None else segments
-        small = [each for each in among if not _is_full(each)]
+        segments = self.readable()
+        small = [each for each in segments if not _is_full(each)]
         for group in _groups(sorted(small, key=lambda each: each.document.files)):
             self._merge(group)
+        return segments
 
     def _merge(self, group: Sequence[SegmentFile]) -> None:
         names = {each.name for each in group}
@@ -156,6 +155,10 @@ class SegmentStore:
             for each in outdated:
                 self._rewrite(each, keeps, columns)
         return changed
+
+    def forget_files(self, paths: Collection[str]) -> None:
+        """Removes the facts of base files; see `forget`."""
+        self.forget(lambda path: path not in paths, lambda column: True)
 
     def _must_change(
         self, file: StoredFile, keeps: Callable[[str], bool], columns: Callable[[ColumnKey], bool]
