@@ -12,10 +12,9 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.documents import NewerFormat
 from hudi_index_service.index.metadata.entry import EntryListing, present_manifest
-from hudi_index_service.index.metadata.manifest import Layout, Manifest, entry_folder
+from hudi_index_service.index.metadata.manifest import Layout, entry_folder
 from hudi_index_service.index.metadata.requirements import (
     DesiredEntry,
-    Requirement,
     by_index_type,
     holds_all,
     requirements,
@@ -98,7 +97,9 @@ def due_entries(
                 applicable = targets
             if present is not None and present.layout(index_type(name)) is Layout.OLDER:
                 present = None
-            if not _is_up_to_date(present, applicable, demand if refreshing else None):
+            has_extra = refreshing and present is not None and demand.has_extra_columns(present)
+            specs = (spec for each in applicable for spec in each.columns)
+            if present is None or has_extra or not holds_all(present, specs):
                 names = {
                     each.definition.name: each.definition.fingerprint(name) for each in applicable
                 }
@@ -106,12 +107,3 @@ def due_entries(
                 if columns:
                     due.append(DueEntry(base_file, name, columns, names, damaged_generation))
     return sorted(due, key=lambda entry: (entry.base_file.instant, entry.base_file.path))[::-1]
-
-
-def _is_up_to_date(
-    present: Manifest | None, required: Sequence[Requirement], demand: DesiredEntry | None
-) -> bool:
-    """Whether an entry exists with all that is required and, if `demand` is given, nothing else."""
-    if present is None or (demand is not None and demand.has_extra_columns(present)):
-        return False
-    return holds_all(present, (spec for each in required for spec in each.columns))

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from time import monotonic, perf_counter, time
@@ -23,7 +24,7 @@ from hudi_index_service.build.outcomes import (
     report_of,
     rows_known,
 )
-from hudi_index_service.build.reconcile import DueEntry, due_entries
+from hudi_index_service.build.reconcile import due_entries
 from hudi_index_service.build.sample import Sample
 from hudi_index_service.build.scope import base_files_in_scope
 from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
@@ -262,22 +263,15 @@ class _Run:
         try:
             for name in sorted({entry.index_type for entry in unreported}):
                 listing = EntryListing(self._table.storage, name)
-                for entry in unreported:
-                    if entry.index_type == name and (outcome := self._late_outcome(listing, entry)):
-                        self._outcomes.append(outcome)
-                        counter.add(outcome)
+                for entry in (each for each in unreported if each.index_type == name):
+                    with suppress(EntryInvalid):
+                        manifest = listing.find(entry.base_file).manifest
+                        if manifest.build.id == self._running.id:
+                            outcome = TaskOutcome.of(TaskStatus.BUILT, manifest)
+                            self._outcomes.append(outcome)
+                            counter.add(outcome)
         except (IndexServiceError, OSError) as error:
             log.warning("Build %s may have built more than it reports: %s", self._running.id, error)
-
-    def _late_outcome(self, listing: EntryListing, entry: DueEntry) -> TaskOutcome | None:
-        """The outcome of an entry that this build published; None if it published none."""
-        try:
-            manifest = listing.find(entry.base_file).manifest
-        except EntryInvalid:
-            return None
-        if manifest.build.id != self._running.id:
-            return None
-        return TaskOutcome.of(TaskStatus.BUILT, manifest)
 
     def _wind_down(
         self, results: Generator[TaskOutcome | None, None, None], counter: ProgressCounter
@@ -306,6 +300,10 @@ class _Run:
 
     def _tasks(self) -> list[BuildTask]:
         storage, deadline = self._table.storage, None
+        configured: dict[str, IndexType | None] = {}  # tasks look up those without settings
+        for name in {entry.index_type for entry in self._entries}:
+            kind = index_type(name).configured(self._settings)
+            configured[name] = None if kind is index_type(name) else kind
         if self._budget.requests_per_second is not None:
             rate = self._budget.requests_per_second / self._executor.processes
             storage = storage.throttled(rate)
@@ -321,17 +319,11 @@ class _Run:
                 batch_rows=self._settings.build.batch_rows,
                 schema=self._table.schema(),
                 deadline=deadline,
-                kind=self._configured(entry.index_type),
+                kind=configured[entry.index_type],
                 indexed=self._row_count,
             )
             for entry in self._entries
         ]
-
-    def _configured(self, name: str) -> IndexType | None:
-        """The index type to send to the tasks, if it has settings; tasks look up the others."""
-        kind = index_type(name)
-        configured = kind.configured(self._settings)
-        return None if configured is kind else configured
 
     def _log(self, outcome: TaskOutcome) -> None:
         build, where = self._running.id, f"{outcome.index_type} entry of {outcome.path}"

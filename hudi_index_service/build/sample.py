@@ -116,10 +116,6 @@ class Piece:
     rows: range
     row_groups: tuple[range, ...]
 
-    @property
-    def total_rows(self) -> int:
-        return self.row_groups[-1].stop
-
     def decoded_rows(self, end: int, *, whole_groups: bool) -> int:
         """The rows that are decoded to read the piece up to row `end`: Arrow decodes a row group
         from its start, and fetches it whole from a remote store."""
@@ -186,7 +182,7 @@ class Sample:
             built = self._index(name, piece, batches, columns)
             seconds = perf_counter() - started + read_seconds
             rows = sum(batch.num_rows for batch in batches)
-            share = piece.base_file.size * rows / piece.total_rows
+            share = piece.base_file.size * rows / piece.row_groups[-1].stop
             measured.append((share, seconds, built))
         return Cost.of(measured)
 

@@ -1,11 +1,12 @@
 """What a build takes on: base files by a strategy (RFC-51, "index strategy"), up to a budget."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cache
 
 from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
-from hudi_index_service.hudi.snapshot import BaseFile, Instant, ServiceKind
+from hudi_index_service.hudi.snapshot import BaseFile, ServiceKind
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 
@@ -43,10 +44,9 @@ class Strategy(Enum):
             ) from error
 
 
-Selector = Callable[[IndexDefinition, BaseFile], bool]
-
-
-def selector(strategy: Strategy, table: HudiTable, on: Collection[str]) -> Selector:
+def selector(
+    strategy: Strategy, table: HudiTable, on: Collection[str]
+) -> Callable[[IndexDefinition, BaseFile], bool]:
     """A function that decides whether the strategy selects a base file for a definition.
 
     It is called only for base files of the present snapshot, so never for base files that were
@@ -58,31 +58,22 @@ def selector(strategy: Strategy, table: HudiTable, on: Collection[str]) -> Selec
     """
     if strategy is Strategy.ALL:
         return lambda definition, base_file: True
-    instants: Mapping[str, Instant] = {i.requested: i for i in table.completed_instants()}
-    decisions: dict[str, bool] = {}
+    instants = {instant.requested: instant for instant in table.completed_instants()}
 
-    def instant_counts(requested: str) -> bool:
-        if requested not in decisions:
-            decisions[requested] = _counts(table, instants.get(requested), on)
-        return decisions[requested]
+    @cache
+    def counts(requested: str) -> bool:
+        """Whether an instant is of a kind in `on`. An archived instant counts, even one archived
+        just now: its operation is no longer cheap to find, and a service that was down thus catches
+        up."""
+        instant = instants.get(requested)
+        try:
+            return instant is None or _SETTING[table.service_kind(instant)] in on
+        except SnapshotChanged:
+            return True
 
-    def selects(definition: IndexDefinition, base_file: BaseFile) -> bool:
-        if definition.seen.covers(base_file.instant):
-            return False
-        return instant_counts(base_file.instant)
-
-    return selects
-
-
-def _counts(table: HudiTable, instant: Instant | None, on: Collection[str]) -> bool:
-    """Whether an instant is of a kind in `on`. An archived instant counts, even one archived just
-    now: its operation is no longer cheap to find, and a service that was down thus catches up."""
-    if instant is None:
-        return True
-    try:
-        return _SETTING[table.service_kind(instant)] in on
-    except SnapshotChanged:
-        return True
+    return lambda definition, base_file: (
+        not definition.seen.covers(base_file.instant) and counts(base_file.instant)
+    )
 
 
 @dataclass(frozen=True, slots=True)

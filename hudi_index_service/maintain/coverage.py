@@ -138,7 +138,8 @@ class _Coverage:
                 index_names.add(requirement.definition.name)
             elif requirement.columns:
                 self.lacking.add((base_file.path, requirement.index_type))
-                if self._is_due(requirement, base_file):
+                is_retained = self._retained is None or base_file.instant in self._retained
+                if is_retained and self._selects(requirement.definition, base_file):
                     due.append(base_file)
                     if entry is None:
                         missing.append(base_file)
@@ -173,10 +174,6 @@ class _Coverage:
                 {} if instant is None else self._table.rows_written(instant)
             )
         return self._rows[base_file.instant].get(base_file.path) == 0
-
-    def _is_due(self, requirement: Requirement, base_file: BaseFile) -> bool:
-        is_retained = self._retained is None or base_file.instant in self._retained
-        return is_retained and self._selects(requirement.definition, base_file)
 
     def _instants_since(self, due: Sequence[BaseFile]) -> int:
         if not due:

@@ -3,12 +3,13 @@ pass their index type's own check, and match the base file.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from hudi_index_service.build.entry.task import TaskStatus
-from hudi_index_service.build.entry.worker import scratch_folder
+from hudi_index_service.build.entry.worker import Scratch
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
@@ -117,12 +118,22 @@ def verify(
     """
     if sample < 0:
         raise ConfigInvalid(f"sample={sample} is negative.", remedy="Use 0 or more.")
-    _discard_damaged_copies(table.storage, settings)
+    if not table.storage.is_local:
+        # Copies in this user's cache; each can be fetched again.
+        copies = damaged_copies(table.storage, settings.cache_folder)
+        for copy in copies:
+            log.warning("Removing the damaged copy %s.", copy.path)
+        discard(copies)
     run = _Pass(table, settings, sample)
+    base_files = table.snapshot().base_files()
     for name in by_index_type(requirements(definitions.live, table.schema())):
-        run.over(name)
+        listing = EntryListing(table.storage, name, fresh=True)
+        for base_file in base_files:
+            run.entry(listing, base_file)
     # An entry may have been superseded or removed during its check.
-    changed = [each for each in run.damaged if _has_changed(table.storage, each)]
+    changed = [
+        each for each in run.damaged if set(table.storage.files(each.folder)) != set(each.files)
+    ]
     if changed:
         run.forget(changed)
         for each in changed:
@@ -136,22 +147,11 @@ def verify(
     return Verification(len(run.checked), run.rows, tuple(run.problems), tuple(sorted(run.skipped)))
 
 
-def _discard_damaged_copies(storage: Storage, settings: Settings) -> None:
-    """Discards damaged copies in this user's cache. Each is named by a digest of its content and
-    can be fetched again."""
-    if not storage.is_local:
-        damaged = damaged_copies(storage, settings.cache_folder)
-        for copy in damaged:
-            log.warning("Removing the damaged copy %s.", copy.path)
-        discard(damaged)
-
-
 class _Pass:
     """One pass over a table's entries, with its results so far."""
 
     def __init__(self, table: HudiTable, settings: Settings, sample: int) -> None:
         self._storage = table.storage
-        self._base_files = table.snapshot().base_files()
         self._schema = table.schema()
         self._settings = settings
         self._sample = sample
@@ -160,12 +160,6 @@ class _Pass:
         self.problems: list[Problem] = []
         self.damaged: list[_Damaged] = []
         self.skipped: set[str] = set()
-
-    def over(self, index_type: str) -> None:
-        """Checks all entries of an index type."""
-        listing = EntryListing(self._storage, index_type, fresh=True)
-        for base_file in self._base_files:
-            self.entry(listing, base_file)
 
     def entry(self, listing: EntryListing, base_file: BaseFile) -> None:
         """Checks one entry, if there is one."""
@@ -257,10 +251,6 @@ class _Pass:
         self.checked -= {each.folder for each in entries}
 
 
-def _has_changed(storage: Storage, damaged: _Damaged) -> bool:
-    return set(storage.files(damaged.folder)) != set(damaged.files)
-
-
 def _damage(entry: Entry, index: PackedIndex) -> str | None:
     """What the checksums show; None if the bytes are those that were written."""
     crc32s, sha256 = checksums(index.path)
@@ -282,8 +272,8 @@ def _as_stored(storage: Storage, entry: Entry, settings: Settings) -> Iterator[P
         with packed_index(storage, entry, settings) as index:
             yield index
         return
-    with scratch_folder() as scratch:
-        scratch_settings = settings.model_copy(update={"cache_folder": scratch})
+    with Scratch() as scratch:
+        scratch_settings = settings.model_copy(update={"cache_folder": scratch.folder})
         with packed_index(storage, entry, scratch_settings) as index:
             yield index
 
@@ -329,13 +319,11 @@ def _forget_facts(table: HudiTable, entries: Sequence[_Damaged]) -> None:
     """Removes what segments state of the base files: an entry of other rows states the values of
     these rows, and a query would still be sent to the generation that is about to be removed. The
     rebuild states the new entries."""
-    for name in {each.index_type for each in entries}:
-        paths = {each.base_file.path for each in entries if each.index_type == name}
-        SegmentStore(table.storage, name).forget(_is_not_in(paths), lambda column: True)
-
-
-def _is_not_in(paths: set[str]) -> Callable[[str], bool]:
-    return lambda path: path not in paths
+    paths: defaultdict[str, set[str]] = defaultdict(set)
+    for each in entries:
+        paths[each.index_type].add(each.base_file.path)
+    for name, damaged in paths.items():
+        SegmentStore(table.storage, name).forget_files(damaged)
 
 
 def _remove(table: HudiTable, settings: Settings, entries: Sequence[_Damaged]) -> None:
@@ -343,13 +331,10 @@ def _remove(table: HudiTable, settings: Settings, entries: Sequence[_Damaged]) -
     records = BuildRecords(table.storage, stale_seconds=settings.build.stale_seconds)
     living = tuple(f"data-{build}-" for build in records.living())
     published: set[str] = set()
-    for name in {each.index_type for each in entries}:
-        listing = EntryListing(table.storage, name)
-        for each in entries:
-            if each.index_type == name:
-                with suppress(EntryInvalid):  # cleaned by another process since the rebuild
-                    manifest = listing.newest_valid(each.folder)
-                    published.add(f"{each.folder}/{manifest.data.name}")
+    for each in entries:
+        listing = EntryListing(table.storage, each.index_type, only=[each.folder])
+        with suppress(EntryInvalid):  # cleaned by another process since the rebuild
+            published.add(f"{each.folder}/{listing.newest_valid(each.folder).data.name}")
     paths = [
         file.path
         for each in entries

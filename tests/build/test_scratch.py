@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.build.entry.worker import scratch_folder
+from hudi_index_service.build.entry.worker import Scratch
 from hudi_index_service.storage.temporary_folder import remove_abandoned
 from tests.programs import Running
 
 HOLD_A_FOLDER = """
 import sys, tempfile
-from hudi_index_service.build.entry.worker import scratch_folder
+from hudi_index_service.build.entry.worker import Scratch
 tempfile.tempdir = sys.argv[1]
-with scratch_folder() as folder:
+with Scratch() as scratch:
+    folder = scratch.folder
     (folder / "half of an index").touch()
     print(folder, flush=True)
     sys.stdin.read()
@@ -28,16 +29,22 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_is_removed_after_its_block(temporary: Path) -> None:
-    with scratch_folder() as folder, scratch_folder() as other:
-        (folder / "index").mkdir()
-        assert {folder, other} == set(temporary.iterdir())
+    with Scratch() as scratch, Scratch() as other:
+        assert list(temporary.iterdir()) == [], "it is made when it is first needed"
+        (scratch.folder / "index").mkdir()
+        assert {scratch.folder, other.folder} == set(temporary.iterdir())
         assert remove_abandoned() == 0
     assert list(temporary.iterdir()) == []
 
 
 def test_a_folder_is_removed_after_an_error(temporary: Path) -> None:
-    with pytest.raises(ZeroDivisionError), scratch_folder():
-        raise ZeroDivisionError
+    def fail() -> None:
+        with Scratch() as scratch:
+            assert scratch.folder.exists()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert list(temporary.iterdir()) == []
 
 
@@ -45,14 +52,15 @@ def test_the_folder_of_a_dead_process_is_removed(temporary: Path, running: Runni
     other = running(HOLD_A_FOLDER, temporary)
     assert other.stdout is not None
     folder = Path(other.stdout.readline().strip())
-    with scratch_folder():
+    with Scratch() as scratch:
+        assert scratch.folder != folder
         assert folder.exists(), "its owner is alive"
 
     other.kill()
     other.wait()
     assert list(folder.iterdir()) != []
-    with scratch_folder() as own:
-        assert set(temporary.iterdir()) == {own}
+    with Scratch() as own:
+        assert {own.folder} == set(temporary.iterdir())
 
 
 def test_files_of_others_are_kept(temporary: Path) -> None:

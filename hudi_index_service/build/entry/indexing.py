@@ -9,7 +9,7 @@ holds a few batches of bounded size and the builder's allowance.
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -195,12 +195,21 @@ class BaseFileIndexer:
         # Keys of parts are not collected: they would have to be staged and joined.
         own_columns = indexed(columns)
         routed = own_columns if part.is_whole else ()
-        keys = {spec.name: ValueKeys() for spec in routed if self._is_routed(spec)}
+        keys = {
+            spec.name: ValueKeys()
+            for spec in routed
+            if is_routed(spec.type) and self._kind.holds_values(spec)
+        }
         known = {spec.name: extremes[spec.name] for spec in own_columns}
         builder = self._builder(own_columns, scratch, part)
         values = self._values_writer(columns, scratch, part)
+        observed = _observed(batches, known, keys)
+        # To read a small file ahead takes longer than it saves.
+        is_small = self._base_file.size <= SMALL_BYTES
         try:
-            with self._ready(_observed(batches, known, keys)) as ready:
+            with (
+                closing(observed) if is_small else read_ahead(observed, depth=_BATCHES_AHEAD)
+            ) as ready:
                 for batch in ready:
                     builder.add(_of(own_columns, batch))
                     if values is not None:
@@ -218,14 +227,6 @@ class BaseFileIndexer:
         finally:
             if values is not None:
                 values.close()
-
-    def _ready(
-        self, batches: Generator[pa.RecordBatch, None, None]
-    ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-        """The batches, read ahead by a thread unless that takes longer than it saves."""
-        if self._base_file.size <= SMALL_BYTES:
-            return closing(batches)
-        return read_ahead(batches, depth=_BATCHES_AHEAD)
 
     def _in_memory(self, part: Part) -> bool:
         return part.is_whole and self._base_file.size <= SMALL_BYTES
@@ -250,9 +251,6 @@ class BaseFileIndexer:
         folder.mkdir()
         number = part.number
         return kind.builder(columns, folder, memory_mb=memory_mb, part=number, threads=threads)
-
-    def _is_routed(self, spec: ColumnSpec) -> bool:
-        return is_routed(spec.type) and self._kind.holds_values(spec)
 
     def index_in_parts(
         self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part, staging: Staging

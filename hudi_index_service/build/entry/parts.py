@@ -105,6 +105,10 @@ class StagedPart(Document):
         """The column specs that the part was built with."""
         return tuple(column.spec for column in self.columns)
 
+    def whole(self) -> tuple[object, ...]:
+        """What it is a part of: parts that have this in common can be joined."""
+        return self.of, self.base_file, self.length, self.specs()
+
 
 class Staging:
     """The parts that one build stages for one entry.
@@ -140,7 +144,7 @@ class Staging:
         for path in self._files():
             if path.endswith(_SUFFIX):
                 part = self._read_description(path)
-                if part is not None and _are_of_one_index(part, like):
+                if part is not None and part.whole() == like.whole():
                     parts.setdefault(part.number, part)
         if len(parts) < like.of:
             return None
@@ -181,15 +185,6 @@ class Staging:
         return [path for path, name in names if name.startswith(self._prefix)]
 
 
-def _are_of_one_index(part: StagedPart, other: StagedPart) -> bool:
-    return (part.of, part.base_file, part.length, part.specs()) == (
-        other.of,
-        other.base_file,
-        other.length,
-        other.specs(),
-    )
-
-
 def bounds_of(extremes: Mapping[str, Extremes], columns: Sequence[ColumnSpec]) -> str:
     """The stored form of the columns' least and greatest values."""
     schema = pa.schema([(spec.name, spec.type) for spec in columns])
@@ -201,8 +196,10 @@ def bounds_of(extremes: Mapping[str, Extremes], columns: Sequence[ColumnSpec]) -
 
 
 def _two_values(extremes: Extremes, type: pa.DataType) -> pa.Array:
-    ends = (pa.nulls(1, type) if end is None else pa.repeat(end, 1) for end in extremes.bounds)
-    return pa.concat_arrays(list(ends))
+    ends = [extremes.low, extremes.high]
+    return pa.concat_arrays(
+        [pa.nulls(1, type) if end is None else pa.repeat(end, 1) for end in ends]
+    )
 
 
 def joined_extremes(parts: Sequence[StagedPart]) -> dict[str, Extremes]:
@@ -212,7 +209,8 @@ def joined_extremes(parts: Sequence[StagedPart]) -> dict[str, Extremes]:
         with pa.ipc.open_stream(base64.b64decode(part.bounds)) as stream:
             table = stream.read_all()
         for name, values in zip(table.column_names, table.columns, strict=True):
-            joined[name].merge(values.combine_chunks(), unknown=name in part.unknown)
+            joined[name].add(values.combine_chunks())
+            joined[name].unknown |= name in part.unknown
     return joined
 
 

@@ -1,7 +1,6 @@
 """Shows before an entry is published that readers can use it: an entry that cannot serve would be
 told as built, and every query would scan."""
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from hudi_index_service.storage.store import Storage
 
 _MOST_KINDS = 1000
 
-_opened: OrderedDict[Hashable, None] = OrderedDict()  # kinds of entries, the latest last
+_opened: set[Hashable] = set()  # kinds of entries
 
 
 def readable_footer(storage: Storage, base_file: BaseFile) -> tuple[bytes, Footer]:
@@ -77,6 +76,6 @@ def open_first_of_kind(
     Footer(read_member(index, PARQUET_METADATA))
     values_footer(index)
     kind.open(index, indexed(manifest.columns)).close()
-    _opened[this] = None
-    while len(_opened) > _MOST_KINDS:
-        _opened.popitem(last=False)
+    if len(_opened) >= _MOST_KINDS:
+        _opened.clear()
+    _opened.add(this)

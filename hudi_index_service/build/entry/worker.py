@@ -15,8 +15,7 @@ the same machine."""
 
 import ctypes
 import resource
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -121,21 +120,9 @@ def check_held(limit_mb: int, needs: Needs) -> None:
         )
 
 
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A new folder below the system's folder for temporary files (``TMPDIR``), deleted at the end
-    of the block. First removes the folders that this user's killed processes left there.
-
-    Raises:
-        OSError: no folder can be created.
-    """
-    remove_abandoned()
-    with temporary_folder(BUILDING) as folder:
-        yield folder
-
-
 class Scratch:
-    """A task's scratch folder, made when it is first needed. Used as a context manager."""
+    """A scratch folder below the system's folder for temporary files (``TMPDIR``), made when it is
+    first needed, and deleted at the end of the block: a context manager."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -148,5 +135,7 @@ class Scratch:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder. Raises OSError if it cannot be created."""
-        return self._stack.enter_context(scratch_folder())
+        """The folder. First removes those that this user's killed processes left there. Raises
+        OSError if it cannot be created."""
+        remove_abandoned()
+        return self._stack.enter_context(temporary_folder(BUILDING))

@@ -334,6 +334,8 @@ def sampled_values(pieces: Iterable[pa.Array]) -> SampledValues:
     if not values:
         return SampledValues(rows, 0, 0, 0, 0, 0.0, 0.0)
     present = pa.concat_arrays(values)
+    type = present.type
+    is_text = is_string(type)
     counts = pc.value_counts(present).field("counts")
     return SampledValues(
         rows,
@@ -341,20 +343,8 @@ def sampled_values(pieces: Iterable[pa.Array]) -> SampledValues:
         len(counts),
         pc.sum(pc.equal(counts, integer_scalar(1, counts.type))).as_py() or 0,
         runs,
-        _mean_bytes(present),
-        _mean_words(present),
-    )
-
-
-def _mean_bytes(values: pa.Array) -> float:
-    if is_string(values.type) or is_binary(values.type):
-        return float(pc.mean(pc.binary_length(values)).as_py())
-    return 0.0
-
-
-def _mean_words(values: pa.Array) -> float:
-    return (
-        1 + float(pc.mean(pc.count_substring(values, " ")).as_py()) if is_string(values.type) else 0
+        float(pc.mean(pc.binary_length(present)).as_py()) if is_text or is_binary(type) else 0.0,
+        1 + float(pc.mean(pc.count_substring(present, " ")).as_py()) if is_text else 0.0,
     )
 
 

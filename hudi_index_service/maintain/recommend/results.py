@@ -204,13 +204,11 @@ class ColumnProposal:
         if self.seconds is not None and self.index_bytes is not None:
             cost = f" {self.seconds:,.1f} s on one core, {self.index_bytes:,} bytes."
         verdict = "no" if self.using is None else self.using
-        return f"{verdict:<8} {self.name} ({self.type}): {self.reason}.{cost}{self._how_to_add()}"
-
-    def _how_to_add(self) -> str:
-        if self.using is not None or not self.options:
-            return ""
-        column = Column(name=self.name, options=dict(self.options))
-        return f" For full-text search: --add {column.argument}"
+        hint = ""
+        if self.using is None and self.options:
+            column = Column(name=self.name, options=dict(self.options))
+            hint = f" For full-text search: --add {column.argument}"
+        return f"{verdict:<8} {self.name} ({self.type}): {self.reason}.{cost}{hint}"
 
 
 @dataclass(frozen=True, slots=True)
