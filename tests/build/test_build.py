@@ -12,7 +12,11 @@ from hudi_index_service.build.entry.task import TaskStatus
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
-from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
+from hudi_index_service.index.metadata.build_records import (
+    BUILDS_FOLDER,
+    BuildProgress,
+    BuildRecords,
+)
 from hudi_index_service.storage.store import Storage
 from tests.build.entries import (
     all_manifests,
@@ -47,8 +51,15 @@ def test_incremental_builds_what_clustering_wrote(cow: IndexedTable) -> None:
 
 
 def test_all_builds_every_base_file(cow: IndexedTable) -> None:
-    build = cow.build(strategy="all")
+    seen: list[tuple[int, int]] = []
+    reported: list[BuildProgress] = []
+    build = cow.build(
+        strategy="all", progress=lambda done, of: seen.append((done, of)), details=reported.append
+    )
 
+    assert seen[-1] == (2, 2)
+    rows = sum(each.rows for each in build.built)
+    assert (reported[-1].files_done, reported[-1].rows_done, reported[-1].rows) == (2, rows, rows)
     assert partitions(build) == ["2026-01-01", "2026-01-02"]
     assert len(build.built) == 2
     assert not build.failed
@@ -65,14 +76,6 @@ def test_building_twice_is_a_no_op(cow: IndexedTable) -> None:
 
     assert (again.due, again.id) == ((), "")
     assert {path: path.stat().st_mtime_ns for path in Path(cow.uri).rglob("*")} == before
-
-
-def test_a_dry_run_only_lists_what_is_due(cow: IndexedTable) -> None:
-    build = cow.build(strategy="all", dry_run=True)
-    assert len(build.due) == 2
-    assert build.outcomes == ()
-    assert all_manifests(cow.uri) == []
-    assert cow.builds() == []
 
 
 def test_partitions_and_instants_narrow_a_build(cow: IndexedTable) -> None:
@@ -173,25 +176,6 @@ def test_one_damaged_base_file_fails_alone(cow: IndexedTable) -> None:
     assert (record.finished["built"], record.finished["failed"]) == (1, 1)
     repair()
     assert len(cow.build(strategy="all").built) == 1, "the next build retries it"
-
-
-def test_build_records_contain_the_outcomes(cow: IndexedTable) -> None:
-    build = cow.build(strategy="all")
-    (record,) = cow.builds()
-
-    assert (record.number, record.state) == (int(build.id), "finished")
-    assert record.started["strategy"] == "all"
-    assert record.started["due"] == 2
-    assert record.finished is not None
-    assert record.finished["built"] == 2
-    assert {each["status"] for each in record.finished["outcomes"]} == {"built"}
-    assert {m.build.id for m in manifests(cow.uri)} == {build.id}
-
-
-def test_progress_is_reported(cow: IndexedTable) -> None:
-    seen: list[tuple[int, int]] = []
-    cow.build(strategy="all", progress=lambda done, of: seen.append((done, of)))
-    assert seen[-1] == (2, 2)
 
 
 class Stop(Exception):

@@ -367,14 +367,19 @@ def test_rows_not_known_in_advance_are_counted_as_they_are_built(
     )
 
 
-def test_the_build_id_is_in_records_manifests_and_logs(
+def test_records_have_the_outcomes_and_the_id_that_manifests_and_logs_have(
     table: IndexedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="hudi_index_service.build"):
         build = table.build(strategy="all")
 
-    assert build.id == "000001"
-    assert table.builds()[0].id == build.id
+    (record,) = table.builds()
+    assert (build.id, record.id, record.number) == ("000001", "000001", 1)
+    assert record.state == "finished"
+    assert (record.started["strategy"], record.started["due"]) == ("all", FILES)
+    assert record.finished is not None
+    assert record.finished["built"] == FILES
+    assert {each["status"] for each in record.finished["outcomes"]} == {"built"}
     assert {manifest.build.id for manifest in manifests(table.uri)} == {build.id}
     assert len(caplog.messages) == FILES + 2
     assert all(message.startswith(f"Build {build.id}") for message in caplog.messages)
@@ -499,7 +504,7 @@ def test_a_dry_run_estimates_the_cost_from_past_builds(table: IndexedTable) -> N
     total = sum(each.base_file.size for each in plan.due)
     assert (plan.estimate.files, plan.estimate.bytes) == (FILES, total)
     assert plan.estimate.builds == ()  # but a sample
-
+    assert (plan.outcomes, all_manifests(table.uri), table.builds()) == ((), [], [])
     first = table.build(strategy="all", budget=Budget(files=2))
     plan = table.build(strategy="all", dry_run=True)
     cost = plan.estimate

@@ -10,10 +10,12 @@ def summaries(table: IndexedTable) -> list[Path]:
     return sorted(Path(table.uri, ".hoodie/.index/_service/instants").rglob("*.json"))
 
 
-def test_a_summary_is_kept_as_long_as_its_manifests(open_copy: Open) -> None:
+def test_a_fresh_table_has_nothing_to_clean(open_copy: Open) -> None:
+    """Its summary is kept as long as its manifests."""
     table = open_copy("fresh", summary=True, grace_seconds=0)
     (summary,) = summaries(table)
-    table.clean()
+    cleaning = table.clean()
+    assert (cleaning.removals, cleaning.bytes, cleaning.folders) == ((), 0, 0)
     assert summaries(table) == [summary]
 
 

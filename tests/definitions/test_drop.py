@@ -92,14 +92,6 @@ def test_purge_erases_columns_that_no_other_index_uses(three: IndexedTable) -> N
     assert three.scan("amount = 30 AND ts = 0", use_index="require").count() == 1
 
 
-def test_purge_by_columns(three: IndexedTable) -> None:
-    dropped = three.drop_index(columns=["msg", "amount", "ts"], purge=True)
-
-    assert [each.name for each in dropped.indexes] == ["i", "j"]
-    assert columns(three) == [["id"]] * 2
-    assert b"Buying car" not in bytes_below(three)
-
-
 def test_purge_erases_fields_that_no_other_index_uses(table: IndexedTable) -> None:
     table.create_index("i", ["msg"])
     table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
@@ -108,15 +100,6 @@ def test_purge_erases_fields_that_no_other_index_uses(table: IndexedTable) -> No
     table.drop_index("words", purge=True)
 
     assert [each.columns[0].fields for each in manifests(table.uri)] == [("keyword",)] * 2
-
-
-def test_purge_of_the_last_index_leaves_no_entry(three: IndexedTable) -> None:
-    for name in ("i", "j", "k"):
-        dropped = three.drop_index(name, purge=True)
-    assert index_files(three) == {}
-    assert dropped.purge is not None
-    assert dropped.purge.build is not None
-    assert dropped.purge.build.due == ()
 
 
 def test_a_dropped_index_can_be_purged_later(three: IndexedTable) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.cli.reports import status_lines, verify_lines
-from hudi_index_service.index.metadata.build_records import BuildProgress, BuildRecords
+from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, coverage_hints
 from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
@@ -226,12 +226,6 @@ def test_a_base_file_without_rows_needs_no_entry(spark: SparkSession, tmp_path: 
     assert sorted(files) == [0, 10]
     assert found[0].covered == found[0].base_files == 2
     assert coverage_hints(found) == []
-
-
-def test_a_build_reports_its_progress(table: IndexedTable) -> None:
-    reported: list[BuildProgress] = []
-    table.build(strategy="all", details=reported.append)
-    assert (reported[-1].files_done, reported[-1].rows_done, reported[-1].rows) == (2, 40, 40)
 
 
 def test_reprs_are_short(table: IndexedTable) -> None:
