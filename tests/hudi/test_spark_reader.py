@@ -36,9 +36,9 @@ def test_read_with_a_condition(spark, table_path):
 
 def test_read_at_an_instant(spark, table_path):
     first, _ = open_hudi_table(table_path).completed_instants()
-    reader = SparkHudiReader(spark, table_path)
-    assert reader.read(["id"], "ts = 1", first.requested).num_rows == 0
-    assert reader.read(["id"], "ts = 1").num_rows == 10
+    at_first = SparkHudiReader(spark, table_path, as_of=first.requested)
+    assert at_first.read(["id"], "ts = 1").num_rows == 0
+    assert SparkHudiReader(spark, table_path).read(["id"], "ts = 1").num_rows == 10
 
 
 def test_types_are_sparks_and_timestamps_are_in_utc(spark, table_path):
