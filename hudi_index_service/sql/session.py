@@ -169,11 +169,8 @@ class IndexSession:
     def _after_service(self, result: DataFrame, table: TableReference | None) -> DataFrame:
         """Builds, and returns the result. Spark runs commands at once, so that the procedure has
         already run and the result contains its rows."""
-        if table is not None:
-            self._build_after_service(table)
-        return result
-
-    def _build_after_service(self, table: TableReference) -> None:
+        if table is None:
+            return result
         try:
             with TableUpkeep(
                 table_location(self.spark, table),
@@ -190,3 +187,4 @@ class IndexSession:
             log.info(
                 "%s: %s built in %.1f s.", table, counted(len(build.built), "entry"), build.seconds
             )
+        return result
