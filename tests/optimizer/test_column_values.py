@@ -24,13 +24,11 @@ def share(least: str, greatest: str, value: str, *, above: bool = False) -> floa
         ("a", "b", "b", 1.0),
     ],
 )
-def test_positions_follow_digits_and_letters(
-    least: str, greatest: str, value: str, expected: float
-) -> None:
+def test_positions_follow_digits_and_letters(least, greatest, value, expected):
     assert share(least, greatest, value) == pytest.approx(expected, abs=0.03)
 
 
-def test_a_prefix_spans_all_texts_that_start_with_it() -> None:
+def test_a_prefix_spans_all_texts_that_start_with_it():
     low = share("0000", "9999", "42")
     assert share("0000", "9999", "42", above=True) - low == pytest.approx(0.01, rel=0.05)
     assert share("key-00", "key-99", "ke", above=True) == 1
@@ -39,7 +37,7 @@ def test_a_prefix_spans_all_texts_that_start_with_it() -> None:
 
 @settings(derandomize=True, database=None, max_examples=200)
 @given(st.lists(TEXTS, min_size=2, max_size=5))
-def test_the_order_is_kept(values: list[bytes]) -> None:
+def test_the_order_is_kept(values):
     ordered = sorted(values)
     share = share_between(ordered[0], ordered[-1])
     shares = [share(each, False) for each in ordered]

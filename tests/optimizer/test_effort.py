@@ -2,14 +2,16 @@
 
 import cProfile
 import pstats
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
+from benchmarks.optimizer.measure import measured
+from benchmarks.optimizer.queries import Query
+from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index.contract import Answer, StoredColumn
+from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.optimizer.rules import optimize
 from hudi_index_service.predicate.expression import Predicate
@@ -39,39 +41,35 @@ def calls(slices: int) -> int:
     covered = paper.covered(first)
 
     def entries(plan: QueryPlan) -> QueryPlan:
-        return plan if plan.predicate is None else with_entries(plan, covered)
+        return plan if plan.predicate is None else replace(plan, slices=covered.slices)
 
     optimize(first, Settings(), entries)  # fills the process's caches
     profile = cProfile.Profile()
     plan = profile.runcall(optimize, first, Settings(), entries)
     assert plan.slices[0].expected is not None
-    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+    return int(pstats.Stats(profile).total_calls)
 
 
-def with_entries(plan: QueryPlan, covered: QueryPlan) -> QueryPlan:
-    return replace(plan, slices=covered.slices)
-
-
-def test_the_effort_grows_linearly_with_the_slices() -> None:
+def test_the_effort_grows_linearly_with_the_slices():
     of_one, of_ten, of_hundred = calls(1), calls(10), calls(100)
     per_slice = (of_ten - of_one) / 9
     assert per_slice < CALLS_PER_SLICE
     assert of_hundred - of_ten == pytest.approx(90 * per_slice, rel=0.1)
 
 
-def test_rules_see_only_the_slices_that_are_not_excluded() -> None:
+def test_rules_see_only_the_slices_that_are_not_excluded():
     paper = table(100)
     first = paper.first_plan("amount = 5", ["name"])
     reached: list[int] = []
 
-    def exclude(plan: QueryPlan) -> QueryPlan:
+    def exclude(plan):
         slices = (
             each if number % 50 == 7 else each.skipped("excluded", "a rule")
             for number, each in enumerate(plan.slices)
         )
         return replace(plan, slices=tuple(slices))
 
-    def entries(plan: QueryPlan) -> QueryPlan:
+    def entries(plan):
         reached.append(len(plan.slices))
         return paper.covered(plan)
 
@@ -83,12 +81,10 @@ def test_rules_see_only_the_slices_that_are_not_excluded() -> None:
     assert {each.reason for each in plan.slices if each.access is Access.SKIP} == {"excluded"}
 
 
-def test_entries_with_equally_stored_columns_share_their_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_entries_with_equally_stored_columns_share_their_answers(monkeypatch):
     answered: list[Predicate] = []
 
-    def answer(self: Ordered, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+    def answer(self, leaf, columns):
         answered.append(leaf)
         return Answer.EXACT
 
@@ -101,3 +97,13 @@ def test_entries_with_equally_stored_columns_share_their_answers(
     plan = paper.plan(where, use_index="require")
     assert plan.count(Access.INDEX) == 100
     assert len(answered) == 2 * 2  # an OR's arms, for each layout
+
+
+def test_the_benchmark_of_the_optimizer_measures_a_query_in_all_ways(golden_index):
+    with open_table(golden_index("hundred_base_files", ["amount"])) as table:
+        query = Query(1, "range", "amount BETWEEN 20 AND 60", ("id",), counts=False)
+        row = measured(table, query, 1)
+        assert set(row["ms"]) == {"auto", "index", "scan"}
+        assert row["rows"] == 41
+        assert 0 < row["decide_ms"] < row["plan_ms"]
+        assert row["within"]

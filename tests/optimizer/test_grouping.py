@@ -71,26 +71,26 @@ def spelled(predicate: Predicate) -> str:
         ("TRUE", "TRUE"),
     ],
 )
-def test_conjuncts_on_one_column_are_a_group(where: str, expected: str) -> None:
+def test_conjuncts_on_one_column_are_a_group(where, expected):
     assert groups(where, entry(EXACT, EXACT)) == expected
     assert "[" not in groups(where, entry(EXACT, NONE)), "no entry answers them together"
 
 
-def test_conjuncts_on_the_first_columns_of_a_key_are_a_group() -> None:
+def test_conjuncts_on_the_first_columns_of_a_key_are_a_group():
     assert groups("s = 'x' AND b = 2 AND a = 1", entry(EXACT, EXACT, ("a", "b"))) == (
         "[a = 1, b = 2] AND s = 'x'"
     )
     assert groups("s = 'x' AND b = 2", entry(EXACT, EXACT, ("a", "b"))) == "s = 'x' AND b = 2"
 
 
-def test_an_entry_that_answers_a_conjunct_worse_than_another_one_groups_none() -> None:
+def test_an_entry_that_answers_a_conjunct_worse_than_another_one_groups_none():
     both = "a > 1 AND a < 9"
     assert groups(both, entry(SUPERSET, SUPERSET), entry(EXACT, NONE)) == both
     assert groups(both, entry(SUPERSET, SUPERSET), entry(SUPERSET, NONE)) == "[a > 1, a < 9]"
     assert groups(both, entry(NONE, NONE), entry(EXACT, EXACT)) == "[a > 1, a < 9]"
 
 
-def test_exact_row_ids_are_looked_up_together_if_that_is_exact() -> None:
+def test_exact_row_ids_are_looked_up_together_if_that_is_exact():
     where = "a > 1 AND b = 2"
     everything = Answering(lambda _: EXACT, lambda _: EXACT)
     assert groups(where, everything, exact=True) == "[a > 1, b = 2]"
@@ -100,7 +100,7 @@ def test_exact_row_ids_are_looked_up_together_if_that_is_exact() -> None:
     assert groups("a > 1 AND a < 9", inexact, exact=True) == "a > 1 AND a < 9"
 
 
-def test_groups_are_made_once_for_all_entries_of_a_layout() -> None:
+def test_groups_are_made_once_for_all_entries_of_a_layout():
     first = entry(EXACT, EXACT)
     expected, asked = groups("a > 1 AND a < 9", first), first.asked
     other = entry(EXACT, EXACT)

@@ -29,9 +29,7 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("table", "case"), list(cases()))
-def test_slices_are_read_as_expected(
-    table: PaperTable, case: Mapping[str, Any], tmp_path: Path
-) -> None:
+def test_slices_are_read_as_expected(table, case, tmp_path):
     settings = Settings(read=ReadSettings(**case.get("read", {})), state_folder=tmp_path)
     first = table.first_plan(case["where"], case.get("columns"), case.get("use_index", "auto"))
     remember(case.get("history"), first.table, settings)

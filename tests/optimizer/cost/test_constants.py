@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +15,13 @@ from hudi_index_service.optimizer.cost import (
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Iterator[Settings]:
+def settings(tmp_path) -> Iterator[Settings]:
     forget_constants()
     yield Settings(state_folder=tmp_path)
     forget_constants()
 
 
-def test_shipped_constants_are_used_until_calibrated(settings: Settings) -> None:
+def test_shipped_constants_are_used_until_calibrated(settings):
     assert load_constants(settings) == Constants()
     calibrated = Constants(scanned_mib_ms=1.5)
     constants_path(settings).write_text(calibrated.model_dump_json())
@@ -31,22 +30,20 @@ def test_shipped_constants_are_used_until_calibrated(settings: Settings) -> None
     assert load_constants(settings) == calibrated
 
 
-def test_constants_missing_from_the_file_are_as_shipped(settings: Settings) -> None:
+def test_constants_missing_from_the_file_are_as_shipped(settings):
     constants_path(settings).write_text('{"open_ms": 9, "of_a_later_release": 1}')
     assert load_constants(settings) == Constants(open_ms=9)
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", '{"open_ms": 0}', '{"open_ms": "Infinity"}'])
-def test_a_broken_file_is_ignored_with_one_warning(
-    settings: Settings, text: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_broken_file_is_ignored_with_one_warning(settings, text, caplog):
     caplog.set_level(logging.WARNING)
     constants_path(settings).write_text(text)
     assert load_constants(settings) == load_constants(settings) == Constants()
     assert caplog.text.count("costs.json is not used") == 1
 
 
-def test_steps_follow_from_milliseconds() -> None:
+def test_steps_follow_from_milliseconds():
     slow = Constants(step_ms=2 * Constants().step_ms)
     assert 10_000 < Constants().row_steps < 40_000
     assert slow.row_steps == Constants().row_steps // 2

@@ -38,22 +38,22 @@ def reader(rows: int, cores: int = 2, **constants: float) -> Reader:
     return RelationCosts.of(spark_costs, 1, 0, searched=False).cheapest(work, ALL_READERS)
 
 
-def test_few_rows_are_read_by_the_driver_and_most_by_spark() -> None:
+def test_few_rows_are_read_by_the_driver_and_most_by_spark():
     assert reader(0) is reader(100) is Reader.DRIVER
     assert reader(ROWS) is Reader.SPARK
 
 
-def test_tasks_read_if_many_cores_share_the_work() -> None:
+def test_tasks_read_if_many_cores_share_the_work():
     assert reader(20, cores=8, tasks_ms=1, task_slice_ms=1) is Reader.TASKS
     assert reader(20, cores=1, tasks_ms=1, task_slice_ms=1) is Reader.DRIVER
 
 
-def test_costly_row_transfer_favors_spark() -> None:
+def test_costly_row_transfer_favors_spark():
     assert reader(200) is Reader.DRIVER
     assert reader(200, handed_row_ms=10) is Reader.SPARK
 
 
-def test_spark_skips_partitions_but_opens_files_excluded_by_statistics() -> None:
+def test_spark_skips_partitions_but_opens_files_excluded_by_statistics():
     every = TABLE.first_plan("a = 1", ["a"])
     first, *others = every.slices
     excluded = replace(
@@ -72,7 +72,7 @@ def test_spark_skips_partitions_but_opens_files_excluded_by_statistics() -> None
     assert costs(every, cores=100).spark_ms == pytest.approx(alone), "no more tasks than files"
 
 
-def test_tasks_share_a_large_file() -> None:
+def test_tasks_share_a_large_file():
     table = PaperTable({"a": "int64", "b": "string"}, [{**FILE, "mb": 2_000}])
     known, plan = Constants(), table.plan("a >= 0", ["a", "b"], use_index="require")
     one, many = costs(plan, cores=1), costs(plan, cores=100)
@@ -81,7 +81,7 @@ def test_tasks_share_a_large_file() -> None:
         assert together == pytest.approx(alone / 16), "no more tasks than row groups"
 
 
-def test_work_adds_up() -> None:
+def test_work_adds_up():
     some = Work(2, 3) + Work(1, 1)
     assert some - Work(1, 1) == Work(2, 3)
     assert some * 2 == Work(6, 8)

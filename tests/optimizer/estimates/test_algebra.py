@@ -38,14 +38,14 @@ def holds(estimate: RowEstimate, rows: BitMap) -> None:
 
 @settings(derandomize=True, database=None, max_examples=200)
 @given(st.lists(known_sets(), min_size=1, max_size=6))
-def test_bounds_hold_for_any_correlation(sets: list[tuple[BitMap, RowEstimate]]) -> None:
+def test_bounds_hold_for_any_correlation(sets):
     rows, known = [each for each, _ in sets], [each for _, each in sets]
 
     holds(all_of(known, TOTAL), reduce(and_, rows))
     holds(any_of(known, TOTAL), reduce(or_, rows))
 
 
-def test_bounds_are_as_narrow_as_possible() -> None:
+def test_bounds_are_as_narrow_as_possible():
     assert all_of([exactly(70), exactly(80)], 100).least == 50
     assert all_of([exactly(70), exactly(80)], 100).most == 70
     assert all_of([exactly(20), exactly(30)], 100).least == 0
@@ -54,7 +54,7 @@ def test_bounds_are_as_narrow_as_possible() -> None:
     assert any_of([exactly(70), exactly(80)], 100).most == 100
 
 
-def test_back_off_starts_with_the_most_selective_conjunct() -> None:
+def test_back_off_starts_with_the_most_selective_conjunct():
     half, tenth = exactly(500), exactly(100)
     several = [half, tenth, half, half]
     assert all_of(several, 1000).expected == pytest.approx(100 * 0.5**0.5 * 0.5**0.25 * 0.5**0.125)
@@ -62,11 +62,11 @@ def test_back_off_starts_with_the_most_selective_conjunct() -> None:
     assert all_of([*several, half], 1000).expected == all_of(several, 1000).expected
 
 
-def test_or_arms_are_assumed_independent() -> None:
+def test_or_arms_are_assumed_independent():
     assert any_of([exactly(500), exactly(100)], 1000).expected == pytest.approx(550)
 
 
-def test_the_guess_stays_within_the_bounds() -> None:
+def test_the_guess_stays_within_the_bounds():
     assert all_of([exactly(600), RowEstimate(500, 500, 1000)], 1000) == RowEstimate(
         100, pytest.approx(500 * 0.6**0.5), 600
     )
@@ -75,7 +75,7 @@ def test_the_guess_stays_within_the_bounds() -> None:
     assert any_of([exactly(0), exactly(3)], 1000) == exactly(3)
 
 
-def test_one_operand_is_unchanged_and_an_empty_table_has_no_rows() -> None:
+def test_one_operand_is_unchanged_and_an_empty_table_has_no_rows():
     assert all_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
     assert any_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
     assert all_of([exactly(0), exactly(0)], 0) == exactly(0)

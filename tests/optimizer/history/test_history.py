@@ -5,7 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,7 @@ def observation(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return tmp_path / "state" / "history"
 
 
@@ -61,7 +61,7 @@ def factor(folder: Path, rows: Iterable[int], settings: HistorySettings = SETTIN
     return rows_factor(history) or 0
 
 
-def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
+def test_a_correction_needs_several_similar_queries(folder):
     factors = [factor(folder, [109] * number) for number in range(1, 11)]  # ten times as many
     assert factors[:2] == [0, 0]  # two queries may be chance
     assert factors[2:] == sorted(factors[2:])
@@ -74,18 +74,18 @@ def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
     assert rows_factor(history, table="/data/others") is None
 
 
-def test_contradictory_queries_and_outliers_correct_little(folder: Path) -> None:
+def test_contradictory_queries_and_outliers_correct_little(folder):
     mixed = factor(folder, [703, 0] * 2)
     assert 1 < mixed < factor(folder, [87] * 4)  # same mean logarithm
     assert 1 < factor(folder, [10, 10, 10, 10_000_000]) < 2.5
 
 
-def test_later_queries_count_more(folder: Path) -> None:
+def test_later_queries_count_more(folder):
     later = factor(folder, [109] * 20 + [10] * 20, HistorySettings(half_life_queries=4))
     assert later == pytest.approx(1, abs=0.1)
 
 
-def test_old_queries_count_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_queries_count_less(folder, monkeypatch):
     clock = 1_800_000_000.0
     monkeypatch.setattr(module, "time", lambda: clock)
     history = History(folder, HistorySettings(half_life_days=1))
@@ -104,7 +104,7 @@ def test_old_queries_count_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert history.queries_since(TABLE, clock - 40 * 86_400) == 23
 
 
-def test_the_next_process_continues_the_history(folder: Path) -> None:
+def test_the_next_process_continues_the_history(folder):
     first = History(folder, SETTINGS)
     for _ in range(5):
         first.record(TABLE, observation(bytes=100.0))
@@ -123,7 +123,7 @@ def test_the_next_process_continues_the_history(folder: Path) -> None:
     assert shape.queries == 7
 
 
-def test_files_are_accessible_only_to_the_user(folder: Path) -> None:
+def test_files_are_accessible_only_to_the_user(folder):
     history = History(folder, SETTINGS)
     history.record(TABLE, observation())
     assert not folder.exists()  # nothing is written during the query
@@ -133,7 +133,7 @@ def test_files_are_accessible_only_to_the_user(folder: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
-def test_least_recently_queried_shapes_are_dropped(folder: Path) -> None:
+def test_least_recently_queried_shapes_are_dropped(folder):
     history = History(folder, HistorySettings(max_shapes=3))
     for name in "abcad":
         history.record(TABLE, observation(f"{name} = ?"))
@@ -146,9 +146,7 @@ def test_least_recently_queried_shapes_are_dropped(folder: Path) -> None:
     assert [each.shape for each in left.shapes("/data/others")] == ["x = ?"]
 
 
-def test_without_a_folder_some_shapes_are_kept_in_memory(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_folder_some_shapes_are_kept_in_memory(folder, caplog):
     folder.parent.mkdir()
     folder.write_text("no folder")
     history = History(folder, HistorySettings(max_shapes=3))
@@ -161,7 +159,7 @@ def test_without_a_folder_some_shapes_are_kept_in_memory(
     assert len(_warnings(caplog)) == 1
 
 
-def test_forgetting_leaves_no_trace(folder: Path) -> None:
+def test_forgetting_leaves_no_trace(folder):
     history = History(folder, SETTINGS)
     assert history.forget() == 0
     assert not folder.exists()
@@ -200,12 +198,7 @@ def _invalidate(path: Path) -> None:
     ],
     ids=["no database", "damaged pages", "an invalid row"],
 )
-def test_what_is_damaged_is_replaced(
-    folder: Path,
-    caplog: pytest.LogCaptureFixture,
-    spoil: Callable[[Path], None],
-    set_aside: bool,
-) -> None:
+def test_what_is_damaged_is_replaced(folder, caplog, spoil, set_aside):
     first = History(folder, SETTINGS)
     for number in range(400):
         first.record(TABLE, observation(f"column_{number} = ?"))
@@ -221,9 +214,7 @@ def test_what_is_damaged_is_replaced(
     assert shapes["a = ?"] == 4
 
 
-def test_a_file_of_a_newer_release_is_left_unchanged(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_of_a_newer_release_is_left_unchanged(folder, caplog):
     _use(History(folder, SETTINGS))
     path = folder / "queries.sqlite"
     with sqlite3.connect(path) as connection:
@@ -239,9 +230,7 @@ def test_a_file_of_a_newer_release_is_left_unchanged(
     assert path.read_bytes() == before
 
 
-def test_queries_do_not_wait_for_a_locked_file(
-    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_do_not_wait_for_a_locked_file(folder, caplog, monkeypatch):
     monkeypatch.setattr("hudi_index_service.optimizer.history.file.WRITE_SECONDS", 0.01)
     _use(History(folder, SETTINGS))
     holder = sqlite3.connect(folder / "queries.sqlite", isolation_level=None)
@@ -276,7 +265,7 @@ for number in range(90):
 """
 
 
-def test_several_processes_at_once_lose_nothing(folder: Path) -> None:
+def test_several_processes_at_once_lose_nothing(folder):
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", PROCESS, str(folder)], stderr=subprocess.PIPE, text=True
@@ -293,7 +282,7 @@ def test_several_processes_at_once_lose_nothing(folder: Path) -> None:
     assert History(folder, SETTINGS).queries_since(TABLE, 0) == 270
 
 
-def test_a_killed_process_leaves_an_intact_file(folder: Path) -> None:
+def test_a_killed_process_leaves_an_intact_file(folder):
     endless = PROCESS.replace("range(90)", "iter(int, 1)").replace("number % 7 == 0", "True")
     process = subprocess.Popen([sys.executable, "-c", endless, str(folder)])
     history = History(folder, SETTINGS)
@@ -306,7 +295,7 @@ def test_a_killed_process_leaves_an_intact_file(folder: Path) -> None:
     assert {each.shape for each in history.shapes(TABLE)} == {"a = ?", "column_0 = ?"}
 
 
-def test_a_forked_child_writes_only_its_own_queries(folder: Path) -> None:
+def test_a_forked_child_writes_only_its_own_queries(folder):
     history = stored_history(Settings(state_folder=folder.parent))
     history.record(TABLE, observation("parent = ?"))
     child = os.fork()

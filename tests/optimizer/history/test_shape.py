@@ -47,19 +47,19 @@ def shape(where: str) -> str:
         ("b = 1 OR b = 2", "b = ?"),
     ],
 )
-def test_a_shape_has_columns_and_operators_but_no_literals(where: str, expected: str) -> None:
+def test_a_shape_has_columns_and_operators_but_no_literals(where, expected):
     assert shape(where) == expected
 
 
-def test_the_order_of_conditions_does_not_matter() -> None:
+def test_the_order_of_conditions_does_not_matter():
     assert shape("a = 'x' AND (c = 1 OR b = 2)") == shape("(b = 3 OR c = 9) AND a = 'y'")
 
 
-def test_a_query_without_where() -> None:
+def test_a_query_without_where():
     assert query_shape(None) == "TRUE"
 
 
-def test_a_huge_predicate_has_a_short_shape() -> None:
+def test_a_huge_predicate_has_a_short_shape():
     arms = " OR ".join(f"(b = {n} AND c < {n} AND a = '{n}')" for n in range(1000))
     columns = [pa.field(f"column_{n}", pa.int64()) for n in range(500)]
     wide = parse_predicate(
