@@ -36,7 +36,7 @@ EXCEPTIONS: dict[str, dict[str, set[str]]] = {
         "read/test_like_slices.py": {"_execution"},
         "read/test_log_rows.py": {"_MOST_PAIRS", "_bytes", "_log_rows", "_most_bytes", "_queries"},
         "read/test_reader_pool.py": {"_most_bytes", "_reader"},
-        "read/test_task_reports.py": {"_binding", "_queries", "_slices"},
+        "read/test_task_reports.py": {"_slices"},
     },
     "builds with the settings that the table was opened with, by an executor of the test": {
         "faults/operations.py": {"_settings"},

@@ -3,7 +3,8 @@
 import pyarrow as pa
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.read.keys.tag_location import KeySearch
+from hudi_index_service.read.keys.tag_location import Keys, KeySearch, RequestedKeys
+from hudi_index_service.read.statistics import ReadStatistics
 
 Location = tuple[str | None, str | None, str | None]
 """Partition, file id, instant."""
@@ -25,6 +26,12 @@ def locations(answer: pa.Table) -> list[tuple[str, Location]]:
     columns = ["record_key", "partition", "file_id", "instant"]
     rows = zip(*(answer.column(name).to_pylist() for name in columns), strict=True)
     return [(key, (partition, file_id, instant)) for key, partition, file_id, instant in rows]
+
+
+def search(table: IndexedTable, keys: Keys) -> tuple[pa.Table, ReadStatistics]:
+    """The answer for keys, as `tag_location` takes them, and what was read for it."""
+    statistics = ReadStatistics()
+    return key_search(table).answer(RequestedKeys.of(keys), statistics), statistics
 
 
 def key_search(table: IndexedTable) -> KeySearch:

@@ -5,7 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -21,8 +21,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read import parallel
 from hudi_index_service.read.scan import Scan
 from hudi_index_service.read.slices.open_slices import COUNTED
-from tests.golden.table import Golden
-from tests.indexed import GoldenIndex, indexed
+from tests.read.damage import overwrite, touch, truncate
 from tests.same_rows import assert_same_rows
 
 SLICES = 100
@@ -58,23 +57,19 @@ def assert_answers(table: IndexedTable, where: str, expected: tuple[pa.Table, An
 
 
 @pytest.fixture(scope="module", params=["lucene", "btree"])
-def built(
-    golden: Golden, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Path:
+def built(golden_index, request) -> Path:
     """A table of a hundred base files with an index."""
-    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("built") / "table")
-    indexed(path, ["id", "amount", "msg"], using=request.param).close()
-    return path
+    return golden_index("hundred_base_files", ["id", "amount", "msg"], using=request.param)
 
 
 @pytest.fixture(scope="module")
-def expected(built: Path) -> Expected:
+def expected(built) -> Expected:
     with open_table(built) as table:
         return {where: answers(table, where, "never") for where in WHERES}
 
 
 @pytest.fixture
-def hundred(built: Path, tmp_path: Path) -> Iterator[IndexedTable]:
+def hundred(built, tmp_path) -> Iterator[IndexedTable]:
     """A copy of the table with its entries open."""
     with open_table(shutil.copytree(built, tmp_path / "table")) as table:
         table.scan("msg = 'Buying car 1'", use_index="require").row_ids()
@@ -82,9 +77,7 @@ def hundred(built: Path, tmp_path: Path) -> Iterator[IndexedTable]:
 
 
 @pytest.mark.parametrize("size", [1, 64])
-def test_windows_of_any_size(
-    hundred: IndexedTable, expected: Expected, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_of_any_size(hundred, expected, size, monkeypatch):
     monkeypatch.setattr(parallel, "WINDOW", size)
     for where in WHERES:
         assert_answers(hundred, where, expected[where])
@@ -98,9 +91,7 @@ def test_windows_of_any_size(
         ("clustered_then_upserted", ["id", "ts", "msg"]),
     ],
 )
-def test_an_open_table_follows_each_commit(
-    name: str, columns: list[str], golden: Golden, tmp_path: Path
-) -> None:
+def test_an_open_table_follows_each_commit(name, columns, golden, tmp_path):
     """Entries, pages, log rows and statistics that are kept serve no other snapshot."""
     recipe, path = golden(name), tmp_path / "table"
     text = columns[-1]
@@ -121,21 +112,7 @@ def test_an_open_table_follows_each_commit(
                     assert (found.count(), found.exists()) == expected[1:]
 
 
-def zeroed(data: Path) -> None:
-    data.write_bytes(bytes(data.stat().st_size))
-
-
-def cut(data: Path) -> None:
-    data.write_bytes(data.read_bytes()[:100])
-
-
-def touched(data: Path) -> None:
-    """Changes the state of the file, but neither its content nor its times."""
-    data.chmod(0o600)
-    data.chmod(0o644)
-
-
-HARM: list[Callable[[Path], None]] = [zeroed, cut, Path.unlink, touched]
+HARM = [overwrite, truncate, Path.unlink, touch]
 
 
 def data_files(table: IndexedTable) -> list[Path]:
@@ -144,9 +121,7 @@ def data_files(table: IndexedTable) -> list[Path]:
 
 @pytest.mark.parametrize("share", [0.01, 0.3])
 @pytest.mark.parametrize("opened", [True, False], ids=["opened before", "not opened"])
-def test_some_entries_that_fail_harm_no_other(
-    hundred: IndexedTable, expected: Expected, share: float, opened: bool
-) -> None:
+def test_some_entries_that_fail_harm_no_other(hundred, expected, share, opened):
     dice = random.Random(f"{share} {opened}")
     files = data_files(hundred)
     assert len(files) == SLICES
@@ -173,23 +148,21 @@ def assert_the_others_are_read_by_index(scan: Scan, harmed: int) -> None:
 
 
 @pytest.mark.parametrize("call", range(3))
-def test_entries_that_change_while_many_are_asked(
-    hundred: IndexedTable, expected: Expected, call: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_that_change_while_many_are_asked(hundred, expected, call, monkeypatch):
     """At one of a query's calls, a third of the entries change once they have answered."""
     dice, files = random.Random(call), data_files(hundred)
     name = hundred.indexes()[0].index_types[0]
     readers = type(many_readers(hundred, name))
     calls = 0
 
-    def changing(asked: Callable[..., Any]) -> Callable[..., Any]:
-        def ask(self: ManyReaders, *arguments: Any) -> Any:
+    def changing(asked):
+        def ask(self, *arguments):
             nonlocal calls
             answer = asked(self, *arguments)
             calls += 1
             if calls == call + 1:
                 for data in dice.sample(files, SLICES // 3):
-                    touched(data)
+                    touch(data)
             return answer
 
         return ask
@@ -211,7 +184,7 @@ def many_readers(table: IndexedTable, name: str) -> ManyReaders:
     return made
 
 
-def test_answers_are_the_same_without_pylucene(built: Path, expected: Expected) -> None:
+def test_answers_are_the_same_without_pylucene(built, expected):
     program = dedent(f"""
         import sys
         sys.modules["lucene"] = None
@@ -243,9 +216,7 @@ def test_answers_are_the_same_without_pylucene(built: Path, expected: Expected) 
         ("msg LIKE 'Buying%'", False),
     ],
 )
-def test_one_call_counts_the_rows_of_all_open_entries(
-    golden_index: GoldenIndex, where: str, is_counted: bool
-) -> None:
+def test_one_call_counts_the_rows_of_all_open_entries(golden_index, where, is_counted):
     path = golden_index("hundred_base_files", ["amount", "msg"])
     with open_table(path) as table:
         expected = table.scan(where, use_index="never").count()
@@ -256,7 +227,6 @@ def test_one_call_counts_the_rows_of_all_open_entries(
         assert scan.exists() == (expected > 0)
         assert scan.count() == expected
         read = scan.statistics
-        assert read is not None
         counted = [each for each in read.plans if each.rule == COUNTED]
         assert bool(counted) is is_counted
         assert read.rows_returned == expected
@@ -265,8 +235,8 @@ def test_one_call_counts_the_rows_of_all_open_entries(
 
 @pytest.mark.parametrize("name", ["half_compacted", "seven_partitions"])
 def test_slices_with_log_files_and_values_of_paths_are_not_counted_by_entries(
-    name: str, golden_index: GoldenIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, golden_index, monkeypatch
+):
     monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 1)
     columns = {"half_compacted": ["amount", "msg"], "seven_partitions": ["amount", "digit"]}[name]
     with open_table(golden_index(name, columns)) as table:

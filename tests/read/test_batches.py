@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.hudi.spark import SparkHudiReader
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
-from tests.golden.table import Golden
 from tests.hudi_tables import as_if_changed_on_read
-from tests.indexed import indexed
+from tests.read.conftest import BY_PAGES
 from tests.same_rows import assert_same_rows
 
 pytestmark = pytest.mark.fast
@@ -25,44 +22,32 @@ ROWS = 12_000
 
 
 @pytest.fixture(scope="module")
-def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(golden_index) -> Path:
     """Two partitions with a base file each; ``colour`` and ``size`` are indexed."""
-    path = golden("colours_in_two_partitions").put(tmp_path_factory.mktemp("batches"))
-    indexed(path, ["colour", "size"])
-    return path
+    return golden_index("colours_in_two_partitions", ["colour", "size"])
 
 
 @pytest.fixture
-def table(path: Path) -> Iterator[IndexedTable]:
+def table(path) -> Iterator[IndexedTable]:
     """The table, whose rows are always read by page."""
-    settings = Settings(read=ReadSettings(scan_fraction=1))
-    with open_table(path, settings=settings) as opened:
+    with open_table(path, settings=BY_PAGES) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def spark_only(
-    spark: SparkSession, path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> IndexedTable:
+def spark_only(spark, path, tmp_path_factory) -> IndexedTable:
     """A copy that only Spark can read: its schema seems to have been changed on read."""
-    copy = tmp_path_factory.mktemp("spark_only") / "table"
-    shutil.copytree(path, copy)
+    copy = shutil.copytree(path, tmp_path_factory.mktemp("spark_only") / "table")
     as_if_changed_on_read(copy)
     return open_table(copy, spark=spark)
 
 
-def read(statistics: ReadStatistics | None) -> ReadStatistics:
-    """The statistics of the last run."""
-    assert statistics is not None
-    return statistics
-
-
-def slices_read(statistics: ReadStatistics | None) -> list[SliceStatistics]:
+def slices_read(statistics: ReadStatistics) -> list[SliceStatistics]:
     """The slices from which the last run read rows."""
-    return [each for each in read(statistics).slices if each.rows_checked]
+    return [each for each in statistics.slices if each.rows_checked]
 
 
-def test_batches_are_read_on_demand(table: IndexedTable) -> None:
+def test_batches_are_read_on_demand(table):
     for where in ("colour = 'red'", None):
         scan = table.scan(where)
         batches = scan.to_batches()
@@ -73,7 +58,7 @@ def test_batches_are_read_on_demand(table: IndexedTable) -> None:
         assert_same_rows(pa.Table.from_batches([first, *rest]), table.scan(where).to_arrow())
 
 
-def test_a_limit_reads_only_the_pages_it_needs(table: IndexedTable) -> None:
+def test_a_limit_reads_only_the_pages_it_needs(table):
     everything = table.scan("colour = 'red'", columns=["id", "msg"])
     assert everything.to_arrow().num_rows == ROWS / 4
     for found in ("to_arrow", "to_batches"):
@@ -84,10 +69,10 @@ def test_a_limit_reads_only_the_pages_it_needs(table: IndexedTable) -> None:
         assert only.access is Access.INDEX
         assert only.rows_checked == 3
         # Three adjacent rows are in one page of each column: msg, id, and colour to check it.
-        assert only.pages == 3 < read(everything.statistics).pages
+        assert only.pages == 3 < everything.statistics.pages
 
 
-def test_row_ids_are_checked_only_among_index_candidates(table: IndexedTable, path: Path) -> None:
+def test_row_ids_are_checked_only_among_index_candidates(table, path):
     where = "size = 7 AND msg < '4'"  # no index narrows msg
     scan = table.scan(where)
     found = scan.row_ids()
@@ -98,7 +83,7 @@ def test_row_ids_are_checked_only_among_index_candidates(table: IndexedTable, pa
     assert only.rows_checked == ROWS / 1000
 
 
-def test_a_limit_reads_on_when_the_residual_rejects_rows(table: IndexedTable) -> None:
+def test_a_limit_reads_on_when_the_residual_rejects_rows(table):
     where = "colour = 'red' AND msg < '4'"  # no index narrows msg: a quarter of the red ones
     scan = table.scan(where, columns=["id"], limit=20)
     assert scan.to_arrow().num_rows == 20
@@ -110,31 +95,29 @@ def test_a_limit_reads_on_when_the_residual_rejects_rows(table: IndexedTable) ->
     assert len(slices_read(over.statistics)) == 2
 
 
-def test_a_scan_stops_at_the_batch_that_reaches_the_limit(table: IndexedTable) -> None:
+def test_a_scan_stops_at_the_batch_that_reaches_the_limit(table):
     scan = table.scan("size >= 0", columns=["id"], limit=3, use_index="never")
     assert scan.to_arrow().num_rows == 3
     (only,) = slices_read(scan.statistics)
     assert only.rows_checked < ROWS / 2  # of the one file
 
 
-def test_a_limit_of_zero_reads_nothing(table: IndexedTable) -> None:
+def test_a_limit_of_zero_reads_nothing(table):
     scan = table.scan("colour = 'red'", limit=0)
     empty = scan.to_arrow()
     assert (empty.num_rows, empty.column_names) == (0, table.schema().names)
-    assert read(scan.statistics).bytes_read == 0
+    assert scan.statistics.bytes_read == 0
     assert list(scan.to_batches()) == []
 
 
-def test_exists_stops_at_the_first_matching_row(table: IndexedTable) -> None:
+def test_exists_stops_at_the_first_matching_row(table):
     scan = table.scan("colour = 'red' AND msg < 'g'")
     assert scan.exists()
     (only,) = slices_read(scan.statistics)
     assert only.rows_checked == 1
 
 
-def test_an_empty_column_list_keeps_the_row_count(
-    table: IndexedTable, spark_only: IndexedTable
-) -> None:
+def test_an_empty_column_list_keeps_the_row_count(table, spark_only):
     by_index, by_pages, by_scan = "size = 7", "size >= 500", "msg < '4'"
     for opened, where in (
         (table, by_index),
@@ -151,32 +134,20 @@ def test_an_empty_column_list_keeps_the_row_count(
         assert opened.scan(where, columns=[], limit=2).to_arrow().num_rows == 2
 
 
-def test_a_column_cannot_be_selected_twice(table: IndexedTable) -> None:
+def test_a_column_cannot_be_selected_twice(table):
     for columns in (["id", "ID"], ["id", "msg", "id"]):
         with pytest.raises(ConfigInvalid, match="Column id is named twice"):
             table.scan(columns=columns)
 
 
-def test_spark_applies_the_filter_and_the_limit(spark: SparkSession, path: Path) -> None:
+def test_spark_applies_the_filter_and_the_limit(spark, path):
     reader = SparkHudiReader(spark, path)
     assert reader.read(["id"], "colour = 'red'", limit=2).num_rows == 2
     assert [batch.num_rows for batch in reader.batches(["id"], limit=2)] == [2]
     assert reader.count("size = 7", limit=5) == 5
 
 
-def test_spark_returns_batches(spark_only: IndexedTable) -> None:
-    scan = spark_only.scan("colour = 'red'")
-    batches = list(scan.to_batches())
-    assert_same_rows(pa.Table.from_batches(batches), scan.to_arrow())
-    assert scan.statistics is None
-    limited = spark_only.scan("colour = 'red'", limit=7)
-    assert limited.to_arrow().num_rows == 7
-    assert sum(batch.num_rows for batch in limited.to_batches()) == 7
-
-
-def test_spark_gets_no_text_in_which_it_would_replace_a_part(
-    table: IndexedTable, spark_only: IndexedTable, spark: SparkSession
-) -> None:
+def test_spark_gets_no_text_in_which_it_would_replace_a_part(table, spark_only, spark):
     for text in ("${env:HOME}", "${spark.app.name}", "${system:user.dir}"):
         where = f"msg < '{text}'"
         assert table.scan(where).count() == 0, "the characters themselves"

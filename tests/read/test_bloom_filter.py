@@ -5,7 +5,6 @@ import base64
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
 
@@ -33,11 +32,8 @@ OTHERS = [f"other-{number}" for number in range(3000)] + [str(number) for number
 
 @pytest.mark.parametrize("kind", ["SIMPLE", "DYNAMIC_V0"])
 @pytest.mark.parametrize(("entries", "wrong"), [(1000, 0.05), (60_000, 1e-9)])
-def test_a_filter_answers_as_hudis_class_does(
-    kind: str, entries: int, wrong: float, spark: SparkSession
-) -> None:
+def test_a_filter_answers_as_hudis_class_does(kind, entries, wrong, spark):
     jvm = spark.sparkContext._jvm
-    assert jvm is not None
     factory = jvm.org.apache.hudi.common.bloom.BloomFilterFactory
     hudis = factory.createBloomFilter(entries, wrong, 3000, kind)
     for key in KEYS:
@@ -72,13 +68,13 @@ def test_a_filter_answers_as_hudis_class_does(
     ],
     ids=["newer kind", "not base64", "missing bits", "other hash", "truncated", "no filter"],
 )
-def test_an_unreadable_filter_rules_nothing_out(code: bytes, stored: bytes) -> None:
+def test_an_unreadable_filter_rules_nothing_out(code, stored):
     footer = {b"org.apache.hudi.bloomfilter": stored, b"hoodie_bloom_filter_type_code": code}
     assert KeyFilter.of_footer(footer).may_hold(pa.array(KEYS)).all()
     assert KeyFilter.of_footer(None).may_hold(pa.array(KEYS)).all()
 
 
-def test_keys_outside_the_key_range_are_ruled_out() -> None:
+def test_keys_outside_the_key_range_are_ruled_out():
     keys = pa.array(["a", "b", "bb", "c", "d", "😀", "\uffee"])
     footer = {b"hoodie_min_record_key": b"b", b"hoodie_max_record_key": b"c"}
     may = KeyFilter.of_footer(footer).may_hold(keys)
@@ -88,7 +84,7 @@ def test_keys_outside_the_key_range_are_ruled_out() -> None:
     assert KeyFilter.of_footer(footer).may_hold(keys).all()
 
 
-def test_an_empty_filter_rules_out_all_keys_but_an_empty_one() -> None:
+def test_an_empty_filter_rules_out_all_keys_but_an_empty_one():
     one = _empty_filter(bits=64)
     part = pa.array(["long before", "key", "key2", None])[1:3]
     assert KeyFilter.of_footer(one).may_hold(part).tolist() == [False, False]

@@ -103,7 +103,7 @@ class Known(KnownEntries):
 
 
 @pytest.mark.parametrize("subset", SUBSETS, ids=lambda each: " + ".join(each) or "none")
-def test_bounds_hold_for_each_subset_of_the_sources(subset: tuple[str, ...]) -> None:
+def test_bounds_hold_for_each_subset_of_the_sources(subset):
     dice, sources = random.Random(",".join(subset)), frozenset(subset)
     narrowed = certain = 0
     for number in range(100):
@@ -128,13 +128,13 @@ def holds(bounds: Bounds, matching: BitMap, text: str) -> None:
     assert bounds.exact_rows in (None, matching), text
 
 
-def test_bounds_hold_if_each_leaf_is_looked_up_on_its_own() -> None:
+def test_bounds_hold_if_each_leaf_is_looked_up_on_its_own():
     dice = random.Random(1)
     for _ in range(500):
         known = Known(table(dice), frozenset(), dice)
         predicate = negation_normal_form(parse_predicate(where(dice), SCHEMA))
 
-        def of_leaf(leaf: Predicate, known: Known = known) -> Bounds:
+        def of_leaf(leaf, known=known):
             answered = dice.random() < 0.7
             return known.bounds(leaf, dice.random() < 0.5) if answered else Bounds.unanswered()
 

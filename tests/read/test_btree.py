@@ -1,6 +1,5 @@
 """Tables with a B+ tree index, alone or next to Lucene's, give exactly Spark's answers."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,50 +14,40 @@ from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.indexed import indexed
-from tests.read.conftest import COLUMNS, Indexed, unindexed_copy
-
-PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
+from tests.read.conftest import columns_for, unindexed_copy
 
 
-def reindexed_copy(path: Path, target: Path, using: str | list[str]) -> IndexedTable:
+def reindexed_copy(path: Path, target: Path, using: list[str]) -> IndexedTable:
     """A copy of the table, its index replaced by one of these types."""
-    table = unindexed_copy(path, target)
-    return indexed(table, PLAIN_COLUMNS, using=using)
+    return indexed(unindexed_copy(path, target), columns_for("btree"), using=using)
 
 
 @pytest.fixture(scope="module", params=["btree", "lucene,btree"])
-def table(
-    request: pytest.FixtureRequest,
-    clustered: Callable[[bool], Indexed],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> IndexedTable:
+def table(request, awkward, tmp_path_factory) -> IndexedTable:
     target = tmp_path_factory.mktemp("btree") / "table"
-    return reindexed_copy(clustered(True).path, target, request.param.split(","))
+    return reindexed_copy(awkward("clustered, partitioned").path, target, request.param.split(","))
 
 
-def test_every_predicate_gives_sparks_answer(
-    table: IndexedTable, clustered: Callable[[bool], Indexed]
-) -> None:
+def test_every_predicate_gives_sparks_answer(table, awkward):
     for where in [*PREDICATES, *RANGES]:
-        expected = clustered(True).ids(where)
+        expected = awkward("clustered, partitioned").ids(where)
         scan = table.scan(where, columns=["id"])
         assert sorted(scan.to_arrow().column("id").to_pylist()) == expected, where
         assert scan.count() == len(expected), where
 
 
-def test_the_index_is_used_and_passes_verification(table: IndexedTable) -> None:
+def test_the_index_is_used_and_passes_verification(table):
     scan = table.scan("amount BETWEEN 30 AND 300", use_index="require")
     plan = scan.explain().plan
-    assert plan is not None
     assert {each.access for each in plan.slices} == {Access.INDEX}
     assert scan.count() > 0
     assert not table.verify().unrepaired
 
 
-def test_each_index_type_answers_what_only_it_can(
-    clustered: Callable[[bool], Indexed], tmp_path: Path
-) -> None:
-    table = reindexed_copy(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
+def test_each_index_type_answers_what_only_it_can(awkward, tmp_path):
+    table = reindexed_copy(
+        awkward("clustered, partitioned").path, tmp_path / "table", ["lucene", "btree"]
+    )
     contains = table.scan("msg LIKE '%car%' AND amount BETWEEN 30 AND 300", use_index="require")
     expected = contains.count()
     assert expected > 0
@@ -71,10 +60,10 @@ def test_each_index_type_answers_what_only_it_can(
             assert again.scan(where).count() == expected, kind
 
 
-def test_each_condition_uses_the_fastest_index_type(
-    clustered: Callable[[bool], Indexed], tmp_path: Path
-) -> None:
-    table = reindexed_copy(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
+def test_each_condition_uses_the_fastest_index_type(awkward, tmp_path):
+    table = reindexed_copy(
+        awkward("clustered, partitioned").path, tmp_path / "table", ["lucene", "btree"]
+    )
     where = "msg LIKE '%car%' AND amount >= 30 AND amount <= 300 AND name = 'plain'"
     query, plan = table._queries.planner.plan(Binding(where, None, "UTC"), ScanOptions())
     planned = next(each for each in plan.slices if each.access is Access.INDEX)

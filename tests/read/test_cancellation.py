@@ -10,11 +10,10 @@ from hudi_index_service import Cancellation, IndexedTable, open_table
 from hudi_index_service.cancellation import check
 from hudi_index_service.errors import QueryCancelled
 from hudi_index_service.read.parallel import mapped, prefetch
-from tests.indexed import GoldenIndex
 
 
 @pytest.fixture(scope="module")
-def table(golden_index: GoldenIndex) -> Iterator[IndexedTable]:
+def table(golden_index) -> Iterator[IndexedTable]:
     with open_table(golden_index("hundred_base_files", ["_hoodie_record_key"])) as opened:
         yield opened
 
@@ -32,7 +31,7 @@ READS: dict[str, Callable[[IndexedTable], object]] = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_a_cancelled_query_reads_nothing(table, read) -> None:
+def test_a_cancelled_query_reads_nothing(table, read):
     with Cancellation() as cancellation:
         cancellation.cancel()
         with pytest.raises(QueryCancelled, match="was cancelled") as raised:
@@ -41,12 +40,12 @@ def test_a_cancelled_query_reads_nothing(table, read) -> None:
     read(table)  # others are not concerned
 
 
-def test_time_is_limited(table) -> None:
+def test_time_is_limited(table):
     with Cancellation(seconds=0), pytest.raises(QueryCancelled, match="longer than 0 s"):
         table.scan("ts >= 0").count()
 
 
-def test_blocks_are_nested() -> None:
+def test_blocks_are_nested():
     with Cancellation() as outer, Cancellation(seconds=1000) as inner:
         check()
         outer.cancel()
@@ -66,7 +65,7 @@ def until_cancelled(seen: Event) -> None:
         time.sleep(0.001)  # leaves the interpreter to others
 
 
-def test_threads_of_a_query_end_with_it() -> None:
+def test_threads_of_a_query_end_with_it():
     begun = Event()
     with Cancellation() as cancellation:
         Thread(target=lambda: (begun.wait(), cancellation.cancel())).start()
@@ -74,10 +73,10 @@ def test_threads_of_a_query_end_with_it() -> None:
             mapped(until_cancelled, [begun] * 4, 4, may_be_fast=False)
 
 
-def test_a_failure_ends_the_other_threads() -> None:
+def test_a_failure_ends_the_other_threads():
     begun = Event()
 
-    def work(number: int) -> None:
+    def work(number):
         if number:
             until_cancelled(begun)
         begun.wait()
@@ -87,10 +86,10 @@ def test_a_failure_ends_the_other_threads() -> None:
         mapped(work, range(4), 4, may_be_fast=False)
 
 
-def test_threads_that_read_ahead_end_once_enough_is_read() -> None:
+def test_threads_that_read_ahead_end_once_enough_is_read():
     begun = Event()
 
-    def work(number: int) -> int:
+    def work(number):
         if number > 1:
             until_cancelled(begun)
         return number

@@ -2,8 +2,6 @@
 
 import random
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,7 @@ from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from tests.example_counts import share
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.indexed import indexed
-from tests.read.conftest import Indexed, unindexed_copy
+from tests.read.conftest import unindexed_copy
 from tests.same_rows import assert_same_rows
 
 KEYS = [
@@ -45,14 +43,10 @@ def composite(names: tuple[str, ...]) -> list[Column]:
 
 
 @pytest.fixture(scope="module", params=["btree", "lucene,btree"])
-def table(
-    request: pytest.FixtureRequest,
-    clustered: Callable[[bool], Indexed],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> IndexedTable:
+def table(request, awkward, tmp_path_factory) -> IndexedTable:
     """A table with several composite keys."""
     target = tmp_path_factory.mktemp("composite") / "table"
-    table = unindexed_copy(clustered(True).path, target)
+    table = unindexed_copy(awkward("clustered, partitioned").path, target)
     for number, names in enumerate(KEYS):
         table.create_index(f"key_{number}", composite(names), using="btree")
     if "lucene" in request.param:
@@ -61,11 +55,11 @@ def table(
     return table
 
 
-def test_every_predicate_gives_sparks_answer(
-    table: IndexedTable, clustered: Callable[[bool], Indexed]
-) -> None:
+def test_every_predicate_gives_sparks_answer(table, awkward):
     for where in [*PREDICATES, *RANGES]:
-        assert_same_rows(table.scan(where).to_arrow(), clustered(True).answer(where))
+        assert_same_rows(
+            table.scan(where).to_arrow(), awkward("clustered, partitioned").answer(where)
+        )
 
 
 def conditions(column: str, dice: random.Random) -> str:
@@ -87,7 +81,7 @@ def conditions(column: str, dice: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(share(60)))
-def test_conjuncts_give_the_answer_of_a_scan(table: IndexedTable, seed: int) -> None:
+def test_conjuncts_give_the_answer_of_a_scan(table, seed):
     dice = random.Random(seed)
     key = dice.choice(KEYS)
     names = list(key[: dice.randint(1, len(key))])
@@ -103,10 +97,8 @@ def test_conjuncts_give_the_answer_of_a_scan(table: IndexedTable, seed: int) -> 
     assert scan.exists() == bool(expected.num_rows), where
 
 
-def test_equality_and_a_range_on_the_next_column_are_counted_by_index(
-    clustered: Callable[[bool], Indexed], tmp_path: Path
-) -> None:
-    with unindexed_copy(clustered(False).path, tmp_path / "table") as table:
+def test_equality_and_a_range_on_the_next_column_are_counted_by_index(awkward, tmp_path):
+    with unindexed_copy(awkward("clustered").path, tmp_path / "table") as table:
         indexed(table, composite(("flag", "amount", "cost")), using="btree")
         where = "flag AND amount >= 0 AND amount < 900"
         scan = table.scan(where, use_index="require")
@@ -115,9 +107,8 @@ def test_equality_and_a_range_on_the_next_column_are_counted_by_index(
         assert scan.statistics.rows_checked == 0
 
 
-def test_columns_that_make_no_key(clustered: Callable[[bool], Indexed], tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    shutil.copytree(clustered(False).path, path)
+def test_columns_that_make_no_key(awkward, tmp_path):
+    path = shutil.copytree(awkward("clustered").path, tmp_path / "table")
     with open_table(path) as table:
         with pytest.raises(ColumnNotIndexable, match="array"):
             table.create_index("a", composite(("name", "tags")), using="btree")

@@ -1,7 +1,7 @@
 """Predicates that are parsed here are the same as Spark's columns as they are as text."""
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_index_service.read.query import bind_query
@@ -9,7 +9,7 @@ from hudi_index_service.read.spark.conditions import condition
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession) -> DataFrame:
+def rows(spark) -> DataFrame:
     return spark.sql(
         """
         VALUES
@@ -23,6 +23,13 @@ def rows(spark: SparkSession) -> DataFrame:
         AS t(n, tiny, big, single, double, price, day, raw, flag, text, numbers)
         """
     ).selectExpr("*", "named_struct('a.b', n, 'c', text) AS s", "timestamp(day) AS at")
+
+
+def as_columns(rows: DataFrame, where: str) -> Column | None:
+    """The condition that the parsed text becomes."""
+    query = bind_query(where, None, to_arrow_schema(rows.schema), time_zone="UTC")
+    assert query.predicate is not None
+    return condition(query.predicate)
 
 
 @pytest.mark.parametrize(
@@ -39,25 +46,15 @@ def rows(spark: SparkSession) -> DataFrame:
         *("s.`a.b` = 2", "s.c = 'a%b'", "TRUE", "n = NULL"),
     ],
 )
-def test_columns_mean_what_the_text_means(rows: DataFrame, where: str) -> None:
-    query = bind_query(where, None, to_arrow_schema(rows.schema), time_zone="UTC")
-    assert query.predicate is not None
-    found = condition(query.predicate)
-    assert found is not None
-    assert rows.where(found).select("n").collect() == rows.where(where).select("n").collect()
+def test_columns_mean_what_the_text_means(rows, where):
+    found = rows.where(as_columns(rows, where)).select("n").collect()
+    assert found == rows.where(where).select("n").collect()
 
 
-def test_spark_replaces_nothing(rows: DataFrame) -> None:
+def test_spark_replaces_nothing(rows):
     for where in ("text = '${x}'", "text LIKE '${x}'", "text IN ('${x}', 'y')", "text < '${x}a'"):
-        query = bind_query(where, None, to_arrow_schema(rows.schema), time_zone="UTC")
-        assert query.predicate is not None
-        found = condition(query.predicate)
-        assert found is not None
-        assert [row.n for row in rows.where(found).collect()] == [1], where
+        assert [row.n for row in rows.where(as_columns(rows, where)).collect()] == [1], where
 
 
-def test_times_are_left_to_sparks_parser(rows: DataFrame) -> None:
-    where = "n = 1 OR at > TIMESTAMP'2024-01-01 00:00:00'"
-    query = bind_query(where, None, to_arrow_schema(rows.schema), time_zone="UTC")
-    assert query.predicate is not None
-    assert condition(query.predicate) is None
+def test_times_are_left_to_sparks_parser(rows):
+    assert as_columns(rows, "n = 1 OR at > TIMESTAMP'2024-01-01 00:00:00'") is None

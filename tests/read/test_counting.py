@@ -1,14 +1,12 @@
 """Counting: without listing rows where an entry knows their number; by reading rows where that is
 faster than walking all terms of a text range."""
 
-from collections.abc import Iterator
-from functools import partial
 from itertools import groupby
 
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import IndexedTable
+from hudi_index_service import open_table
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.optimizer.cost import Constants
@@ -16,8 +14,6 @@ from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate, Together
 from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.slices.counting import prefer_scan_for_count
-from tests.golden.table import Golden
-from tests.indexed import indexed
 
 SCHEMA = pa.schema([("city", pa.string()), ("ref", pa.string()), ("amount", pa.int64())])
 STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
@@ -47,23 +43,9 @@ def looked_up(where: str) -> list[Predicate]:
         ("city = 'a' OR ref > 'x'", False),
     ],
 )
-def test_count_reads_rows_when_terms_are_many(where: str, reads_rows: bool) -> None:
+def test_count_reads_rows_when_terms_are_many(where, reads_rows):
     groups = looked_up(where)
     assert prefer_scan_for_count(groups, steps, 1_000_000, 2, Constants()) is reads_rows
-
-
-@pytest.fixture(scope="module")
-def counted_tables(
-    golden: Golden, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, IndexedTable]]:
-    """By index type, a table of two base files of 10,000 rows."""
-    tables = {}
-    for using in ("lucene", "btree"):
-        path = golden("three_pages_with_logs").put(tmp_path_factory.mktemp("counted") / "t")
-        tables[using] = indexed(path, ["amount", "msg"], using=using)
-    yield tables
-    for table in tables.values():
-        table.close()
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])
@@ -80,21 +62,23 @@ def counted_tables(
     ],
 )
 def test_rows_of_one_look_up_are_counted_without_listing_them(
-    counted_tables: dict[str, IndexedTable],
-    monkeypatch: pytest.MonkeyPatch,
-    using: str,
-    where: str,
-) -> None:
-    base_files = partial(counted_tables[using].scan, where, query_type="read_optimized")
-    scan, expected = base_files(), base_files(use_index="never").count()
+    golden_index, monkeypatch, using, where
+):
+    """In two base files of 10,000 rows."""
+    path = golden_index("three_pages_with_logs", ["amount", "msg"], using=using)
 
-    def listed(*_: object, **__: object) -> None:
+    def listed(*_, **__):
         raise AssertionError("row ids are listed")
 
-    for reader in (LuceneReader, BTreeReader):
-        monkeypatch.setattr(reader, "row_ids", listed)
-        monkeypatch.setattr(reader, "candidates", listed)
-    assert scan.count() == expected > 0
-    assert scan.statistics is not None
-    assert scan.statistics.rows_returned == expected
-    assert scan.statistics.rows_checked == 0
+    with open_table(path) as table:
+        scan, never = (
+            table.scan(where, use_index=use_index, query_type="read_optimized")
+            for use_index in ("auto", "never")
+        )
+        expected = never.count()
+        for reader in (LuceneReader, BTreeReader):
+            monkeypatch.setattr(reader, "row_ids", listed)
+            monkeypatch.setattr(reader, "candidates", listed)
+        assert scan.count() == expected > 0
+        assert scan.statistics.rows_returned == expected
+        assert scan.statistics.rows_checked == 0

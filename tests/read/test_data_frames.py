@@ -11,14 +11,13 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import ConfigInvalid, PredicateInvalid
 from hudi_index_service.read import scan as scan_module
-from tests.golden.table import Golden
 from tests.same_rows import assert_same_rows
 
 WHERE = "amount < 300"
 
 
 @pytest.fixture(scope="module")
-def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexedTable]:
+def table(golden, tmp_path_factory) -> Iterator[IndexedTable]:
     """Four base files in two partitions, with an index on two of them."""
     path = golden("four_base_files").put(tmp_path_factory.mktemp("frames"))
     with open_table(path) as table:
@@ -27,7 +26,7 @@ def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield table
 
 
-def test_arrow_takes_a_scan_as_it_is(table: IndexedTable) -> None:
+def test_arrow_takes_a_scan_as_it_is(table):
     expected = table.scan(WHERE).to_arrow()
     assert expected.num_rows > 0
 
@@ -40,49 +39,33 @@ def test_arrow_takes_a_scan_as_it_is(table: IndexedTable) -> None:
     assert pa.table(table.scan(WHERE, columns=["id"])).column_names == ["id"]
 
 
-def test_an_error_before_the_first_batch_is_our_own(table: IndexedTable) -> None:
+def test_an_error_before_the_first_batch_is_our_own(table):
     with pytest.raises(PredicateInvalid):
         pa.table(table.scan("amount <"))
 
 
-def test_duckdb_takes_a_scan_as_it_is(table: IndexedTable) -> None:
+def test_other_libraries_take_a_scan_as_it_is(table):
     expected = table.scan(WHERE).to_arrow()
+    keys = sorted(expected["id"].to_pylist())
     messages = table.scan(WHERE)  # noqa: F841 - DuckDB finds it by its name
-
     (found,) = duckdb.sql("SELECT count(*), sum(amount) FROM messages").fetchall()
-
     assert found == (expected.num_rows, sum(expected["amount"].to_pylist()))
-
-
-def test_polars_takes_a_scan_as_it_is(table: IndexedTable) -> None:
-    expected = table.scan(WHERE).to_arrow()
-
-    frame = table.scan(WHERE).to_polars()
-
-    assert sorted(frame["id"].to_list()) == sorted(expected["id"].to_pylist())
-    assert pl.DataFrame(table.scan(WHERE)).sort("id").equals(frame.sort("id"))
-
-
-def test_pandas_takes_a_scan_as_it_is(table: IndexedTable) -> None:
-    expected = table.scan(WHERE).to_arrow()
-
-    frame = table.scan(WHERE).to_pandas()
-
-    assert sorted(frame["id"]) == sorted(expected["id"].to_pylist())
-    assert len(pd.DataFrame.from_arrow(table.scan(WHERE))) == len(frame)
+    for frame in (table.scan(WHERE).to_polars(), table.scan(WHERE).to_pandas()):
+        assert sorted(frame["id"]) == keys
+    polars = pl.DataFrame(table.scan(WHERE)).sort("id")
+    assert polars.equals(table.scan(WHERE).to_polars().sort("id"))
+    assert len(pd.DataFrame.from_arrow(table.scan(WHERE))) == len(keys)
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_a_missing_package_is_named_with_its_extra(
-    package: str, table: IndexedTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named_with_its_extra(package, table, monkeypatch):
     monkeypatch.setattr(scan_module, "find_spec", lambda name: None)
     with pytest.raises(ConfigInvalid, match=f"The package {package} is not installed") as raised:
         getattr(table.scan(WHERE), f"to_{package}")()
     assert raised.value.remedy == f"Install it: pip install 'hudi-index-service[{package}]'."
 
 
-def test_notebooks_show_scans_explanations_and_status(table: IndexedTable) -> None:
+def test_notebooks_show_scans_explanations_and_status(table):
     scan = table.scan("msg < '<b>'", columns=["id", "msg"])
     shown = scan._repr_html_()
     assert "<td>msg &lt; &#x27;&lt;b&gt;&#x27;</td>" in shown

@@ -2,8 +2,6 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -16,8 +14,7 @@ from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.slice_entries import SliceEntries
-from tests.read.conftest import Indexed
-from tests.read.test_answers import PREDICATES
+from tests.golden.predicates import PREDICATES
 
 ESTIMATED = [
     *PREDICATES,
@@ -52,34 +49,25 @@ def normal_form(table: IndexedTable, where: str) -> Predicate:
     return predicate
 
 
-@contextmanager
-def entries_of(table: IndexedTable, plan: SlicePlan) -> Iterator[SliceEntries]:
-    with SliceEntries.leased(plan, table._queries.pool) as entries:
-        yield entries
-
-
 def rows_by_file(table: IndexedTable, where: str) -> Counter[str]:
     """How many rows of each base file match."""
     rows = table.scan(where, columns=["_hoodie_file_name"], use_index="never").to_arrow()
     return Counter(rows.column(0).to_pylist())
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
-def test_rows_are_always_within_the_bounds(
-    clustered: Callable[[bool], Indexed], partitioned: bool
-) -> None:
-    table, exact, manifests_exact = clustered(partitioned).table, 0, 0
+@pytest.mark.parametrize("name", ["clustered", "clustered, partitioned"])
+def test_rows_are_always_within_the_bounds(awkward, name):
+    table, exact, manifests_exact = awkward(name).table, 0, 0
     slices = slices_of(table)
     for where in ESTIMATED:
         predicate, rows = normal_form(table, where), rows_by_file(table, where)
         for plan in slices:
             count = rows[plan.file_slice.name.rpartition("/")[2]]
             by_manifest = estimated_rows(plan, predicate)
-            assert by_manifest is not None
             assert by_manifest.least <= count <= by_manifest.most, (
                 f"{where}: {by_manifest}, not {count}"
             )
-            with entries_of(table, plan) as entries:
+            with SliceEntries.leased(plan, table._queries.pool) as entries:
                 found = row_estimate(predicate, entries)
                 assert found.least <= count <= found.most <= entries.total, f"{where}: {found}"
             assert found.least <= found.expected <= found.most, where
@@ -88,32 +76,26 @@ def test_rows_are_always_within_the_bounds(
     assert manifests_exact < exact > len(ESTIMATED) * len(slices) / 3
 
 
-def test_both_ends_of_a_range_are_counted_together(
-    clustered: Callable[[bool], Indexed],
-) -> None:
-    table = clustered(False).table
+def test_both_ends_of_a_range_are_counted_together(awkward):
+    table = awkward("clustered").table
     plan = slices_of(table)[0]
     where = "amount > 300 AND amount <= 600"
     count = rows_by_file(table, where)[plan.file_slice.name.rpartition("/")[2]]
 
-    with entries_of(table, plan) as entries:
+    with SliceEntries.leased(plan, table._queries.pool) as entries:
         found = row_estimate(normal_form(table, where), entries)
 
     assert found == RowEstimate(count, count, count)
 
 
-def test_the_column_index_estimates_unindexed_columns(
-    clustered: Callable[[bool], Indexed],
-) -> None:
-    table = clustered(False).table
-    with entries_of(table, slices_of(table)[0]) as entries:
+def test_the_column_index_estimates_unindexed_columns(awkward):
+    table = awkward("clustered").table
+    with SliceEntries.leased(slices_of(table)[0], table._queries.pool) as entries:
         assert row_estimate(normal_form(table, "ts > 5"), entries) == RowEstimate(0, 0, 0)
 
 
-def test_an_unreadable_entry_is_estimated_from_its_manifest(
-    clustered: Callable[[bool], Indexed], caplog: pytest.LogCaptureFixture
-) -> None:
-    table = clustered(False).table
+def test_an_unreadable_entry_is_estimated_from_its_manifest(awkward, caplog):
+    table = awkward("clustered").table
     (plan,) = slices_of(table)[:1]
     (serving,) = plan.entries
     gone = replace(serving, entry=replace(serving.entry, folder=serving.entry.folder + "-gone"))
@@ -121,10 +103,9 @@ def test_an_unreadable_entry_is_estimated_from_its_manifest(
 
     with (
         caplog.at_level(logging.WARNING),
-        entries_of(table, plan._replace(entries=(gone,))) as entries,
+        SliceEntries.leased(plan._replace(entries=(gone,)), table._queries.pool) as entries,
     ):
         found = row_estimate(predicate, entries)
 
     by_manifest = estimated_rows(plan, predicate)
-    assert by_manifest is not None
     assert (found.least, found.most) == (by_manifest.least, by_manifest.most)

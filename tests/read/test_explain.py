@@ -19,15 +19,13 @@ from hudi_index_service.read.explanation import (
     Explanation,
 )
 from hudi_index_service.read.planner import ScanOptions
-from tests.golden.table import Golden
-from tests.indexed import indexed
 
 ROWS = 20_000
 _AUTO = ScanOptions()
 
 
 @pytest.fixture(scope="module")
-def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(golden, tmp_path_factory) -> Path:
     """Two partitions with a base file each, one without an entry; `city` follows from `zip`."""
     path = golden("zips_in_two_partitions").put(tmp_path_factory.mktemp("explain"))
     table = open_table(path)
@@ -37,45 +35,38 @@ def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path) -> Settings:
     return Settings(state_folder=tmp_path / "state")
 
 
 @pytest.fixture
-def table(path: Path, settings: Settings) -> Iterator[IndexedTable]:
+def table(path, settings) -> Iterator[IndexedTable]:
     with open_table(path, settings=settings) as table:
         yield table
 
 
-def test_explain_shows_expected_and_actual_values(table: IndexedTable) -> None:
+def test_explain_shows_expected_and_actual_values(table):
     explained = table.scan("zip = 'zip8'").explain(analyze=True)
 
     assert explained.version == EXPLANATION_VERSION
-    assert explained.files is not None
     assert (explained.files.covered, explained.files.uncovered, explained.files.unknown) == (
         1,
         1,
         0,
     )
     assert explained.shape == "zip = ?"
-    assert explained.slices is not None
     by_index, scanned = explained.slices
     assert (by_index.access, by_index.covered, scanned.access, scanned.covered) == (
         *("index", True),
         *("scan", False),
     )
-    assert by_index.expected is not None
-    assert by_index.actual is not None
     assert by_index.actual.rows == by_index.actual.rows_checked == ROWS // 100
     assert by_index.expected.rows.least == by_index.expected.rows.most == ROWS // 100
     assert by_index.actual.lookup_ms <= by_index.actual.ms
     assert by_index.expected.index_ms > 0
     assert scanned.expected is None  # nothing is known of a file without an entry
-    assert scanned.actual is not None
     assert scanned.actual.bytes > 0
-    assert explained.expected is not None
     assert explained.expected.slices == 1
-    assert explained.actual is not None
     assert explained.actual.slices["index"] == 1
 
 
@@ -95,10 +86,9 @@ def test_explain_shows_expected_and_actual_values(table: IndexedTable) -> None:
         "amount = -1",
     ],
 )
-def test_actual_rows_are_within_the_stated_bounds(table: IndexedTable, where: str) -> None:
+def test_actual_rows_are_within_the_stated_bounds(table, where):
     for _ in range(4):  # later runs use what the history learnt
         slices = table.scan(where).explain(analyze=True).slices
-        assert slices is not None
         for each in slices:
             if each.expected is not None and each.actual is not None:
                 rows = each.expected.rows
@@ -108,14 +98,9 @@ def test_actual_rows_are_within_the_stated_bounds(table: IndexedTable, where: st
 
 @pytest.mark.parametrize("name", ["hundred_base_files", "seven_partitions", "half_compacted"])
 @pytest.mark.parametrize("where", ["amount BETWEEN 20 AND 60", "amount IN (3, 51)", None])
-def test_the_groups_add_up_to_all_slices(
-    golden: Golden, tmp_path: Path, name: str, where: str | None
-) -> None:
-    with indexed(golden(name).put(tmp_path), ["amount"]) as table:
+def test_the_groups_add_up_to_all_slices(golden_index, name, where):
+    with open_table(golden_index(name, ["amount"])) as table:
         explained = table.scan(where).explain(analyze=True)
-    assert explained.groups is not None
-    assert explained.slices is not None
-    assert explained.actual is not None
     assert sum(each.slices for each in explained.groups) == len(explained.slices)
     runs = [each.actual for each in explained.groups if each.actual is not None]
     read = sum((Counter(each.slices) for each in runs), Counter[str]())
@@ -126,7 +111,7 @@ def test_the_groups_add_up_to_all_slices(
         assert f"{each.slices} " in str(explained)
 
 
-def test_text_and_json_show_the_record(table: IndexedTable) -> None:
+def test_text_and_json_show_the_record(table):
     explained = table.scan("zip = 'zip8'").explain(analyze=True)
 
     text = str(explained)
@@ -142,18 +127,16 @@ def test_text_and_json_show_the_record(table: IndexedTable) -> None:
     assert "expected" not in parsed["slices"][1]
 
 
-def test_explain_without_analyze_runs_nothing(table: IndexedTable) -> None:
+def test_explain_without_analyze_runs_nothing(table):
     explained = table.scan("zip = 'zip8' AND amount < 50").explain()
 
     assert explained.actual is None
     assert table.history() == []  # nothing was run
-    assert explained.slices is not None
     assert explained.slices[0].actual is None
 
 
-def test_the_text_says_how_many_groups_it_leaves_out(table: IndexedTable) -> None:
+def test_the_text_says_how_many_groups_it_leaves_out(table):
     explained = table.scan("zip = 'zip8'").explain(analyze=True)
-    assert explained.actual is not None
     groups = [
         ExplainedGroup(slices=2, access="scan", reason=f"reason {number}", rule="coverage")
         for number in range(23)
@@ -166,9 +149,7 @@ def test_the_text_says_how_many_groups_it_leaves_out(table: IndexedTable) -> Non
     assert text.endswith("note 19\n        and 1 more note")
 
 
-def test_each_query_logs_one_line_without_literals(
-    table: IndexedTable, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_query_logs_one_line_without_literals(table, caplog):
     caplog.set_level(logging.INFO, logger="hudi_index_service.read.execution")
     table.scan("zip = 'zip8' AND amount < 4711").to_arrow()
     table.scan("zip = 'zip8'").count()
@@ -182,9 +163,7 @@ def test_each_query_logs_one_line_without_literals(
     assert "zip8" not in caplog.text
 
 
-def test_the_history_keeps_queries_without_literals(
-    table: IndexedTable, settings: Settings
-) -> None:
+def test_the_history_keeps_queries_without_literals(table, settings):
     for _ in range(3):
         assert table.scan("zip = 'zip8'").to_arrow().num_rows == ROWS // 100
     table.scan("text = 'MySecretText'").to_arrow()
@@ -213,12 +192,10 @@ def test_the_history_keeps_queries_without_literals(
         assert literal not in kept
 
 
-def test_the_history_learns_correlated_columns(
-    table: IndexedTable, path: Path, settings: Settings
-) -> None:
+def test_the_history_learns_correlated_columns(table, path, settings):
     where = "zip = 'zip8' AND city = 'city8'"
 
-    def guess(of: IndexedTable) -> float:
+    def guess(of):
         plan = of._queries.planner.plan(of.scan(where)._binding, _AUTO)[1]
         (expected,) = [each.expected for each in plan.slices if each.expected is not None]
         return expected.rows.expected
@@ -235,7 +212,7 @@ def test_the_history_learns_correlated_columns(
     assert abs(learnt - true) < abs(first - true) / 2
 
 
-def test_the_history_can_be_forgotten(table: IndexedTable) -> None:
+def test_the_history_can_be_forgotten(table):
     for _ in range(3):
         table.scan("zip = 'zip8'").to_arrow()
 
@@ -243,7 +220,7 @@ def test_the_history_can_be_forgotten(table: IndexedTable) -> None:
     assert table.history() == []
 
 
-def test_no_history_is_kept_when_switched_off(path: Path, tmp_path: Path) -> None:
+def test_no_history_is_kept_when_switched_off(path, tmp_path):
     settings = Settings(state_folder=tmp_path / "state", history=HistorySettings(enabled=False))
     with open_table(path, settings=settings) as table:
         for _ in range(3):
@@ -251,16 +228,13 @@ def test_no_history_is_kept_when_switched_off(path: Path, tmp_path: Path) -> Non
     assert not settings.state_folder.exists()
 
 
-def test_an_unwritable_history_changes_no_answer(
-    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unwritable_history_changes_no_answer(path, tmp_path, caplog):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "history").write_text("no folder")
     with open_table(path, settings=Settings(state_folder=tmp_path / "state")) as table:
         for _ in range(3):
             assert table.scan("zip = 'zip8'").count() == ROWS // 100
         plan = table.scan("zip = 'zip8'").explain().plan
-        assert plan is not None
         assert plan.count(Access.INDEX) == 1
     warned = [each for each in caplog.records if each.levelno >= logging.WARNING]
     assert len(warned) == 1

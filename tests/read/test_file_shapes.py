@@ -16,17 +16,15 @@ import pytest
 from hudi_index_parquet import Footer, stripped_footer
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.base_file.row_reader import row_positions
 from tests.golden.recipes.layouts import BY_HUDI, FEW, PREDICATES
-from tests.golden.table import Golden
 from tests.indexed import indexed
+from tests.read.conftest import BY_PAGES
 from tests.same_rows import assert_same_rows
 
-BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
 BY_OTHERS: dict[str, dict[str, Any]] = {
     "v2 pages": {"data_page_version": "2.0", "compression": "zstd"},
     "no page index": {"write_page_index": False},
@@ -53,7 +51,7 @@ def rewrite(path: Path, **options: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def shaped(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shaped(golden, tmp_path_factory) -> Path:
     """A table with a base file of each layout."""
     path = golden("base_file_layouts").put(tmp_path_factory.mktemp("shaped"))
     for layout, own in BY_OTHERS.items():
@@ -62,12 +60,12 @@ def shaped(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def table(shaped: Path) -> IndexedTable:
+def table(shaped) -> IndexedTable:
     return indexed(shaped, ["name", "at", "id"], name="by_name", settings=BY_PAGES)
 
 
-def test_the_files_have_the_intended_layouts(shaped: Path) -> None:
-    def chunk(layout: str) -> Any:
+def test_the_files_have_the_intended_layouts(shaped):
+    def chunk(layout):
         metadata = pq.read_metadata(base_file(shaped, layout)).row_group(0)
         leaf = [metadata.column(i).path_in_schema for i in range(metadata.num_columns)].index(
             "text"
@@ -87,9 +85,7 @@ def test_the_files_have_the_intended_layouts(shaped: Path) -> None:
 
 
 @pytest.mark.parametrize("where", PREDICATES)
-def test_every_layout_gives_the_same_rows(
-    shaped: Path, table: IndexedTable, golden: Golden, where: str
-) -> None:
+def test_every_layout_gives_the_same_rows(shaped, table, golden, where):
     found_by_spark = golden("base_file_layouts").answer(where)["id"].to_pylist()
     numbers = {key.removeprefix("gzip") for key in found_by_spark if key.startswith("gzip")}
     original = pq.read_table(base_file(shaped, "gzip"), columns=COLUMNS, partitioning=None)
@@ -101,7 +97,6 @@ def test_every_layout_gives_the_same_rows(
     plain = table.scan(where, columns=[*COLUMNS, "layout"], use_index="never").to_arrow()
 
     assert_same_rows(found, plain)
-    assert scan.statistics is not None
     by_index = 0 if " OR " in where else len(LAYOUTS)
     assert scan.statistics.count(Access.INDEX) == by_index
     for layout in LAYOUTS:
@@ -120,13 +115,10 @@ def test_every_layout_gives_the_same_rows(
         ("at = TIMESTAMP'2000-01-01 00:05:00'", ["at", "tags"]),
     ],
 )
-def test_only_pages_with_matches_are_read(
-    shaped: Path, table: IndexedTable, where: str, columns: list[str] | None
-) -> None:
+def test_only_pages_with_matches_are_read(shaped, table, where, columns):
     scan = table.scan(where, columns=columns)
     assert scan.to_arrow().num_rows > 0
     matches = table.scan(where).row_ids()
-    assert scan.statistics is not None
     for read in scan.statistics.slices:
         if read.slice_name not in matches:
             assert (read.pages, read.bytes_read) == (0, 0)
@@ -138,27 +130,26 @@ def test_only_pages_with_matches_are_read(
         assert read.ranges <= floor.ranges + 3
 
 
-def test_whole_chunks_are_read_without_an_offset_index(table: IndexedTable) -> None:
+def test_whole_chunks_are_read_without_an_offset_index(table):
     scan = table.scan("name = 'name7'", columns=["text"])
     scan.to_arrow()
-    assert scan.statistics is not None
     pages = {each.slice_name: each.pages for each in scan.statistics.slices}
     assert pages.pop(f"no page index/{base_file(Path(table.uri), 'no page index').name}") == 2
     assert min(pages.values()) > 2
 
 
-def test_a_table_without_meta_columns(golden: Golden, tmp_path: Path) -> None:
+def test_a_table_without_meta_columns(golden, tmp_path):
     bare = golden("without_hudis_columns")
     table = indexed(bare.put(tmp_path), ["name"], settings=BY_PAGES)
     expected = bare.answer(FEW).select(COLUMNS)
     for use_index in ("require", "never"):
-        found = table.scan(FEW, columns=COLUMNS, use_index=use_index).to_arrow()  # type: ignore[arg-type]
+        found = table.scan(FEW, columns=COLUMNS, use_index=use_index).to_arrow()
         assert_same_rows(found, expected)
     assert len(expected) == 2
 
 
 @pytest.fixture
-def copied(shaped: Path, table: IndexedTable, tmp_path: Path) -> Path:
+def copied(shaped, table, tmp_path) -> Path:
     """A copy of the indexed table that a test may damage."""
     return Path(shutil.copytree(shaped, tmp_path / "table"))
 
@@ -169,7 +160,7 @@ def replace_file(path: Path, contents: bytes) -> None:
     path.write_bytes(contents)
 
 
-def test_a_page_checksum_mismatch_is_an_error(copied: Path) -> None:
+def test_a_page_checksum_mismatch_is_an_error(copied):
     path = base_file(copied, "page checksums")
     contents = bytearray(path.read_bytes())
     metadata = pq.read_metadata(path).row_group(0)
@@ -208,7 +199,7 @@ def encrypt(path: Path, **options: Any) -> None:
     ],
     ids=["footer too", "plaintext footer", "some columns"],
 )
-def test_an_encrypted_base_file_needs_spark(copied: Path, options: dict[str, Any]) -> None:
+def test_an_encrypted_base_file_needs_spark(copied, options):
     encrypt(base_file(copied, "gzip"), **options)
     table = open_table(copied, settings=BY_PAGES)
     for where in (None, "number = 7", "name = 'name7'"):
@@ -247,7 +238,7 @@ for action in (lambda: open_parquet(storage, name), lambda: next(rows)):
 """
 
 
-def test_missing_permission_has_its_own_error(tmp_path: Path) -> None:
+def test_missing_permission_has_its_own_error(tmp_path):
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"n": range(3)}), path)
     command = [sys.executable, "-c", AS_NOBODY, str(path)]
@@ -255,14 +246,14 @@ def test_missing_permission_has_its_own_error(tmp_path: Path) -> None:
     assert (run.stdout, run.stderr) == ("refused\nrefused\n", "")
 
 
-def test_pages_the_row_reader_cannot_read_are_scanned(golden: Golden, tmp_path: Path) -> None:
+def test_pages_the_row_reader_cannot_read_are_scanned(golden, tmp_path):
     """LZ4 pages of more than 256 KB in Hadoop's framing."""
     with indexed(golden("large_pages_of_lz4").put(tmp_path), ["name"], settings=BY_PAGES) as table:
         scan = table.scan("name = 'name77'", columns=["id"])
         assert scan.to_arrow().to_pylist() == [{"id": "77"}]
 
 
-def test_large_rows_come_in_small_batches(golden: Golden, tmp_path: Path) -> None:
+def test_large_rows_come_in_small_batches(golden, tmp_path):
     table = indexed(golden("rows_of_many_bytes").put(tmp_path), ["name"], settings=BY_PAGES)
     scan = table.scan("name = '1'", columns=["text"], use_index="require")
     batches = list(scan.to_batches())

@@ -3,12 +3,10 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import hudi_index_service
-from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
 
@@ -56,9 +54,7 @@ PREDICATES = (
         ("awkward_with_logs_partitioned", {"pyarrow.parquet"}),
     ],
 )
-def test_it_imports_nothing_else(
-    golden: Golden, tmp_path: Path, name: str, needed: set[str]
-) -> None:
+def test_it_imports_nothing_else(golden, tmp_path, name, needed):
     indexed(golden(name).put(tmp_path), COLUMNS)
     command = [sys.executable, "-c", QUERY, str(tmp_path), *PREDICATES]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -66,7 +62,7 @@ def test_it_imports_nothing_else(
     assert set(NOT_NEEDED) & set(modules) == needed
 
 
-def test_the_package_alone_imports_none_of_what_its_names_need() -> None:
+def test_the_package_alone_imports_none_of_what_its_names_need():
     program = (
         "import json, sys\n"
         "import hudi_index_service as service\n"
@@ -85,6 +81,6 @@ def test_the_package_alone_imports_none_of_what_its_names_need() -> None:
     assert kinds == names
 
 
-def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:
+def test_an_unknown_name_of_the_package_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'open_tabel'"):
         hudi_index_service.open_tabel  # noqa: B018 - reading it is the test

@@ -1,53 +1,24 @@
 """The rows that look-ups found in many slices are read by one call, with the same result and the
 same counts as slice by slice."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.read import parallel
 from hudi_index_service.read.slices import found_rows
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table import IndexedTable
-from tests.golden.table import GoldenTable
-from tests.indexed import indexed
 
 pytestmark = pytest.mark.usefixtures("keeps_no_pages")
 
-Opened = Callable[[str, list[str]], IndexedTable]
-
 
 @pytest.fixture
-def opened(
-    golden: Callable[[str], GoldenTable], tmp_path: Path, request: pytest.FixtureRequest
-) -> Opened:
-    """A golden table with an index on some columns."""
-
-    def opened(name: str, columns: list[str]) -> IndexedTable:
-        table = open_table(golden(name).put(tmp_path / name))
-        request.addfinalizer(table.close)
-        return indexed(table, columns)
-
-    return opened
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def calls(recorded) -> list[int]:
     """The number of files of each call that reads several."""
-    files: list[int] = []
-    read_files = found_rows.read_files
-
-    def counting(some: Any, columns: Any, **options: Any) -> Any:
-        files.append(len(some))
-        return read_files(some, columns, **options)
-
-    monkeypatch.setattr(found_rows, "read_files", counting)
-    return files
+    return recorded(found_rows, "read_files", lambda files, columns, **_: len(files))
 
 
 def counts(statistics: ReadStatistics | None) -> list[tuple[Any, ...]]:
@@ -58,15 +29,6 @@ def counts(statistics: ReadStatistics | None) -> list[tuple[Any, ...]]:
         return each.slice_name, each.access, *read, each.rows_checked, each.rows_returned
 
     return [of_slice(each) for each in statistics.slices]
-
-
-def one_by_one(
-    table: IndexedTable, where: str, columns: list[str] | None
-) -> tuple[pa.Table, list[tuple[Any, ...]]]:
-    """The rows of a query that reads slice by slice, and what it read of each."""
-    scan = table.scan(where, columns=columns, use_index="require")
-    batches = list(scan.to_batches())
-    return pa.Table.from_batches(batches), counts(scan.statistics)
 
 
 @pytest.mark.parametrize(
@@ -84,30 +46,21 @@ def one_by_one(
         ("columns_added_and_widened", ["i"], "i IN (2, 12, 20, 30, 3000000000)", []),
     ],
 )
-def test_a_query_reads_its_rows_by_one_call(
-    opened: Opened,
-    calls: list[int],
-    name: str,
-    columns: list[str],
-    where: str,
-    expected_calls: list[int],
-) -> None:
+def test_a_query_reads_its_rows_by_one_call(opened, calls, name, columns, where, expected_calls):
     assert_read_like_one_by_one(opened(name, columns), where)
     assert calls == expected_calls
 
 
-def assert_read_like_one_by_one(
-    table: IndexedTable, where: str, columns: list[str] | None = None
-) -> None:
+def assert_read_like_one_by_one(table: IndexedTable, where: str) -> None:
     """Small files would rather be scanned, so the index is required."""
-    scan = table.scan(where, columns=columns, use_index="require")
+    scan = table.scan(where, use_index="require")
     rows, read = scan.to_arrow(), counts(scan.statistics)
     if not rows.num_rows:
         assert not any(each[-1] for each in read)
         return
-    expected, expected_read = one_by_one(table, where, columns)
+    expected = pa.Table.from_batches(list(scan.to_batches()))
     assert rows.cast(expected.schema).equals(expected)
-    assert read == expected_read
+    assert read == counts(scan.statistics)
 
 
 @pytest.mark.parametrize(
@@ -119,13 +72,8 @@ def assert_read_like_one_by_one(
     ],
 )
 def test_large_results_are_read_by_several_calls(
-    opened: Opened,
-    calls: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-    patched: tuple[Any, str],
-    most: int,
-    expected_calls: list[int],
-) -> None:
+    opened, calls, monkeypatch, patched, most, expected_calls
+):
     monkeypatch.setattr(*patched, most)
     table = opened("hundred_base_files", ["amount"])
     assert_read_like_one_by_one(table, "amount BETWEEN 20 AND 60 OR amount = 150")
@@ -146,13 +94,8 @@ def test_large_results_are_read_by_several_calls(
     ],
 )
 def test_small_files_without_an_index_are_read_by_one_call(
-    opened: Opened,
-    calls: list[int],
-    name: str,
-    indexed: str,
-    where: str,
-    expected_calls: list[int],
-) -> None:
+    opened, calls, name, indexed, where, expected_calls
+):
     """Their rows are tested by the row reader; what it cannot test, and files with other columns,
     are scanned one by one."""
     table = opened(name, [indexed])
@@ -166,17 +109,9 @@ def test_small_files_without_an_index_are_read_by_one_call(
     assert calls == [*expected_calls, *expected_calls]
 
 
-def test_files_with_other_columns_are_read_alone(opened: Opened, calls: list[int]) -> None:
-    table = opened("columns_added_and_widened", ["i"])
-    assert_read_like_one_by_one(table, "i IN (2, 12, 20, 30, 3000000000)", ["i"])
-    assert calls == []
-
-
-def test_a_missing_or_damaged_file_is_named(
-    opened: Opened, calls: list[int], tmp_path: Path
-) -> None:
+def test_a_missing_or_damaged_file_is_named(own_table, calls, tmp_path):
     """The call for all fails; then each file is read alone, which names the one."""
-    table, where = opened("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"
+    table, where = own_table("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"
     assert table.scan(where, use_index="require").to_arrow().num_rows == 3
     (path,) = (tmp_path / "hundred_base_files" / "p038").glob("*.parquet")
     path.write_bytes(bytes(path.stat().st_size))

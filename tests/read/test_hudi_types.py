@@ -90,7 +90,7 @@ by_name = partial(indexed, columns=["id", "name"], using="btree", if_not_exists=
 
 
 @pytest.fixture(scope="module")
-def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy_on_write(spark, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("types") / "table"
     options = hudi_options("types", **NO_METADATA_TABLE)
     write(rows(spark, 0, 200).coalesce(1), path, options, "insert")
@@ -98,7 +98,7 @@ def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def merge_on_read(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def merge_on_read(spark, tmp_path_factory) -> Path:
     """A table of vectors with log files."""
     path = tmp_path_factory.mktemp("types") / "merged"
     write_merged(path, rows(spark, 0, 200).drop("picture"), rows(spark, 50, 60, 1).drop("picture"))
@@ -123,9 +123,7 @@ WHERE = [
 
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
-def test_values_are_sparks(
-    spark: SparkSession, request: pytest.FixtureRequest, kind: str, where: str | None
-) -> None:
+def test_values_are_sparks(spark, request, kind, where):
     path = request.getfixturevalue(kind)
     plain = read_rows(spark, path)
     expected = collected(plain if where is None else plain.where(where))
@@ -137,7 +135,7 @@ def test_values_are_sparks(
     assert found.schema.equals(expected.schema)
 
 
-def test_blobs_in_log_files_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_blobs_in_log_files_are_left_to_spark(spark, tmp_path):
     write_merged(tmp_path, rows(spark, 0, 50), rows(spark, 10, 20, 1))
     where, names = "name = 'name3'", ["id", "ts"]
     with by_name(tmp_path) as table:
@@ -162,16 +160,14 @@ def test_blobs_in_log_files_are_left_to_spark(spark: SparkSession, tmp_path: Pat
     ],
 )
 @pytest.mark.parametrize("using", ["lucene", "btree"])
-def test_columns_of_these_types_are_not_indexed(
-    copy_on_write: Path, column: str, kind: str, using: str
-) -> None:
+def test_columns_of_these_types_are_not_indexed(copy_on_write, column, kind, using):
     refusal = pytest.raises(ColumnNotIndexable, match=re.escape(kind))
     with open_table(copy_on_write) as table, refusal as refused:
         table.create_index("by_type", ["name", column], using=using)
     assert column.lower() in refused.value.message
 
 
-def test_several_columns_of_a_type(spark: SparkSession, tmp_path: Path) -> None:
+def test_several_columns_of_a_type(spark, tmp_path):
     """Later ones refer to the type by its name in Avro."""
     within = T.StructType([special("blob", BLOB, "BLOB"), T.StructField("n", T.LongType())])
     fields = [
@@ -197,7 +193,7 @@ def test_several_columns_of_a_type(spark: SparkSession, tmp_path: Path) -> None:
     assert_same_rows(found, collected(read_rows(spark, tmp_path)))
 
 
-def test_a_variant_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_variant_is_left_to_spark(spark, tmp_path):
     """Spark 3.5 writes one as its two parts, but cannot read the table at all; the other columns
     are read here."""
     fields = [*PLAIN, special("v", VARIANT, "VARIANT")]

@@ -1,7 +1,6 @@
 """Pages of base files that stay opened between queries: how many, where, and what EXPLAIN says."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,6 @@ from hudi_index_service.read.base_file.kept_pages import (
     kept_pages,
 )
 from tests.forked_child import status_of_child
-from tests.golden.table import GoldenTable
-from tests.indexed import indexed
 
 MIB = 2**20
 VARIABLE = "HUDI_INDEX_READ__PAGE_CACHE_MB"
@@ -28,7 +25,7 @@ def configured() -> Iterator[Callable[[str | None], None]]:
     """Begins anew with another value of the setting."""
     with pytest.MonkeyPatch.context() as patch:
 
-        def begin(value: str | None) -> None:
+        def begin(value):
             if value is None:
                 patch.delenv(VARIABLE, raising=False)
             else:
@@ -44,69 +41,50 @@ def configured() -> Iterator[Callable[[str | None], None]]:
 @pytest.mark.parametrize(
     ("limits", "expected"), [([], 256), ([64 * 2**30, 2**30], 64), ([8 * 2**30], 256)]
 )
-def test_by_default_a_sixteenth_of_the_memory_is_used(
-    configured: Callable[[str | None], None],
-    monkeypatch: pytest.MonkeyPatch,
-    limits: list[int],
-    expected: int,
-) -> None:
+def test_by_default_a_sixteenth_of_the_memory_is_used(configured, monkeypatch, limits, expected):
     monkeypatch.setattr(module, "control_group_limits", lambda: iter(limits))
     configured(None)
     assert budget() == expected * MIB
 
 
-def test_spark_tasks_keep_a_tenth(configured: Callable[[str | None], None]) -> None:
+def test_spark_tasks_keep_a_tenth(configured):
     configured("50")
     assert budget() == 50 * MIB
     keep_less_for_tasks()
     assert budget() == 5 * MIB
 
 
-def test_a_process_has_one_cache_and_its_child_another(
-    configured: Callable[[str | None], None],
-) -> None:
+def test_a_process_has_one_cache_and_its_child_another(configured):
     configured("1")
     cache = kept_pages()
     assert cache is not None
     assert kept_pages() is cache
 
-    def in_child() -> None:
+    def in_child():
         own = kept_pages()
-        assert own is not None
         assert own is not cache
         assert own.bytes == 0
 
     assert status_of_child(in_child) == 0
 
 
-def test_nothing_is_kept_if_it_is_switched_off(
-    configured: Callable[[str | None], None],
-    golden: Callable[[str], GoldenTable],
-    tmp_path: Path,
-) -> None:
+def test_nothing_is_kept_if_it_is_switched_off(configured, golden_index):
     configured("0")
     assert kept_pages() is None
-    with open_table(golden("hundred_base_files").put(tmp_path)) as table:
-        indexed(table, ["amount"])
+    with open_table(golden_index("hundred_base_files", ["amount"])) as table:
         for _ in range(3):
             scan = table.scan(WHERE, columns=COLUMNS, use_index="require")
             scan.to_arrow()
-            assert scan.statistics is not None
             assert scan.statistics.pages > scan.statistics.kept_pages == 0
 
 
-def test_a_query_that_is_repeated_reads_no_page_from_files(
-    golden: Callable[[str], GoldenTable], tmp_path: Path
-) -> None:
-    with open_table(golden("hundred_base_files").put(tmp_path)) as table:
-        indexed(table, ["amount"])
+def test_a_query_that_is_repeated_reads_no_page_from_files(golden_index):
+    with open_table(golden_index("hundred_base_files", ["amount"])) as table:
         first = table.scan(WHERE, columns=COLUMNS, use_index="require")
         rows = first.to_arrow()
-        assert first.statistics is not None
         assert first.statistics.pages > 0
         again = table.scan(WHERE, columns=COLUMNS, use_index="require")
         assert again.to_arrow() == rows
-        assert again.statistics is not None
         assert again.statistics.kept_pages == again.statistics.pages == first.statistics.pages
         assert again.statistics.bytes_read == 0
         explained = table.scan(WHERE, columns=COLUMNS, use_index="require").explain(analyze=True)

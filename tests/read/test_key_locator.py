@@ -11,12 +11,10 @@ import pytest
 from hudi_index_parquet import ParquetReadError, read_columns
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.base_file.key_join import KeyJoin
 from hudi_index_service.read.keys.key_routes import KeyRoutes
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
-from tests.golden.table import Golden
+from hudi_index_service.read.statistics import ReadStatistics
 from tests.read.key_locations import Location, by_spark, key_search, locations
 
 
@@ -30,17 +28,15 @@ def located(table: IndexedTable, search_keys: pa.StringArray) -> pa.Table:
 
 
 @pytest.fixture
-def truth(golden: Golden) -> dict[str, Location]:
+def truth(golden) -> dict[str, Location]:
     """Where the keys of `many` are, by Spark."""
     return {key: place for (_, key), place in by_spark(golden("hundred_base_files").rows()).items()}
 
 
-def test_the_keys_of_many_base_files_are_hashed_together(
-    truth: dict[str, Location], many: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_keys_of_many_base_files_are_hashed_together(truth, many, monkeypatch):
     calls: list[int] = []
 
-    def index_in(rows: pa.ChunkedArray, value_set: pa.StringArray) -> pa.ChunkedArray:
+    def index_in(rows, value_set):
         calls.append(len(rows))
         return pc.index_in(rows, value_set=value_set)
 
@@ -57,7 +53,7 @@ def test_the_keys_of_many_base_files_are_hashed_together(
     assert len(truth) <= calls[0] < 1.2 * len(truth), "few rows with other keys"
 
 
-def test_rows_are_joined_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_joined_in_portions(monkeypatch):
     monkeypatch.setattr("hudi_index_service.read.base_file.key_join.FEWEST_ROWS", 4)
     join = KeyJoin(pa.array(["a", "b", ""]), 1)
     for first in range(0, 12, 3):
@@ -70,24 +66,18 @@ def test_rows_are_joined_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_small_base_files_are_read_together_and_doubtful_ones_alone(
-    truth: dict[str, Location], many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    truth, many, tmp_path, recorded, monkeypatch
+):
     path = Path(shutil.copytree(many, tmp_path / "table"))
     calls: list[int] = []
-    alone: list[str] = []
 
-    def read_together(files: list[tuple[Path, int]], columns: list[str]) -> object:
+    def read_together(files, columns):
         calls.append(len(files))
         if doubtful in [str(file) for file, _ in files]:
             raise ParquetReadError("as if")
         return read_columns(files, columns)
 
-    def candidates(reader: SliceReader, plan: SlicePlan, statistics: SliceStatistics) -> object:
-        alone.append(plan.file_slice.name)
-        return original(reader, plan, statistics)
-
-    original = SliceReader.candidates
-    monkeypatch.setattr(SliceReader, "candidates", candidates)
+    alone = recorded(SliceReader, "candidates", lambda _, plan, __: plan.file_slice.name)
     monkeypatch.setattr("hudi_index_service.read.keys.key_locator.read_columns", read_together)
     monkeypatch.setattr("hudi_index_service.read.keys.key_routes.bounds_of", lambda *_: None)
     search_keys = pa.array([*truth, *(f"absent{number}" for number in range(10_000))])
@@ -100,10 +90,8 @@ def test_small_base_files_are_read_together_and_doubtful_ones_alone(
     assert alone == [each.file_slice.name for each in plan.slices[32:64]]
 
 
-def test_base_files_that_cannot_hold_any_of_many_keys_are_not_read(
-    many: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
+def test_base_files_that_cannot_hold_any_of_many_keys_are_not_read(many, monkeypatch):
+    def fail(*_):
         raise AssertionError("a base file is read")
 
     monkeypatch.setattr(SliceReader, "candidates", fail)

@@ -24,27 +24,27 @@ def may_hold(keys: RecordKeys, bounds: Bounds, *search_keys: str) -> list[bool]:
     return [number in possible for number in range(len(search_keys))]
 
 
-def test_text_keys_are_compared_by_bytes() -> None:
+def test_text_keys_are_compared_by_bytes():
     assert may_hold(NO_INDEX, (b"b", "é".encode()), "a", "b", "bz", "é", "éa", "😀", "", "B") == [
         *(False, True, True, True, False, False, False, False)
     ]
 
 
-def test_a_key_may_be_prefixed_by_its_column() -> None:
+def test_a_key_may_be_prefixed_by_its_column():
     keys = text_or_number(pa.string())
     found = may_hold(keys, (b"b", b"c"), "b", "id:b", "id:d", "a", "d")
     assert found == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("type", [pa.int32(), pa.int64()], ids=str)
-def test_integers_are_compared_as_numbers(type: pa.DataType) -> None:
+def test_integers_are_compared_as_numbers(type):
     keys = ["-3", "20", "id:7", "100", "-4", "07", "-0", "x", "", "+7", "7.0", str(7 + 2**32)]
     assert may_hold(text_or_number(type), (-3, 20), *keys) == [True, True, True] + 9 * [False]
     # A number that may exceed 64 bits is not ruled out, and never an error.
     assert may_hold(text_or_number(type), (-3, 20), "9" * 19, "9" * 30) == [True, False]
 
 
-def test_no_keys_give_an_empty_result() -> None:
+def test_no_keys_give_an_empty_result():
     assert may_hold(NO_INDEX, (b"a", b"b")) == []
     assert may_hold(text_or_number(pa.int64()), (1, 2)) == []
 
@@ -56,7 +56,7 @@ def without_index(partition: str, number: int) -> SlicePlan:
     return SlicePlan(FileSlice(partition, name, base_file), Access.SCAN)
 
 
-def test_slices_are_divided_into_groups() -> None:
+def test_slices_are_divided_into_groups():
     slices = [without_index(f"p{number % 3}", number) for number in range(10)]
     anywhere = slice_groups(slices, NO_INDEX, 4, by_partition=False)
     assert [group.partition for group in anywhere] == 4 * [None]
@@ -71,7 +71,7 @@ def test_slices_are_divided_into_groups() -> None:
     assert slice_groups([], NO_INDEX, 4, by_partition=False) == []
 
 
-def test_keys_go_to_the_groups_that_may_hold_them() -> None:
+def test_keys_go_to_the_groups_that_may_hold_them():
     key = "_hoodie_record_key"
     groups = [
         SliceGroup("p0", (0,), (key, (b"a", b"f"))),
@@ -92,7 +92,7 @@ def test_keys_go_to_the_groups_that_may_hold_them() -> None:
     assert sent == {0: ["b"], 2: ["b", "z"]}
 
 
-def test_keys_are_sent_in_portions() -> None:
+def test_keys_are_sent_in_portions():
     ten_keys = pa.record_batch({"record_key": ["k"] * 10})
     sent = [(number, ten_keys) for number in (0, 0, 0, 0, 0, 1, 2, 2)]
     assert [(number, len(keys.table)) for number, keys in portions(sent, 20)] == [

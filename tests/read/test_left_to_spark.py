@@ -1,9 +1,6 @@
 """Predicates that are not evaluated here are left to Spark, if there is a session."""
 
-from collections.abc import Callable
-
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import (
@@ -14,7 +11,6 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.spark import collected
 from tests.hudi_tables import read_rows
-from tests.read.conftest import Indexed
 from tests.same_rows import assert_same_rows
 
 pytestmark = pytest.mark.fast
@@ -26,10 +22,8 @@ LOOK_AHEAD = "msg RLIKE 'new (?=car)' AND amount < 300"
 @pytest.mark.parametrize(
     "where", [LOOK_AHEAD, "upper(name) = 'PLAIN'", "amount * 2 > 1000 AND small IN (1, 2, 3)"]
 )
-def test_spark_answers_with_a_session(
-    where: str, spark: SparkSession, clustered: Callable[[bool], Indexed]
-) -> None:
-    table = clustered(False)
+def test_spark_answers_with_a_session(where, spark, awkward):
+    table = awkward("clustered")
     expected = collected(read_rows(spark, table.path).where(where).select(*COLUMNS))
     assert expected.num_rows > 0
     scan = open_table(table.path, spark=spark).scan(where, columns=["ID", "name", "amount"])
@@ -45,24 +39,26 @@ def test_spark_answers_with_a_session(
         scan.row_ids()
 
 
-def test_spark_answers_as_of_an_instant(spark: SparkSession, half_covered: Indexed) -> None:
-    instants = half_covered.table.hudi_table.completed_instants()
-    table = open_table(half_covered.path, spark=spark)
+def test_spark_answers_as_of_an_instant(spark, awkward):
+    instants = awkward("half covered").table.hudi_table.completed_instants()
+    table = open_table(awkward("half covered").path, spark=spark)
     where = "msg RLIKE 'new (?=home)' AND ts = 1"
-    assert table.scan(where).count() == read_rows(spark, half_covered.path).where(where).count() > 0
+    assert (
+        table.scan(where).count()
+        == read_rows(spark, awkward("half covered").path).where(where).count()
+        > 0
+    )
     assert table.scan(where, as_of=instants[0].requested).count() == 0
 
 
-def test_without_a_session_the_error_names_the_remedy(clustered: Callable[[bool], Indexed]) -> None:
+def test_without_a_session_the_error_names_the_remedy(awkward):
     with pytest.raises(PredicateUnsupported) as raised:
-        clustered(False).table.scan(LOOK_AHEAD)
+        awkward("clustered").table.scan(LOOK_AHEAD)
     assert "pass spark=" in raised.value.remedy
 
 
-def test_only_plain_row_filters_are_left_to_spark(
-    spark: SparkSession, clustered: Callable[[bool], Indexed]
-) -> None:
-    table = open_table(clustered(False).path, spark=spark)
+def test_only_plain_row_filters_are_left_to_spark(spark, awkward):
+    table = open_table(awkward("clustered").path, spark=spark)
     for where in (
         "reflect('java.lang.System', 'getenv', 'HOME') = name",
         "id IN (SELECT id FROM other)",

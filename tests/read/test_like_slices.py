@@ -1,15 +1,13 @@
 """Many similar base files: what the first ones show decides how the others are read."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.base_file import file_scan
 from hudi_index_service.read.scan import Scan
 from hudi_index_service.read.statistics import SliceStatistics
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
@@ -21,7 +19,7 @@ FILES, ROWS = 10, 12_000
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+def table(spark, tmp_path_factory) -> IndexedTable:
     """Base files, each with its own `kind`; the other columns are similar in all of them."""
     path = tmp_path_factory.mktemp("like") / "table"
     rows = spark.range(0, FILES * ROWS, 1, FILES).selectExpr(
@@ -55,20 +53,18 @@ def run_and_compare(table: IndexedTable, where: str, **how: Any) -> Scan:
     return scan
 
 
-def test_a_required_index_is_looked_up_in_every_slice(table: IndexedTable) -> None:
+def test_a_required_index_is_looked_up_in_every_slice(table):
     scan = run_and_compare(
         table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'", use_index="require"
     )
     assert {each.access for each in slices(scan)} == {Access.INDEX}
 
 
-def test_every_slice_is_looked_up_if_few_rows_match(table: IndexedTable) -> None:
+def test_every_slice_is_looked_up_if_few_rows_match(table):
     assert all(each.lookup_ms > 0 for each in slices(run_and_compare(table, "number IN (5, 77)")))
 
 
-def test_rows_guessed_to_be_few_are_read_by_page(
-    table: IndexedTable,
-) -> None:
+def test_rows_guessed_to_be_few_are_read_by_page(table):
     """However many pages these are: the matching texts are only guessed, and the rows with the
     numbers are spread over the whole file."""
     numbers = ", ".join(str(number * 120) for number in range(100))
@@ -76,28 +72,19 @@ def test_rows_guessed_to_be_few_are_read_by_page(
     assert {each.access for each in read} == {Access.INDEX}
 
 
-def test_a_scan_after_a_look_up_does_not_reopen_the_file(
-    table: IndexedTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-
-    def opening(storage: Any, path: str, *args: Any) -> Any:
-        opened.append(Path(path).name)
-        return open_parquet(storage, path, *args)
-
+def test_a_scan_after_a_look_up_does_not_reopen_the_file(table, recorded):
     where = f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'"
     table.scan(where, use_index="require").to_arrow()  # every entry is open now
-    monkeypatch.setattr("hudi_index_service.read.base_file.file_scan.open_parquet", opening)
+    opened = recorded(file_scan, "open_parquet", lambda storage, path, *_: path)
     table.scan(where).to_arrow()
     assert opened == []
     table.scan(where, use_index="never").to_arrow()
     assert len(opened) == FILES
 
 
-def test_count_is_planned_with_only_the_predicates_columns(table: IndexedTable) -> None:
+def test_count_is_planned_with_only_the_predicates_columns(table):
     scan = table.scan("number >= 0 AND ts = 0")
     counted, planned = scan._execution(counting=True).plan, scan.planned().plan
-    assert counted.needed is not None
     assert counted.needed.names == ["number", "ts"]
     assert planned.needed is not None
     assert len(planned.needed) > 5

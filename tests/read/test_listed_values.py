@@ -2,29 +2,24 @@
 base file may hold: with the rows of a scan."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.read.slices import many_entries as module
-from hudi_index_service.table import IndexedTable
-from tests.golden.table import GoldenTable
-from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
-Golden = Callable[[str], GoldenTable]
+COLUMNS = ["id", "amount"]
+EACH_TWENTIETH = f"id IN ({', '.join(repr(str(number)) for number in range(0, 4_000, 20))})"
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def asked(monkeypatch) -> list[int]:
     """How many pairs of an entry and a value each call was asked for."""
     pairs: list[int] = []
     listed_rows = module.listed_rows
 
-    def counting(leaf: Any, servings: Any, values: Any, pool: Any) -> Any:
+    def counting(leaf, servings, values, pool):
         found = listed_rows(leaf, servings, values, pool)
         pairs.append(values.count if any(found) else 0)
         return found
@@ -50,51 +45,30 @@ def a_list(dice: random.Random) -> str:
     )
 
 
-def opened(path: Path, using: str) -> IndexedTable:
-    """The table, all its entries open."""
-    columns = ["id", "amount"]
-    table = indexed(path, columns, using=using)
-    for column in columns:
-        table.scan(f"{column} IS NOT NULL", use_index="require").row_ids()
-    return table
-
-
 @pytest.mark.parametrize("using", ["lucene", "btree"])
 @pytest.mark.parametrize("name", ["four_base_files", "half_compacted", "compacted_then_updated"])
-def test_random_lists_find_the_rows_of_a_scan(
-    golden: Golden, tmp_path: Path, name: str, using: str, asked: list[int]
-) -> None:
-    dice = random.Random(name)
-    with opened(golden(name).put(tmp_path), using) as table:
-        for _ in range(25):
-            where = a_list(dice)
-            expected = table.scan(where, use_index="never").to_arrow()
-            assert_same_rows(table.scan(where).to_arrow(), expected)
-            assert table.scan(where).count() == expected.num_rows
-            assert table.scan(where).exists() == bool(expected.num_rows)
+def test_random_lists_find_the_rows_of_a_scan(opened, name, using, asked):
+    dice, table = random.Random(name), opened(name, COLUMNS, using=using)
+    for _ in range(25):
+        where = a_list(dice)
+        expected = table.scan(where, use_index="never").to_arrow()
+        assert_same_rows(table.scan(where).to_arrow(), expected)
+        assert table.scan(where).count() == expected.num_rows
+        assert table.scan(where).exists() == bool(expected.num_rows)
     assert sum(asked) > 0 or name == "compacted_then_updated", "which has one base file"
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])
-def test_each_entry_is_asked_only_for_values_that_its_base_file_may_hold(
-    golden: Golden, tmp_path: Path, using: str, asked: list[int]
-) -> None:
-    with opened(golden("four_base_files").put(tmp_path), using) as table:
-        ids = [f"'{number}'" for number in range(0, 4_000, 20)]
-        scan = table.scan(f"id IN ({', '.join(ids)})", columns=["id"])
-        assert scan.to_arrow().num_rows == 100
-        # Half of the values are in no base file; bounds of four files exclude few others.
-        assert 100 <= sum(asked) <= 400
-        assert scan.statistics is not None
-        assert sum(each.candidates or 0 for each in scan.statistics.slices) == 100
+def test_each_entry_is_asked_only_for_values_that_its_base_file_may_hold(opened, using, asked):
+    scan = opened("four_base_files", COLUMNS, using=using).scan(EACH_TWENTIETH, columns=["id"])
+    assert scan.to_arrow().num_rows == 100
+    # Half of the values are in no base file; bounds of four files exclude few others.
+    assert 100 <= sum(asked) <= 400
+    assert sum(each.candidates or 0 for each in scan.statistics.slices) == 100
 
 
-def test_rows_that_are_known_are_counted_without_another_look_up(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with opened(golden("four_base_files").put(tmp_path), "btree") as table:
-        bounds = list[object]()
-        monkeypatch.setattr(BTreeReader, "row_bounds", lambda reader, leaf: bounds.append(leaf))
-        ids = [f"'{number}'" for number in range(0, 4_000, 20)]
-        assert table.scan(f"id IN ({', '.join(ids)})").count() == 100
-        assert not bounds
+def test_rows_that_are_known_are_counted_without_another_look_up(opened, monkeypatch):
+    table, bounds = opened("four_base_files", COLUMNS, using="btree"), list[object]()
+    monkeypatch.setattr(BTreeReader, "row_bounds", lambda reader, leaf: bounds.append(leaf))
+    assert table.scan(EACH_TWENTIETH).count() == 100
+    assert not bounds

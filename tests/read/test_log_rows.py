@@ -2,7 +2,7 @@
 
 import errno
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,9 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.metadata.segments import exclusion
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
+from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
-from tests.golden.table import Golden
 from tests.indexed import indexed
-from tests.read.conftest import Indexed
 from tests.same_rows import assert_same_rows
 
 UPDATED = "id = '51'"
@@ -32,35 +30,23 @@ UPDATED = "id = '51'"
 
 
 @pytest.fixture(scope="module")
-def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(golden_index) -> Path:
     """Two base files of 10,000 rows, one of them below a log file."""
-    path = golden("three_pages_with_logs").put(tmp_path_factory.mktemp("log_rows") / "t")
-    indexed(path, ["id", "amount", "msg"]).close()
-    return path
+    return golden_index("three_pages_with_logs", ["id", "amount", "msg"])
 
 
 @pytest.fixture
-def table(built: Path) -> Iterator[IndexedTable]:
+def table(built) -> Iterator[IndexedTable]:
     with open_table(built) as table:
         yield table
 
 
 @pytest.fixture
-def merges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def merges(recorded) -> list[str]:
     """How slices are merged: ``part`` or ``whole``."""
     made: list[str] = []
-
-    def counting(name: str, what: str) -> None:
-        method = getattr(HudiTable, name)
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            made.append(what)
-            return method(*arguments, **options)
-
-        monkeypatch.setattr(HudiTable, name, counted)
-
-    counting("read_touched", "part")
-    counting("read_slice", "whole")
+    recorded(HudiTable, "read_touched", lambda *_, **__: made.append("part"))
+    recorded(HudiTable, "read_slice", lambda *_, **__: made.append("whole"))
     return made
 
 
@@ -72,6 +58,7 @@ def rows(table: IndexedTable, where: str, **options: Any) -> list[tuple[str, int
 def test_log_rows_are_merged_once_and_the_other_rows_found_by_index(table, merges):
     assert rows(table, "id IN ('51', '53', '54')") == [("51", 155), ("53", 159), ("54", 162)]
     assert merges == ["part"]
+    assert rows(table, UPDATED, use_index="require") == [("51", 155)]
     scan = table.scan("id IN ('51', '53')")
     assert (scan.count(), scan.exists()) == (2, True)
     assert rows(table, "amount BETWEEN 150 AND 156") == [("50", 150), ("51", 155), ("52", 156)]
@@ -91,7 +78,6 @@ def test_a_row_of_the_base_file_that_was_updated_is_not_found_by_its_old_value(t
 def test_statistics_of_base_files_leave_the_log_rows(table, merges):
     scan = table.scan("amount > 1000000")
     explanation = scan.explain(analyze=True)
-    assert explanation.plan is not None
     assert [each.access for each in explanation.plan.slices].count(Access.LOGS) == 1
     read = [each.actual for each in explanation.slices or () if each.actual is not None]
     assert [each.log_rows for each in read if each.log_rows] == [1]
@@ -126,14 +112,8 @@ def test_a_row_exists_without_a_merge_if_no_log_file_replaces_it(table, merges):
 
 
 @pytest.mark.parametrize("run", ["count", "row_ids", "to_arrow"])
-def test_log_rows_are_asked_for_once_a_slice(table, monkeypatch, run):
-    asked, of = list[str](), LogRowsCache.of
-
-    def counted(self: LogRowsCache, merged: LogSlice, statistics: Any) -> Any:
-        asked.append(merged.plan.file_slice.name)
-        return of(self, merged, statistics)
-
-    monkeypatch.setattr(LogRowsCache, "of", counted)
+def test_log_rows_are_asked_for_once_a_slice(table, recorded, run):
+    asked = recorded(LogRowsCache, "of", lambda self, merged, _: merged.plan.file_slice.name)
     getattr(table.scan("id IN ('51', '53')"), run)()
     assert len(asked) == len(set(asked)) == 1
 
@@ -150,10 +130,6 @@ def test_limits_count_both_kinds_of_rows(table):
         found = table.scan("id IN ('51', '53', '55')", limit=limit).to_arrow()
         assert found.num_rows == min(3, limit)
     assert table.scan("id LIKE '5%'", limit=700).to_arrow().num_rows == 700
-
-
-def test_index_may_be_required(table):
-    assert rows(table, UPDATED, use_index="require") == [("51", 155)]
 
 
 def test_read_optimized_queries_ignore_log_files(table, merges):
@@ -194,7 +170,7 @@ def test_text_that_is_not_utf8_leaves_a_whole_merge_to_spark(golden, tmp_path, m
 
 
 def test_unknown_keys_in_log_files_mean_a_whole_merge(table, merges, monkeypatch):
-    def fail(self: Any, file_slice: Any) -> Any:
+    def fail(self, file_slice):
         raise LogKeysUnknown("log at byte 0: a block of partial updates")
 
     monkeypatch.setattr(HudiTable, "touched_keys", fail)
@@ -224,7 +200,7 @@ def test_threads_merge_a_slice_once(built, merges):
 
 
 def test_full_disk_means_a_whole_merge(built, merges, monkeypatch):
-    def fail(*_: Any, **__: Any) -> None:
+    def fail(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(slice_merger.TimelineCopy, "holding", fail)
@@ -233,7 +209,7 @@ def test_full_disk_means_a_whole_merge(built, merges, monkeypatch):
     assert merges == ["part", "whole"]
 
 
-def test_compaction_ends_it(golden: Golden, tmp_path: Path, merges: list[str]) -> None:
+def test_compaction_ends_it(golden, tmp_path, merges):
     shape = golden("compacted_twice")
     path = shape.put(tmp_path, "updated")
     with indexed(path, ["name"]) as table:
@@ -242,12 +218,11 @@ def test_compaction_ends_it(golden: Golden, tmp_path: Path, merges: list[str]) -
         shape.put(path, "compacted again")
         table.build(strategy="all").raise_for_failures()
         plan = table.scan("name = 'x1'").explain(analyze=True).plan
-    assert plan is not None
     assert not any(each.file_slice.log_files for each in plan.slices)
     assert len(merges) == before
 
 
-def test_damaged_index_entry(built: Path, tmp_path: Path, merges: list[str]) -> None:
+def test_damaged_index_entry(built, tmp_path, merges):
     path = shutil.copytree(built, tmp_path / "t")
     for data in path.glob(".hoodie/.index/lucene/**/*.pack"):
         data.write_bytes(data.read_bytes()[:-100])
@@ -256,11 +231,9 @@ def test_damaged_index_entry(built: Path, tmp_path: Path, merges: list[str]) -> 
     assert merges == ["part"]
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
-def test_every_column_of_every_row(
-    with_logs: Callable[[bool], Indexed], partitioned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = with_logs(partitioned).path
+@pytest.mark.parametrize("name", ["with logs", "with logs, partitioned"])
+def test_every_column_of_every_row(awkward, name, monkeypatch):
+    path = awkward(name).path
     where = f"id IN ({', '.join(map(repr, map(str, range(25, 80))))})"
     monkeypatch.setattr(decide, "MOST_TOUCHED", 1.0)
     with open_table(path) as table:

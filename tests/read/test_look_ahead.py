@@ -66,30 +66,30 @@ def execution(*rows: int) -> tuple[Execution, CountingReader]:
         SlicePlan(FileSlice("", str(number), None), Access.SCAN) for number in range(len(rows))
     )
     reader = CountingReader(list(rows))
-    return Execution(QueryPlan(Snapshot("1", ()), None, slices), reader), reader  # type: ignore[arg-type]
+    return Execution(QueryPlan(Snapshot("1", ()), None, slices), reader), reader
 
 
-def test_exists_stops_at_a_row_in_the_first_slice() -> None:
+def test_exists_stops_at_a_row_in_the_first_slice():
     run, reader = execution(1, *[1] * 30)
     assert run.exists()
     assert reader.started == [0]
 
 
-def test_exists_looks_ahead_until_a_row_is_found() -> None:
+def test_exists_looks_ahead_until_a_row_is_found():
     run, reader = execution(0, 0, 0, 1, *[0] * 30)
     assert run.exists()
     assert set(range(4)) <= set(reader.started) <= set(range(3 + 1 + 4))
     assert len(reader.started) == len(set(reader.started))
 
 
-def test_exists_starts_every_slice_if_no_row_matches() -> None:
+def test_exists_starts_every_slice_if_no_row_matches():
     run, reader = execution(*[0] * 30)
     assert not run.exists()
     assert sorted(reader.started) == list(range(30))
     assert not execution()[0].exists()
 
 
-def test_a_limit_takes_the_first_rows_in_order() -> None:
+def test_a_limit_takes_the_first_rows_in_order():
     run, reader = execution(*[2] * 30)
     assert run.table(5).column("at").to_pylist() == [0, 0, 1, 1, 2]
     assert len(reader.started) <= 3 + 4
@@ -97,13 +97,13 @@ def test_a_limit_takes_the_first_rows_in_order() -> None:
     assert run.table(100).num_rows == 60
 
 
-def test_a_failure_before_the_first_row_is_raised() -> None:
+def test_a_failure_before_the_first_row_is_raised():
     run, _ = execution(0, -1, 1)
     with pytest.raises(FileNotFoundError):
         run.exists()
 
 
-def test_skipped_slices_are_not_started() -> None:
+def test_skipped_slices_are_not_started():
     run, reader = execution(1, 1)
     skipped = run.plan.slices[0].skipped("for the test", "test")
     run.plan = QueryPlan(run.plan.snapshot, None, (skipped, run.plan.slices[1]))

@@ -4,20 +4,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_index_parquet import Footer, stripped_footer
 
 from hudi_index_service.arrow import FALSE, as_truths
-from hudi_index_service.config import Settings
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import (
     BoundColumn,
@@ -33,8 +28,7 @@ from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.read.base_file.file_scan import FileScan
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import RowReader
-from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage.store import Storage
+from tests.read.file_scans import NAME, footer_of, scan_of
 
 ROWS, GROUP_ROWS, PAGE_ROWS = 6_000, 2_500, 200
 
@@ -79,9 +73,7 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module", params=["dictionary", "plain", "version 2"])
-def scanned(
-    table: pa.Table, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Scanned:
+def scanned(table, tmp_path_factory, request) -> Scanned:
     """Scans of the table as a file."""
     folder = tmp_path_factory.mktemp("conditions")
     pq.write_table(
@@ -94,16 +86,9 @@ def scanned(
         use_dictionary=request.param != "plain",
         data_page_version="2.0" if request.param == "version 2" else "1.0",
     )
-    return lambda columns: scan_of(folder, table.schema, columns)
-
-
-def scan_of(folder: Path, schema: pa.Schema, columns: list[str]) -> FileScan:
-    """A scan of the only file of a folder."""
-    storage = Storage(folder)
-    base_file = BaseFile("f.parquet", "", "", "", storage.size("f.parquet"))
-    fields = pa.schema([schema.field(name) for name in columns])
-    statistics = SliceStatistics("f.parquet", Access.SCAN)
-    return FileScan(storage, base_file, fields, Settings(), statistics)
+    return lambda columns: scan_of(
+        folder, pa.schema([table.schema.field(each) for each in columns])
+    )
 
 
 def leaves(name: str, values: pa.Array) -> Iterator[Predicate]:
@@ -135,12 +120,9 @@ def leaves(name: str, values: pa.Array) -> Iterator[Predicate]:
 
 
 @pytest.mark.parametrize("name", extremes())
-def test_each_operator_on_each_type_is_as_evaluated(
-    name: str, table: pa.Table, scanned: Scanned
-) -> None:
+def test_each_operator_on_each_type_is_as_evaluated(name, table, scanned):
     file_scan = scanned(["number", name])
-    path = file_scan.storage.local_path("f.parquet")
-    footer = Footer(stripped_footer(path))
+    path, footer = file_scan.storage.local_path(NAME), footer_of(file_scan)
     for leaf in leaves(name, extremes()[name]):
         for predicate in (leaf, Not(leaf)):
             condition = native_condition(negation_normal_form(predicate), footer.schema)
@@ -149,11 +131,9 @@ def test_each_operator_on_each_type_is_as_evaluated(
             expected = as_truths(evaluate(predicate, table).fill_null(FALSE))
             for rows in (np.arange(ROWS), np.arange(3, ROWS, 41)):
                 found = footer.matching(path, rows, condition.condition, ["number"])
-                assert found is not None
                 assert found[0].to_pylist() == rows[expected[rows]].tolist(), str(predicate)
                 assert found[1]["number"].to_pylist() == found[0].to_pylist()
                 counted = footer.count(path, rows, condition.condition)
-                assert counted is not None
                 assert counted[0] == len(found[0]), str(predicate)
 
 
@@ -176,7 +156,7 @@ def test_each_operator_on_each_type_is_as_evaluated(
         "FALSE",
     ],
 )
-def test_rows_are_those_of_the_predicate(where: str, table: pa.Table, scanned: Scanned) -> None:
+def test_rows_are_those_of_the_predicate(where, table, scanned):
     predicate = parse_predicate(where, table.schema, time_zone="UTC")
     columns = [*sorted(predicate.columns() - {"number"}), "number"]
     for limit in (None, 10):
@@ -196,9 +176,7 @@ def test_rows_are_those_of_the_predicate(where: str, table: pa.Table, scanned: S
         assert counted == len(found)
 
 
-def test_columns_of_the_predicate_alone_are_not_handed_over(
-    table: pa.Table, scanned: Scanned
-) -> None:
+def test_columns_of_the_predicate_alone_are_not_handed_over(table, scanned):
     for where, handed_over in (
         ("integer >= 0 OR text IS NULL", ["number"]),
         ("integer >= 0 OR text RLIKE '^a'", ["number", "integer", "text"]),
@@ -210,12 +188,12 @@ def test_columns_of_the_predicate_alone_are_not_handed_over(
         assert names == {tuple(handed_over)}, where
 
 
-def test_other_columns_are_read_only_where_a_row_matches(table: pa.Table, scanned: Scanned) -> None:
+def test_other_columns_are_read_only_where_a_row_matches(table, scanned):
     predicate = parse_predicate("bigint = 7 AND number < 1000", table.schema, time_zone="UTC")
     file_scan = scanned(["bigint", "number", "text"])
     rows = [row for row_ids, *_ in file_scan.candidates(predicate) for row in row_ids]
     assert rows == keep(predicate, table)["number"].to_pylist()
-    footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
+    footer = footer_of(file_scan)
     pages = footer.plan(np.array(rows), ["text"]).page_bytes
     tested = footer.plan(np.arange(1_000), ["bigint", "number"]).page_bytes
     assert file_scan.statistics.bytes_read <= pages + tested
@@ -233,16 +211,14 @@ def test_other_columns_are_read_only_where_a_row_matches(table: pa.Table, scanne
         (pa.int32(), pa.int64()),
     ],
 )
-def test_values_stored_otherwise_are_left_to_the_evaluator(
-    stored: pa.DataType, read: pa.DataType, tmp_path: Path
-) -> None:
+def test_values_stored_otherwise_are_left_to_the_evaluator(stored, read, tmp_path):
     numbers = [0, 1, None, 1, 0] * 100
     if pa.types.is_decimal(stored):
         values = pa.array([each and Decimal(each) for each in numbers], stored)
     else:
         values = pa.array(numbers, pa.int64()).cast(stored)
     pq.write_table(pa.table({"v": values}), tmp_path / "f.parquet", write_page_index=True)
-    file_scan = scan_of(tmp_path, pa.schema([("v", read)]), ["v"])
+    file_scan = scan_of(tmp_path, pa.schema([("v", read)]))
     column = BoundColumn("v", read)
     predicate = Compare(column, Operator.EQ, values.cast(read)[1])
     read = list(file_scan.candidates(predicate))
@@ -252,7 +228,7 @@ def test_values_stored_otherwise_are_left_to_the_evaluator(
     assert sum(keep(predicate, each.batch).num_rows for each in read) == 200
 
 
-def test_text_that_is_not_utf8_is_tested_as_bytes(tmp_path: Path) -> None:
+def test_text_that_is_not_utf8_is_tested_as_bytes(tmp_path):
     texts = [b"fine", b"\xff\xfe", b"other", b"more", b"and more"] * 20_000
     table = pa.table({"number": np.arange(len(texts)), "city": pa.array(texts, pa.binary())})
     city = table["city"].combine_chunks().view(pa.string())  # text, whatever the bytes are
@@ -263,7 +239,7 @@ def test_text_that_is_not_utf8_is_tested_as_bytes(tmp_path: Path) -> None:
         write_page_index=True,
     )
     schema = pa.schema([("number", pa.int64()), ("city", pa.string())])
-    file_scan = scan_of(tmp_path, schema, ["number", "city"])
+    file_scan = scan_of(tmp_path, schema)
     predicate = parse_predicate("city = 'other'", schema, time_zone="UTC")
     found = list(file_scan.candidates(predicate))
     assert sum(each.batch.num_rows for each in found) == 20_000
@@ -276,20 +252,18 @@ def test_text_that_is_not_utf8_is_tested_as_bytes(tmp_path: Path) -> None:
     assert sum(each.batch.num_rows for each in read) == 20_000
 
 
-def test_reading_as_a_narrower_type_is_refused(tmp_path: Path) -> None:
+def test_reading_as_a_narrower_type_is_refused(tmp_path):
     numbers = pa.table({"v": pa.array([0, 1, 2], pa.int64())})
     pq.write_table(numbers, tmp_path / "f.parquet", write_page_index=True)
-    file_scan = replace(scan_of(tmp_path, pa.schema([("v", pa.int32())]), ["v"]), output=[])
+    file_scan = replace(scan_of(tmp_path, pa.schema([("v", pa.int32())])), output=[])
     predicate = parse_predicate("v = 1", file_scan.columns, time_zone="UTC")
     with pytest.raises(NeedsSpark, match="int64"):
         list(file_scan.candidates(predicate))
 
 
-def test_candidates_are_tested_before_other_columns_are_read(
-    table: pa.Table, scanned: Scanned
-) -> None:
+def test_candidates_are_tested_before_other_columns_are_read(table, scanned):
     file_scan = scanned(["number", "bigint", "text"])
-    footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
+    footer = footer_of(file_scan)
     reader = RowReader(file_scan.storage, file_scan.base_file, footer, file_scan.columns)
     candidates = np.arange(0, ROWS, 7)
     predicate = parse_predicate("bigint = 7 AND number < 1000", table.schema, time_zone="UTC")
@@ -311,22 +285,20 @@ def test_candidates_are_tested_before_other_columns_are_read(
     assert read.found == len(candidates)
 
 
-def test_counting_reads_no_other_pages_than_testing(table: pa.Table, scanned: Scanned) -> None:
-    path = scanned(["number"]).storage.local_path("f.parquet")
-    footer = Footer(stripped_footer(path))
+def test_counting_reads_no_other_pages_than_testing(table, scanned):
+    file_scan = scanned(["number"])
+    path, footer = file_scan.storage.local_path(NAME), footer_of(file_scan)
     for where in ("integer = 7", "integer = 7 AND text LIKE '%a%'", "integer = 7 OR double > 1"):
         predicate = parse_predicate(where, table.schema, time_zone="UTC")
         native = native_condition(negation_normal_form(predicate), footer.schema)
-        assert native is not None
         tested = footer.matching(path, range(ROWS), native.condition, [])
         counted = footer.count(path, range(ROWS), native.condition)
-        assert tested is not None
         assert counted == (keep(predicate, table).num_rows, tested[2]), where
 
 
-def test_portions_grow_where_few_rows_match(table: pa.Table, scanned: Scanned) -> None:
+def test_portions_grow_where_few_rows_match(table, scanned):
     file_scan = scanned(["number"])
-    footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
+    footer = footer_of(file_scan)
     reader = RowReader(file_scan.storage, file_scan.base_file, footer, file_scan.columns)
     predicate = parse_predicate("integer = 7 AND number > 5000", table.schema, time_zone="UTC")
     read = list(reader.batches(range(ROWS), limit=100, predicate=predicate))

@@ -13,23 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import Footer, stripped_footer
-from pyroaring import BitMap
 
-from hudi_index_service.config import Settings
 from hudi_index_service.hudi.files.parquet_file import row_batches
-from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.base_file.file_scan import FileScan
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     row_groups_holding,
     row_groups_to_read,
 )
-from hudi_index_service.read.row_ids import matching_rows
-from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage.store import Storage
+from tests.read.file_scans import scan_of
 
 NAN, INFINITY = float("nan"), float("inf")
 ROWS, GROUP_ROWS, PAGE_ROWS = 240, 60, 5
@@ -91,7 +84,7 @@ def values(kind: str, random: random.Random) -> list[Any]:
 
 
 @pytest.fixture(scope="module", params=range(5))
-def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> File:
+def file(request, tmp_path_factory) -> File:
     dice = random.Random(request.param)
     arrays = {name: pa.array(values(name, dice), TYPES[name][0]) for name in TYPES}
     numbers = values("i", dice)
@@ -132,40 +125,14 @@ def predicates(schema: pa.Schema, count: int, seed: int) -> list[tuple[str, Pred
     return [(text, parse_predicate(text, schema, time_zone="UTC")) for text in texts]
 
 
-def test_no_matching_row_is_skipped(file: File) -> None:
-    bounds = file.bounds()
-    opened = pq.ParquetFile(file.path)
-    checked = narrowed = fewer = 0
-    for text, predicate in predicates(file.contents.schema, 300, seed=1):
-        normal_form = negation_normal_form(predicate)
-        matching = np.flatnonzero(np.asarray(evaluate(predicate, file.contents).fill_null(False)))
-
-        left = matching_rows(normal_form, bounds.rows)
-        row_groups = row_groups_to_read(opened, normal_form)
-
-        if left.possible is not None:
-            narrowed += 1
-            assert BitMap(matching) <= left.possible, text
-            assert not left.certain, "bounds never prove that a row matches"
-        fewer += len(row_groups) < opened.num_row_groups
-        assert set(matching // GROUP_ROWS) <= set(row_groups), text
-        checked += 1
-    assert checked > 300
-    assert fewer > 30
-    has_page_index = opened.metadata.row_group(0).column(0).has_offset_index
-    assert (narrowed > 150) if has_page_index else (narrowed < 30)
-
-
-def test_a_scan_returns_all_matching_rows(file: File) -> None:
-    storage = Storage(file.path.parent)
-    base_file = BaseFile(file.path.name, "", "", "", file.path.stat().st_size)
+def test_a_scan_returns_all_matching_rows(file):
     schema = file.contents.schema
     found = fewer = 0
-    for text, predicate in predicates(schema, 60, seed=2):
-        statistics = SliceStatistics(base_file.path, Access.SCAN)
-        scan = FileScan(storage, base_file, schema, Settings(), statistics)
+    for text, predicate in predicates(schema, 100, seed=2):
         batches = []
-        for row_ids, batch, _ in scan.candidates(negation_normal_form(predicate)):
+        for row_ids, batch, _ in scan_of(file.path.parent, schema).candidates(
+            negation_normal_form(predicate)
+        ):
             assert batch["row"].to_pylist() == list(row_ids)
             batches.append(batch)
         rows = [row for batch in batches for row in keep(predicate, batch)["row"].to_pylist()]
@@ -177,7 +144,7 @@ def test_a_scan_returns_all_matching_rows(file: File) -> None:
     assert fewer > 25
 
 
-def test_only_the_listed_row_groups_are_read(file: File) -> None:
+def test_only_the_listed_row_groups_are_read(file):
     with pq.ParquetFile(file.path) as opened:
         found = row_batches(
             opened,
@@ -202,9 +169,7 @@ def test_only_the_listed_row_groups_are_read(file: File) -> None:
     ],
     ids=str,
 )
-def test_bounds_of_a_column_of_another_type_are_not_used(
-    tmp_path: Path, stored: pa.DataType, requested: pa.DataType
-) -> None:
+def test_bounds_of_a_column_of_another_type_are_not_used(tmp_path, stored, requested):
     numbers = pa.array([1, 2], pa.int64() if pa.types.is_timestamp(stored) else pa.int32())
     contents = pa.table({"c": pa.array([b"1"]) if stored == pa.binary() else numbers.cast(stored)})
     path = tmp_path / "f.parquet"
@@ -214,7 +179,7 @@ def test_bounds_of_a_column_of_another_type_are_not_used(
     assert row_groups_to_read(pq.ParquetFile(path), predicate) == [0]
 
 
-def test_bounds_of_unknown_or_old_writers_are_not_used(tmp_path: Path) -> None:
+def test_bounds_of_unknown_or_old_writers_are_not_used(tmp_path):
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"s": ["b"]}), path, write_page_index=True)
     contents = path.read_bytes()

@@ -51,7 +51,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(parallel, "perf_counter_ns", clock)
     return clock
@@ -70,14 +70,14 @@ def by_this_thread(
     return mapped(read, some, 4, may_be_fast=local and are_fast(plan for plan, _ in some))
 
 
-def test_fast_slices_are_read_sequentially(clock: Clock) -> None:
+def test_fast_slices_are_read_sequentially(clock):
     assert by_this_thread(jobs(5)) == [True] * 5
     assert by_this_thread(jobs(5, index_ms=None)) == [True] * 5  # nothing is known
     assert by_this_thread(jobs(5, size=1_000, access=Access.SCAN)) == [True] * 5
 
 
-def test_slices_after_a_slow_one_are_read_in_parallel(clock: Clock) -> None:
-    def work(job: Job) -> None:
+def test_slices_after_a_slow_one_are_read_in_parallel(clock):
+    def work(job):
         clock.ns += 30_000_000 if job[0].file_slice.file_id == "file-1" else 1_000
 
     assert by_this_thread(jobs(5), work) == [True, True, False, False, False]
@@ -85,8 +85,8 @@ def test_slices_after_a_slow_one_are_read_in_parallel(clock: Clock) -> None:
     assert by_this_thread(jobs(3), work) == [True, True, True]  # only one is left
 
 
-def test_a_slow_slice_among_many_fast_ones_starts_no_threads(clock: Clock) -> None:
-    def work(job: Job) -> None:
+def test_a_slow_slice_among_many_fast_ones_starts_no_threads(clock):
+    def work(job):
         clock.ns += 30_000_000 if job[0].file_slice.file_id == "file-7" else 200_000
 
     assert by_this_thread(jobs(20), work) == [True] * 20
@@ -100,26 +100,24 @@ def test_a_slow_slice_among_many_fast_ones_starts_no_threads(clock: Clock) -> No
         {"access": Access.MERGE},
     ],
 )
-def test_slices_expected_to_be_slow_are_read_in_parallel(
-    clock: Clock, slow: dict[str, Any]
-) -> None:
+def test_slices_expected_to_be_slow_are_read_in_parallel(clock, slow):
     assert by_this_thread(jobs(5, **slow)) == [False] * 5
     assert by_this_thread(jobs(1, **slow)) == [True]
 
 
-def test_slices_in_a_remote_store_are_read_in_parallel(clock: Clock) -> None:
+def test_slices_in_a_remote_store_are_read_in_parallel(clock):
     assert by_this_thread(jobs(5), local=False) == [False] * 5
 
 
-def test_results_keep_their_order() -> None:
+def test_results_keep_their_order():
     some = jobs(6, index_ms=30.0)
     assert mapped(lambda job: job[0].file_slice.file_id, some, 3, may_be_fast=False) == [
         f"file-{number}" for number in range(6)
     ]
 
 
-def test_windows_grow_and_hold_few_slices_with_log_rows() -> None:
-    def sizes(merged: set[int], at_first: int | None = None) -> list[int]:
+def test_windows_grow_and_hold_few_slices_with_log_rows():
+    def sizes(merged, at_first=None):
         return [len(window) for window in windows(range(600), merged, at_first)]
 
     assert sizes(set()) == [WINDOW, WINDOW, 600 - 2 * WINDOW]

@@ -1,7 +1,5 @@
 """Partitions are pruned by their path, and their columns read from it, as Spark does."""
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
@@ -20,20 +18,9 @@ from tests.golden.recipes.shapes import (
     THREE_PARTITION_COLUMNS,
     URL_ENCODED,
 )
-from tests.golden.table import Golden, GoldenTable
 from tests.indexed import indexed
+from tests.read.test_shapes import assert_sparks_answers
 from tests.same_rows import assert_same_rows
-
-
-def assert_sparks_answers(table: IndexedTable, golden: GoldenTable, predicates: list[str]) -> None:
-    """Compares every cell and count, with the index and without."""
-    for where in (None, *predicates):
-        expected = golden.rows() if where is None else golden.answer(where)
-        for use_index in ("never", "auto"):
-            scan = table.scan(where, use_index=use_index)  # type: ignore[arg-type]
-            assert_same_rows(scan.to_arrow(), expected)
-            assert scan.count() == expected.num_rows, where
-            assert scan.exists() == bool(expected.num_rows), where
 
 
 def pruned(table: IndexedTable, where: str) -> set[str]:
@@ -46,9 +33,7 @@ def pruned(table: IndexedTable, where: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["stays_in_its_partition", "stays_in_its_partition_with_logs"])
-def test_a_record_kept_in_its_partition_has_the_value_of_the_path(
-    name: str, golden: Golden, tmp_path: Path
-) -> None:
+def test_a_record_kept_in_its_partition_has_the_value_of_the_path(name, golden, tmp_path):
     table = indexed(golden(name).put(tmp_path), ["dt", "amount"])
     assert_sparks_answers(table, golden(name), STAYED)
     assert pruned(table, "dt = '2026-01-02' AND amount = 1") == {"2026-01-01"}
@@ -56,8 +41,8 @@ def test_a_record_kept_in_its_partition_has_the_value_of_the_path(
 
 @pytest.mark.parametrize("generator", [None, "GLOBAL_DELETE", "AUTO_RECORD", "NON_PARTITION"])
 def test_any_key_generator_that_the_gate_knows_leaves_the_value_of_the_path(
-    generator: str | None, golden: Golden, tmp_path: Path
-) -> None:
+    generator, golden, tmp_path
+):
     """Spark 3.5 with Hudi 1.2 gave the same rows with each of them in the properties."""
     shape = golden("stays_in_its_partition")
     properties = shape.put(tmp_path) / ".hoodie" / "hoodie.properties"
@@ -68,7 +53,7 @@ def test_any_key_generator_that_the_gate_knows_leaves_the_value_of_the_path(
     assert_sparks_answers(open_table(tmp_path), shape, STAYED)
 
 
-def test_hive_style_and_encoded_values_of_several_columns(golden: Golden, tmp_path: Path) -> None:
+def test_hive_style_and_encoded_values_of_several_columns(golden, tmp_path):
     shape = golden("three_partition_columns")
     table = open_table(shape.put(tmp_path))
     table.create_index("by_amount", ["amount"])
@@ -78,7 +63,7 @@ def test_hive_style_and_encoded_values_of_several_columns(golden: Golden, tmp_pa
     assert not any("name=plain" in each for each in left)
 
 
-def test_null_and_an_empty_text_are_null(golden: Golden, tmp_path: Path) -> None:
+def test_null_and_an_empty_text_are_null(golden, tmp_path):
     """They share a folder, whose value is NULL in Spark. Spark also decodes what looks encoded in a
     path, even if the table does not encode paths."""
     shape = golden("odd_partition_values")
@@ -114,14 +99,12 @@ def test_null_and_an_empty_text_are_null(golden: Golden, tmp_path: Path) -> None
         ({}, "7/__HIVE_DEFAULT_PARTITION__", [("s", ""), ("s", "__HIVE_DEFAULT_PARTITION__")]),
     ],
 )
-def test_texts_whose_folder_is_not_that_of_the_value(
-    properties: dict[str, str], path: str, texts: list[tuple[str, str]]
-) -> None:
+def test_texts_whose_folder_is_not_that_of_the_value(properties, path, texts):
     paths = PartitionPaths.of({"hoodie.table.partition.fields": "i,s", **properties})
     assert list(paths.ambiguous_texts(path)) == texts
 
 
-def test_a_partition_within_another() -> None:
+def test_a_partition_within_another():
     reason = "Partition a/b lies within partition a, where Spark does not look for it."
     for properties in ({}, HIVE_STYLE):
         assert unsupported_partition(properties, ["a/b", "a b", "a", "ab/c"]) == reason
@@ -171,9 +154,7 @@ def test_a_partition_within_another() -> None:
         ({"hoodie.table.partition.fields": "s", **HIVE_STYLE}, "s=a/b", {"s": "a/b"}),
     ],
 )
-def test_values_read_from_a_path(
-    properties: dict[str, str | None], path: str, values: dict[str, object]
-) -> None:
+def test_values_read_from_a_path(properties, path, values):
     schema = pa.schema([("i", pa.int64()), ("s", pa.string()), ("d", pa.float64())])
     table = {
         "hoodie.table.partition.fields": "i,s",
@@ -203,7 +184,7 @@ NULL = "9/__HIVE_DEFAULT_PARTITION__"
         (None, set()),
     ],
 )
-def test_partitions_ruled_out(where: str | None, left_out: set[str]) -> None:
+def test_partitions_ruled_out(where, left_out):
     schema = pa.schema([("i", pa.int64()), ("s", pa.string()), ("d", pa.float64())])
     slices = tuple(FileSlice(each, "f", None) for each in ("7/a", "7/b", "8/a", NULL, "x"))
     snapshot = Snapshot("1", slices, schema)

@@ -23,7 +23,7 @@ def rows_of(tasks: list[list[Part]]) -> list[list[tuple[int, range | None]]]:
     return [[(each.slice_number, each.rows) for each in parts] for parts in tasks]
 
 
-def test_a_large_base_file_is_shared_by_row_groups() -> None:
+def test_a_large_base_file_is_shared_by_row_groups():
     tasks = shared([sliced(*[120] * 16)], SPARKS)
 
     assert len(tasks) == 15, "one split has the middles of two row groups"
@@ -33,7 +33,7 @@ def test_a_large_base_file_is_shared_by_row_groups() -> None:
     assert all(one.stop == other.start for one, other in pairwise(rows))
 
 
-def test_a_smaller_one_is_shared_by_as_many_tasks_as_run_at_once() -> None:
+def test_a_smaller_one_is_shared_by_as_many_tasks_as_run_at_once():
     assert rows_of(shared([sliced(10, 10, 10, 10)], SPARKS)) == [
         [(0, range(200))],
         [(0, range(200, 400))],
@@ -42,14 +42,14 @@ def test_a_smaller_one_is_shared_by_as_many_tasks_as_run_at_once() -> None:
     assert len(shared([sliced(10, 10, 10, 10)], four)) == 4
 
 
-def test_row_groups_with_nothing_to_read_go_to_a_neighbor() -> None:
+def test_row_groups_with_nothing_to_read_go_to_a_neighbor():
     assert rows_of(shared([sliced(0, 0, 30, 0, 30, 0)], SPARKS)) == [
         [(0, range(400))],
         [(0, range(400, 600))],
     ]
 
 
-def test_small_slices_are_read_by_one_task() -> None:
+def test_small_slices_are_read_by_one_task():
     tasks = shared([sliced(0.01) for _ in range(100)], SPARKS)
 
     assert [len(each) for each in tasks] == [32, 32, 32, 4], "128 MiB, 4 for opening each"
@@ -60,18 +60,18 @@ def test_small_slices_are_read_by_one_task() -> None:
     ]
 
 
-def test_large_slices_come_first() -> None:
+def test_large_slices_come_first():
     tasks = shared([sliced(1), sliced(60, 60), sliced(100)], SPARKS)
 
     assert rows_of(tasks) == [[(1, None)], [(2, None), (0, None)]]
 
 
 @pytest.mark.parametrize(("most_tasks", "tasks"), [(1, 1), (2, 2), (3, 3)])
-def test_no_more_tasks_share_a_slice_than_pay(most_tasks: int, tasks: int) -> None:
+def test_no_more_tasks_share_a_slice_than_pay(most_tasks, tasks):
     assert len(shared([sliced(*[120] * 6, most_tasks=most_tasks)], SPARKS)) == tasks
 
 
-def test_settings_of_a_session_without_costs_or_bytes() -> None:
+def test_settings_of_a_session_without_costs_or_bytes():
     nothing = FileSplits(most_bytes=1, open_bytes=0, fewest_tasks=1)
 
     assert rows_of(shared([sliced(0), sliced(0, 0)], nothing)) == [[(0, None), (1, None)]]

@@ -1,20 +1,15 @@
 """Ranked full-text search on a real table: scores are those of one Lucene index of all its rows."""
 
 import json
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hudi_index_parquet import ParquetReadError
-from typer.testing import CliRunner
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.cli import app
 from hudi_index_service.errors import (
     ConfigInvalid,
     IndexDefinitionInvalid,
@@ -22,16 +17,16 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
 )
 from hudi_index_service.index.lucene import jvm
-from hudi_index_service.read.base_file.row_reader import RowReader, RowsRead
+from hudi_index_service.read.base_file.row_reader import RowReader
 from tests.golden.recipes.texts import ROWS, TEXTS, text_of
-from tests.golden.table import Golden
 from tests.indexed import indexed
+from tests.read.damage import overwrite_keeping_mtime, truncate
 
 RANKED = {"analyzer": "standard", "ranked": "true"}
 
 
 @pytest.fixture(scope="module")
-def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+def table(golden, tmp_path_factory) -> IndexedTable:
     """An indexed base file, one with a log file on top of it, and one that is not indexed."""
     texts = golden("searched_texts")
     path = texts.put(tmp_path_factory.mktemp("ranked"), "two base files")
@@ -83,34 +78,24 @@ def scored(found: pa.Table) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("text", ["new car", "boat", "tag42 old", "NEW", "absent", "", "new new"])
-def test_scores_are_those_of_one_index_over_all_rows(
-    table: IndexedTable, expected: Scores, text: str
-) -> None:
+def test_scores_are_those_of_one_index_over_all_rows(table, expected, text):
     assert scored(table.search("msg", text, k=ROWS, columns=["id"])) == expected.of(text)
     both = table.search("MSG", text, k=ROWS, columns=["id"], words="all")
     assert scored(both) == expected.of(text, all_words=True)
 
 
-@pytest.mark.parametrize("damage", ["written over", "cut"])
-def test_damage_to_an_open_index_changes_no_score(
-    table: IndexedTable, expected: Scores, tmp_path: Path, damage: str
-) -> None:
+@pytest.mark.parametrize("damage", [overwrite_keeping_mtime, truncate])
+def test_damage_to_an_open_index_changes_no_score(table, expected, tmp_path, damage):
     copy = Path(shutil.copytree(table.uri, tmp_path / "t"))
     opened = open_table(copy)
     assert scored(opened.search("msg", "new car", k=ROWS, columns=["id"]))
-    whole = {data: data.stat() for data in copy.rglob("*.pack")}
-    for data, before in whole.items():
-        if damage == "cut":
-            os.truncate(data, before.st_size // 2)
-        else:
-            with data.open("r+b") as file:
-                file.write(bytes(before.st_size))
-            os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for data in copy.rglob("*.pack"):
+        damage(data)
     assert scored(opened.search("msg", "new car", k=ROWS, columns=["id"])) == expected.of("new car")
     assert scored(opened.search("msg", "boat", k=ROWS, columns=["id"])) == expected.of("boat")
 
 
-def test_the_best_rows_come_first(table: IndexedTable, expected: Scores) -> None:
+def test_the_best_rows_come_first(table, expected):
     whole = sorted(expected.of("new car").values(), reverse=True)
     for k in (1, 7, 100):
         found = table.search("msg", "new car", k=k)
@@ -123,23 +108,19 @@ def test_the_best_rows_come_first(table: IndexedTable, expected: Scores) -> None
 @pytest.mark.parametrize(
     "where", ["amount = 3", "amount < 5 -- not more", "msg LIKE '%o%'", "id IS NULL"]
 )
-def test_where_filters_rows_but_changes_no_score(
-    table: IndexedTable, expected: Scores, where: str
-) -> None:
+def test_where_filters_rows_but_changes_no_score(table, expected, where):
     matching = set(map(int, table.scan(where, columns=["id"]).to_arrow()["id"].to_pylist()))
     found = table.search("msg", "new car", k=ROWS, where=where, columns=["id"])
     every = expected.of("new car")
     assert scored(found) == {key: every[key] for key in every if key in matching}
 
 
-def test_rows_that_cannot_be_read_one_by_one_are_scanned(
-    table: IndexedTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_cannot_be_read_one_by_one_are_scanned(table, monkeypatch):
     found = table.search("msg", "new car", k=7)
 
     batches = RowReader.batches
 
-    def fails(self: RowReader, rows: Any, **options: Any) -> Iterator[RowsRead]:
+    def fails(self, rows, **options):
         if not isinstance(rows, range):
             raise ParquetReadError("as if")
         return batches(self, rows, **options)
@@ -148,7 +129,7 @@ def test_rows_that_cannot_be_read_one_by_one_are_scanned(
     assert table.search("msg", "new car", k=7) == found
 
 
-def test_earlier_snapshots_have_their_own_scores(table: IndexedTable) -> None:
+def test_earlier_snapshots_have_their_own_scores(table):
     instants = [each.requested for each in table.hudi_table.completed_instants()]
     first, second, updated, last = instants
     first_texts = Scores([text_of(key) for key in range(80)])
@@ -171,13 +152,12 @@ def test_earlier_snapshots_have_their_own_scores(table: IndexedTable) -> None:
     assert scored(base_files) == before.of("new car")
 
 
-def test_search_on_the_command_line(table: IndexedTable) -> None:
-    def search(*arguments: str) -> list[dict[str, object]]:
-        done = CliRunner().invoke(app, ["search", table.uri, "msg", *arguments, "-o", "json"])
-        assert done.exit_code == 0, done.output
-        return [json.loads(line) for line in done.output.splitlines()]
+def test_search_on_the_command_line(table, command):
+    def search(*arguments):
+        printed = command("search", table.uri, "msg", *arguments, "-o", "json")
+        return [json.loads(line) for line in printed.splitlines()]
 
-    def in_json(rows: pa.Table) -> list[dict[str, object]]:
+    def in_json(rows):
         """The rows, with the digits that JSON has of a 32-bit score."""
         return [
             {**row, "_score": float(str(np.float32(row["_score"])))} for row in rows.to_pylist()
@@ -192,17 +172,16 @@ def test_search_on_the_command_line(table: IndexedTable) -> None:
     earlier = in_json(table.search("msg", "new car", as_of=first, columns=["id"]))
     assert search("new car", "--as-of", first, "--columns", "id") == earlier
     assert search("absent") == []
-    shown = CliRunner().invoke(app, ["search", table.uri, "msg", "car", "--columns", "id"])
-    assert "_score" in shown.output
+    assert "_score" in command("search", table.uri, "msg", "car", "--columns", "id")
 
 
-def test_rows_of_equal_score_have_a_stable_order(table: IndexedTable) -> None:
+def test_rows_of_equal_score_have_a_stable_order(table):
     first = table.search("msg", "car", k=40, columns=["id", "amount"])
     assert table.search("msg", "car", k=40, columns=["id", "amount"]) == first
     assert table.search("msg", "car", k=9, columns=["id", "amount"]) == first.slice(0, 9)
 
 
-def test_a_search_needs_a_ranked_column(golden: Golden, tmp_path: Path) -> None:
+def test_a_search_needs_a_ranked_column(golden, tmp_path):
     table = indexed(
         golden("searched_texts").put(tmp_path, "one base file"),
         [Column(name="msg", options={"analyzer": "standard"})],
@@ -232,21 +211,19 @@ def test_a_search_needs_a_ranked_column(golden: Golden, tmp_path: Path) -> None:
         ({"column": "id"}, PredicateUnsupported),
     ],
 )
-def test_invalid_search_arguments_are_refused(
-    table: IndexedTable, arguments: dict[str, object], kind: type[Exception]
-) -> None:
+def test_invalid_search_arguments_are_refused(table, arguments, kind):
     with pytest.raises(kind):
-        table.search(**{"column": "msg", "text": "car", **arguments})  # type: ignore[arg-type]
+        table.search(**{"column": "msg", "text": "car", **arguments})
 
 
-def test_ranking_needs_an_analyzer(table: IndexedTable) -> None:
+def test_ranking_needs_an_analyzer(table):
     with pytest.raises(IndexDefinitionInvalid, match="without an analyzer"):
         table.create_index("r", [Column(name="msg", options={"ranked": "true"})])
     with pytest.raises(IndexDefinitionInvalid, match="ranked is 'maybe'"):
         table.create_index("r", [Column(name="msg", options={**RANKED, "ranked": "maybe"})])
 
 
-def test_partition_columns_have_the_values_of_the_path(golden: Golden, tmp_path: Path) -> None:
+def test_partition_columns_have_the_values_of_the_path(golden, tmp_path):
     stays = golden("stays_in_its_partition")
     table = indexed(stays.put(tmp_path), [Column(name="msg", options=RANKED)])
 

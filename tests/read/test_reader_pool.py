@@ -3,7 +3,7 @@
 import os
 import resource
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,13 @@ from hudi_index_service.read.slices.many_entries import few_rows
 from hudi_index_service.read.slices.reader_pool import OTHER_FILES, OpenEntry, ReaderPool
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
+from tests.read.damage import CHANGES, overwrite, truncate
 
 IS_ADA = parse_predicate("name = 'Ada'", make.ROWS.schema, time_zone="UTC")
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
+def storage(tmp_path) -> Storage:
     """A copy of the golden entry's table."""
     return Storage(shutil.copytree(make.FOLDER, tmp_path / "table"))
 
@@ -42,40 +43,13 @@ def opened(pool: ReaderPool, entry: ServingEntry) -> OpenEntry:
         return found
 
 
-def overwrite(data: Path) -> None:
-    """Overwrites the file with zeros."""
-    with data.open("r+b") as file:
-        file.write(bytes(data.stat().st_size))
-
-
-def overwrite_keeping_mtime(data: Path) -> None:
-    """Overwrites the file and restores its modification time."""
-    before = data.stat()
-    overwrite(data)
-    os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def truncate(data: Path) -> None:
-    """Cuts off the end of the file."""
-    os.truncate(data, data.stat().st_size - 10)
-
-
-def replace_file(data: Path) -> None:
-    """Replaces the file by another of the same length and time."""
-    other = Path(shutil.copy2(data, data.with_suffix(".new")))
-    other.replace(data)
-
-
-CHANGES = [overwrite, overwrite_keeping_mtime, truncate, replace_file]
-
-
 def is_closed(found: OpenEntry) -> bool:
     """Whether its reader has released the file."""
     assert isinstance(found.reader, LuceneReader)
     return found.reader._reader is None
 
 
-def test_an_entry_stays_open_until_no_listing_shows_it(storage: Storage) -> None:
+def test_an_entry_stays_open_until_no_listing_shows_it(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     listing = EntryListing(storage, "lucene")
     first = opened(pool, entry)
@@ -90,7 +64,7 @@ def test_an_entry_stays_open_until_no_listing_shows_it(storage: Storage) -> None
     assert is_closed(used)
 
 
-def test_entries_whose_data_file_was_deleted_are_closed(storage: Storage) -> None:
+def test_entries_whose_data_file_was_deleted_are_closed(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
     pool.close_deleted()
@@ -103,7 +77,7 @@ def test_entries_whose_data_file_was_deleted_are_closed(storage: Storage) -> Non
     assert pool.open_paths == frozenset()
 
 
-def test_entries_that_are_held_are_closed_afterwards(storage: Storage) -> None:
+def test_entries_that_are_held_are_closed_afterwards(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
     with pool.held() as held, pool.held() as again:
@@ -117,25 +91,24 @@ def test_entries_that_are_held_are_closed_afterwards(storage: Storage) -> None:
         assert later.version != held.version
 
 
-def test_an_entry_that_calls_to_many_ask_is_not_closed_first(storage: Storage) -> None:
+def test_an_entry_that_calls_to_many_ask_is_not_closed_first(storage):
     first, second, third = (serving(storage, names) for names in (["name"], ["age"], ["score"]))
     pool = ReaderPool(storage, Settings(), capacity=2)
     asked, other = opened(pool, first), opened(pool, second)
     (answer,) = few_rows(IS_ADA, [first], pool)
-    assert answer is not None
     assert answer.entry is asked
     opened(pool, third)
     assert opened(pool, first) is asked
     assert is_closed(other)
 
 
-def test_entries_with_different_columns_are_opened_separately(storage: Storage) -> None:
+def test_entries_with_different_columns_are_opened_separately(storage):
     pool = ReaderPool(storage, Settings())
     assert opened(pool, serving(storage, ["age", "name"])) is not opened(pool, serving(storage))
     assert opened(pool, serving(storage)) is opened(pool, serving(storage))
 
 
-def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
+def test_the_budget_counts_entries_and_bytes(storage):
     subsets = [serving(storage, names) for names in (["name"], ["age"], ["score"])]
     two = ReaderPool(storage, Settings(), capacity=2)
     first, _, third = (opened(two, each) for each in subsets)
@@ -151,9 +124,7 @@ def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
     assert opened(tight, subsets[0]) is not first
 
 
-def test_a_quarter_of_the_files_that_the_process_may_open_is_left_to_others(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quarter_of_the_files_that_the_process_may_open_is_left_to_others(storage, monkeypatch):
     subsets = [serving(storage, names) for names in (["name"], ["age"], ["score"])]
     pool = ReaderPool(storage, Settings())
     # The limit is stated, not set: other tests of this process may keep more files open.
@@ -163,9 +134,7 @@ def test_a_quarter_of_the_files_that_the_process_may_open_is_left_to_others(
     assert is_closed(first)
 
 
-def test_an_entry_leased_when_the_pool_closes_is_closed_on_return(
-    storage: Storage,
-) -> None:
+def test_an_entry_leased_when_the_pool_closes_is_closed_on_return(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     with pool.lease(entry) as used:
         pool.close()
@@ -174,7 +143,7 @@ def test_an_entry_leased_when_the_pool_closes_is_closed_on_return(
     assert not is_closed(opened(pool, entry))
 
 
-def test_an_overwritten_data_file_is_reopened(storage: Storage) -> None:
+def test_an_overwritten_data_file_is_reopened(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
     assert opened(pool, serving(storage)) is first
@@ -185,13 +154,11 @@ def test_an_overwritten_data_file_is_reopened(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_results_found_while_the_data_file_changed_are_discarded(
-    storage: Storage, change: Callable[[Path], None]
-) -> None:
+def test_results_found_while_the_data_file_changed_are_discarded(storage, change):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
 
-    def use() -> None:
+    def use():
         with pool.lease(entry) as used:
             assert list(used.reader.row_ids(IS_ADA)) == [0, 6]
             change(Path(storage.uri, entry.entry.data_path))
@@ -202,14 +169,14 @@ def test_results_found_while_the_data_file_changed_are_discarded(
     assert pool.open_paths == frozenset()
 
 
-def test_an_entry_stays_open_while_others_read_its_data_file(storage: Storage) -> None:
+def test_an_entry_stays_open_while_others_read_its_data_file(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
     assert Path(storage.uri, entry.entry.data_path).read_bytes()
     assert opened(pool, entry) is first
 
 
-def test_a_truncated_local_copy_is_fetched_again(storage: Storage, tmp_path: Path) -> None:
+def test_a_truncated_local_copy_is_fetched_again(storage, tmp_path):
     remote = Storage(f"memory://{tmp_path}")
     for file in storage.files():
         remote.create(file.path, storage.read(file.path))
@@ -227,7 +194,7 @@ def test_a_truncated_local_copy_is_fetched_again(storage: Storage, tmp_path: Pat
         assert list(used.reader.row_ids(IS_ADA)) == [0, 6]
 
 
-def test_an_entry_stays_open_when_another_one_beside_it_is_damaged(storage: Storage) -> None:
+def test_an_entry_stays_open_when_another_one_beside_it_is_damaged(storage):
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     before = opened(pool, entry)
     with pytest.raises(EntryInvalid, match="another entry"), pool.lease(entry):

@@ -6,13 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import RowPlan
 
-from hudi_index_service import IndexedTable
+from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
-from tests.golden.table import Golden
-from tests.indexed import indexed
 
 MB = 2**20
 ROWS, RUN = 30_000, 300
@@ -49,7 +47,7 @@ def plan(*, pages: int, ranges: int = 10, chunks: int, total: int, row_groups: i
         (plan(pages=0, ranges=0, chunks=0, total=0, row_groups=0), True, Reading.PAGES),
     ],
 )
-def test_the_cheapest_reading_is_chosen(row_plan: RowPlan, remote: bool, reading: Reading) -> None:
+def test_the_cheapest_reading_is_chosen(row_plan, remote, reading):
     settings = Settings(read=ReadSettings(scan_fraction=0.9))
     assert cheapest_reading(row_plan, settings, remote=remote) is reading
     assert request_bytes(Constants()) < MB
@@ -58,18 +56,15 @@ def test_the_cheapest_reading_is_chosen(row_plan: RowPlan, remote: bool, reading
 @pytest.mark.parametrize(
     ("rows", "reading"), [(60, Reading.PAGES), (70, Reading.FILE), (None, Reading.FILE)]
 )
-def test_few_rows_are_read_by_page_even_from_every_page(rows: int | None, reading: Reading) -> None:
+def test_few_rows_are_read_by_page_even_from_every_page(rows, reading):
     row_plan = plan(pages=30 * MB, chunks=30 * MB, total=30 * MB)  # of 1,000 rows
     assert cheapest_reading(row_plan, Settings(), remote=False, rows=rows) is reading
 
 
 @pytest.fixture(scope="module")
-def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+def table(golden_index) -> IndexedTable:
     """One base file with several row groups of several pages; `kind` is in runs."""
-    return indexed(
-        golden("runs_in_row_groups").put(tmp_path_factory.mktemp("choice")),
-        ["name", "kind", "number"],
-    )
+    return open_table(golden_index("runs_in_row_groups", ["name", "kind", "number"]))
 
 
 def first_row_group_predicate(table: IndexedTable) -> tuple[str, int]:
@@ -91,9 +86,7 @@ def first_row_group_predicate(table: IndexedTable) -> tuple[str, int]:
     ],
     ids=["one page", "some pages", "a row group", "the file"],
 )
-def test_each_reading_is_chosen_and_gives_the_same_rows(
-    table: IndexedTable, where: str | None, rows: int | None, access: Access, note: str
-) -> None:
+def test_each_reading_is_chosen_and_gives_the_same_rows(table, where, rows, access, note):
     if where is None:
         where, rows = first_row_group_predicate(table)
     scan = table.scan(where, columns=["id", "text"])
@@ -101,13 +94,11 @@ def test_each_reading_is_chosen_and_gives_the_same_rows(
     plain = table.scan(where, columns=["id", "text"], use_index="never")
     assert found.sort_by("id").equals(plain.to_arrow().sort_by("id"))
     assert found.num_rows == rows
-    assert scan.statistics is not None
     (read,) = scan.statistics.slices
     assert read.access is access
     assert note in read.note
     everything = table.scan(columns=["id", "text", "name", "kind"])
     everything.to_arrow()
-    assert everything.statistics is not None
     if note != "the file whole":
         assert 0 < read.bytes_read < everything.statistics.bytes_read / 2
 
@@ -121,11 +112,10 @@ def test_each_reading_is_chosen_and_gives_the_same_rows(
         f"kind <> 'kind7' AND name <> 'name1' AND number > {ROWS // 100}",
     ],
 )
-def test_nothing_is_looked_up_when_a_scan_is_cheaper(table: IndexedTable, where: str) -> None:
+def test_nothing_is_looked_up_when_a_scan_is_cheaper(table, where):
     scan = table.scan(where, columns=["id", "text"])
     rows = scan.to_arrow().num_rows
     assert rows == table.scan(where, use_index="never").to_arrow().num_rows > ROWS / 2
-    assert scan.statistics is not None
     (read,) = scan.statistics.slices
     assert read.access is Access.SCAN
     assert read.candidates is None, "the rows themselves were not looked up"
@@ -135,7 +125,6 @@ def test_nothing_is_looked_up_when_a_scan_is_cheaper(table: IndexedTable, where:
 
     required = table.scan(where, columns=["id", "text"], use_index="require")
     assert required.to_arrow().num_rows == rows
-    assert required.statistics is not None
     assert required.statistics.slices[0].access is Access.INDEX
     if "id" not in where:
         assert scan.count() == rows
@@ -144,41 +133,36 @@ def test_nothing_is_looked_up_when_a_scan_is_cheaper(table: IndexedTable, where:
 
 
 @pytest.mark.usefixtures("keeps_no_pages")
-def test_half_of_the_rows_are_read_by_page_if_adjacent(table: IndexedTable) -> None:
+def test_half_of_the_rows_are_read_by_page_if_adjacent(table):
     half = ", ".join(f"'kind{number}'" for number in range(ROWS // RUN // 2))
     scan = table.scan(f"kind IN ({half})", columns=["id", "text"])
     assert scan.to_arrow().num_rows == ROWS // 2
-    assert scan.statistics is not None
     (read,) = scan.statistics.slices
     assert read.candidates == ROWS // 2
     whole = table.scan(columns=["id", "text"])
     whole.to_arrow()
-    assert whole.statistics is not None
     assert read.bytes_read < whole.statistics.bytes_read * 0.6
 
 
-def test_the_note_states_how_many_rows_led_to_a_scan(table: IndexedTable) -> None:
+def test_the_note_states_how_many_rows_led_to_a_scan(table):
     scan = table.scan(f"number >= {ROWS // 20}", columns=["id"])
     assert scan.to_arrow().num_rows == ROWS - ROWS // 20
-    assert scan.statistics is not None
     (read,) = scan.statistics.slices
     assert (
         read.note == f"at least {ROWS - ROWS // 20} rows match: reading the file whole is cheaper"
     )
 
 
-def test_a_small_limit_uses_the_index(table: IndexedTable) -> None:
+def test_a_small_limit_uses_the_index(table):
     scan = table.scan("kind <> 'kind7'", columns=["id"], limit=5)
     assert scan.to_arrow().num_rows == 5
-    assert scan.statistics is not None
     assert scan.statistics.slices[0].access is Access.INDEX
 
 
-def test_a_scan_skips_row_groups_that_cannot_match(table: IndexedTable) -> None:
-    def scanned(where: str | None) -> tuple[int, int]:
+def test_a_scan_skips_row_groups_that_cannot_match(table):
+    def scanned(where):
         scan = table.scan(where, columns=["text"], use_index="never")
         rows = scan.to_arrow().num_rows
-        assert scan.statistics is not None
         return rows, scan.statistics.bytes_read
 
     _, everything = scanned(None)

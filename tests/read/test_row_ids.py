@@ -77,19 +77,19 @@ def normal_form(where: str) -> Predicate:
     return negation_normal_form(parse_predicate(where, SCHEMA))
 
 
-def test_conjuncts_are_looked_up_cheapest_first_until_one_is_empty() -> None:
+def test_conjuncts_are_looked_up_cheapest_first_until_one_is_empty():
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)})
     assert rows_of("b = 2 AND a = 1", known) == Bounds.exactly(BitMap())
     assert known.lookups == [("a = 1", None)]
 
 
-def test_conjuncts_of_a_small_file_are_looked_up_as_written() -> None:
+def test_conjuncts_of_a_small_file_are_looked_up_as_written():
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)}, total=1000)
     assert rows_of("b = 2 AND a = 1", known) == Bounds.exactly(BitMap())
     assert [predicate for predicate, _ in known.lookups] == ["b = 2", "a = 1"]
 
 
-def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped() -> None:
+def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped():
     half = BitMap(range(TOTAL // 2))
     apart = BitMap([1, 70_000])
     known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
@@ -101,20 +101,20 @@ def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped() -> None:
     assert rows_of("b > 2 AND a = 1", known) == Bounds.exactly(BitMap([1]))
 
 
-def test_rows_of_one_page_count_as_one() -> None:
+def test_rows_of_one_page_count_as_one():
     run = BitMap(range(4_000, 8_000))
     known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
     assert rows_of("b > 2 AND a = 1", known) == Bounds.among(run)
     assert known.lookups == [("a = 1", None), ("b > 2", ROW_STEPS)]
 
 
-def test_count_looks_up_every_conjunct() -> None:
+def test_count_looks_up_every_conjunct():
     known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)})
     assert rows_of("b > 2 AND a = 1", known, superset_ok=False) == Bounds.exactly(BitMap([1]))
     assert known.lookups == [("a = 1", None), ("b > 2", None)]
 
 
-def test_or_arms_are_limited_by_the_remaining_rows() -> None:
+def test_or_arms_are_limited_by_the_remaining_rows():
     known = Known(
         {"a = 1": (BitMap([1]), 1), "b = 2": (BitMap([1]), 1), "s = 'x'": (BitMap(), TOTAL)}
     )
@@ -127,7 +127,7 @@ def test_or_arms_are_limited_by_the_remaining_rows() -> None:
     "where",
     ["a BETWEEN 3 AND 9", "a >= 3 AND a <= 9", "a >= 3 AND (b = 1 AND a <= 9)"],
 )
-def test_conjuncts_on_one_column_are_looked_up_together(where: str) -> None:
+def test_conjuncts_on_one_column_are_looked_up_together(where):
     both = "(a >= 3) AND (a <= 9)"
     known = Known({both: (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     assert rows_of(where, known) == Bounds.exactly(BitMap([4]))
@@ -135,14 +135,14 @@ def test_conjuncts_on_one_column_are_looked_up_together(where: str) -> None:
     assert all("a" not in predicate for predicate, _ in known.lookups[1:])
 
 
-def test_other_conjuncts_are_looked_up_separately() -> None:
+def test_other_conjuncts_are_looked_up_separately():
     known = Known({"a = 1": (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     for where in ("a = 1 AND b = 1", "a = 1 AND a <> 2", "a = 1 AND a IS NOT NULL"):
         rows_of(where, known)
     assert not any(" AND " in predicate for predicate, _ in known.lookups)
 
 
-def test_predicates_that_match_everything_or_nothing() -> None:
+def test_predicates_that_match_everything_or_nothing():
     known = Known({})
     assert rows_of("a = 1 OR b = 1", known) == Bounds.unanswered()
     assert rows_of("a = 1 AND FALSE", known) == Bounds.exactly(BitMap())
@@ -150,7 +150,7 @@ def test_predicates_that_match_everything_or_nothing() -> None:
     assert everything.exact_rows == BitMap(range(TOTAL))
 
 
-def test_few_remaining_rows_are_checked_one_by_one() -> None:
+def test_few_remaining_rows_are_checked_one_by_one():
     answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
     exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
     assert rows_of("b = 2 AND a = 1", exact) == Bounds.exactly(BitMap([5, 8]))
@@ -169,7 +169,7 @@ def test_few_remaining_rows_are_checked_one_by_one() -> None:
     assert [predicate for predicate, _ in many.lookups] == ["a = 1", "b = 2"]
 
 
-def test_exact_row_ids_look_up_all_conjuncts_together() -> None:
+def test_exact_row_ids_look_up_all_conjuncts_together():
     together = {"(a = 1) AND (b = 2)": (BitMap([5]), 2)}
     known = Known(together)
     assert rows_of("a = 1 AND b = 2", known, superset_ok=False) == Bounds.exactly(BitMap([5]))

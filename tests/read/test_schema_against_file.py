@@ -96,9 +96,7 @@ SPARK_FAILS = {("local_micros", "millis"), ("local_micros", "micros")}
 
 
 @pytest.mark.parametrize("stored", FILES)
-def test_a_column_is_read_as_spark_reads_it_or_left_to_spark_by_name(
-    golden: Golden, tmp_path: Path, stored: str
-) -> None:
+def test_a_column_is_read_as_spark_reads_it_or_left_to_spark_by_name(golden, tmp_path, stored):
     values = pa.concat_arrays([FILES[stored]] * ROWS)
     put_with_columns(golden, tmp_path, {name: (values, avro) for name, avro in COMMITS.items()})
     table = open_table(tmp_path)
@@ -149,8 +147,8 @@ IN_RANGE = {
 
 @pytest.mark.parametrize("index_type", ["btree", "lucene"])
 def test_an_entry_from_before_the_schema_counted_milliseconds_answers_nothing(
-    golden: Golden, tmp_path: Path, index_type: str
-) -> None:
+    golden, tmp_path, index_type
+):
     put(golden, tmp_path, MICROS, "micros")
     table = indexed(tmp_path, [*IN_RANGE, "id"], using=index_type)
     assert all(table.scan(where).count() == 0 for where in IN_RANGE.values())
@@ -165,12 +163,11 @@ def test_an_entry_from_before_the_schema_counted_milliseconds_answers_nothing(
                         answer()
         by_id = again.scan("id = '7'", columns=["id"])
         plan = by_id.explain().plan
-        assert plan is not None
         assert plan.count(Access.INDEX) == 1
         assert by_id.to_arrow().to_pylist() == [{"id": "7"}]
 
 
-def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: Path) -> None:
+def test_milliseconds_in_schema_and_file_are_indexed(golden, tmp_path):
     put(golden, tmp_path, MILLIS, "millis")
     table = open_table(tmp_path)
     stored = [Column(name=name, options={"stored": "true"}) for name in ("at", "many", "id")]
@@ -182,7 +179,6 @@ def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: P
             assert scan.count() == found.num_rows == rows
             assert found.column("at").type == MICROS
         plan = again.scan(where, use_index="require").explain().plan
-        assert plan is not None
         assert plan.count(Access.INDEX) == 1
     moment = IN_2024.replace(tzinfo=UTC)
     by_stored = again.scan("at < '2024-07-10 00:00:00.124'", columns=["at", "many", "id"])
@@ -192,7 +188,7 @@ def test_milliseconds_in_schema_and_file_are_indexed(golden: Golden, tmp_path: P
     assert again.scan("at < '1971-01-01'").count() == 0
 
 
-def test_relabelled_times_are_not_indexed(golden: Golden, tmp_path: Path) -> None:
+def test_relabelled_times_are_not_indexed(golden, tmp_path):
     put(golden, tmp_path, MICROS, "millis")
     table = open_table(tmp_path)
     table.create_index("by_time", ["at"])

@@ -5,11 +5,9 @@ a session.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import BuildFailed, ColumnNotIndexable, TableFeatureUnsupported
@@ -28,7 +26,7 @@ from tests.golden.recipes.shapes import (
     WALL_CLOCK,
     keyed_rows,
 )
-from tests.golden.table import Golden, GoldenTable
+from tests.golden.table import GoldenTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, read_rows, write
 from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
@@ -47,7 +45,7 @@ def assert_sparks_answers(
             assert scan.exists() == bool(expected.num_rows), where
 
 
-def test_columns_added_widened_and_in_another_order(golden: Golden, tmp_path: Path) -> None:
+def test_columns_added_widened_and_in_another_order(golden, tmp_path):
     shape = golden("columns_added_and_widened")
     path = shape.put(tmp_path, "written")
     old = indexed(path, ["i", "d", "s"], name="before")
@@ -56,7 +54,7 @@ def test_columns_added_widened_and_in_another_order(golden: Golden, tmp_path: Pa
     assert_sparks_answers(indexed(path, ["i", "d", "s", "n"]), shape, CHANGED)
 
 
-def test_a_scan_uses_the_schema_at_the_time_it_runs(golden: Golden, tmp_path: Path) -> None:
+def test_a_scan_uses_the_schema_at_the_time_it_runs(golden, tmp_path):
     shape = golden("columns_added_and_widened")
     path = shape.put(tmp_path, "written")
     table = indexed(path, ["i"])
@@ -71,9 +69,7 @@ def test_a_scan_uses_the_schema_at_the_time_it_runs(golden: Golden, tmp_path: Pa
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_float_widened_to_double_needs_spark(
-    spark: SparkSession, tmp_path: Path, table_type: str
-) -> None:
+def test_float_widened_to_double_needs_spark(spark, tmp_path, table_type):
     options = hudi_options("t", table_type, **NEW_FILES)
     number = "if(id < 0, null, cast(id * 0.1 AS {})) AS f"
     write(keyed_rows(spark, 0, 10, number.format("float")), tmp_path, options, "bulk_insert")
@@ -91,7 +87,7 @@ def test_float_widened_to_double_needs_spark(
     assert by_spark.to_arrow().to_pylist() == [{"id": "3", "f": 0.3}]
 
 
-def test_dates_in_the_legacy_calendar_need_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_dates_in_the_legacy_calendar_need_spark(spark, tmp_path):
     modes = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
     before = {mode: spark.conf.get(mode) for mode in modes}
     for mode in modes:
@@ -121,20 +117,18 @@ def test_dates_in_the_legacy_calendar_need_spark(spark: SparkSession, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["null_partitions", "null_partitions_hive_style"])
-def test_null_in_a_partition_column(golden: Golden, tmp_path: Path, name: str) -> None:
+def test_null_in_a_partition_column(golden, tmp_path, name):
     table = indexed(golden(name).put(tmp_path), ["day", "city"])
     assert_sparks_answers(table, golden(name), NULL_PARTITIONS)
 
 
-def test_copy_on_write_slices_are_read_without_hudi_rs(golden: Golden, tmp_path: Path) -> None:
+def test_copy_on_write_slices_are_read_without_hudi_rs(golden, tmp_path):
     """hudi-rs cannot read such column names."""
     shape = golden("column_with_umlaut")
     assert_sparks_answers(indexed(shape.put(tmp_path), ["größe"]), shape, UMLAUT)
 
 
-def test_log_files_with_column_names_that_hudi_rs_cannot_read_need_spark(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_log_files_with_column_names_that_hudi_rs_cannot_read_need_spark(spark, tmp_path):
     mor, size = tmp_path / "mor", "id AS `größe`"
     options = hudi_options("mor", "MERGE_ON_READ", **NO_METADATA_TABLE)
     write(keyed_rows(spark, 0, 10, size), mor, options, "bulk_insert")
@@ -145,7 +139,7 @@ def test_log_files_with_column_names_that_hudi_rs_cannot_read_need_spark(
     assert open_table(mor, spark=spark).scan("`größe` > 7").count() == 2
 
 
-def test_types_that_cannot_be_indexed_are_still_read(golden: Golden, tmp_path: Path) -> None:
+def test_types_that_cannot_be_indexed_are_still_read(golden, tmp_path):
     shape = golden("nested_types")
     path = shape.put(tmp_path, "written")
     table = open_table(path)
@@ -164,7 +158,7 @@ def test_types_that_cannot_be_indexed_are_still_read(golden: Golden, tmp_path: P
     assert_sparks_answers(table, shape, NESTED)
 
 
-def test_partitioning_by_a_struct_field_needs_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_partitioning_by_a_struct_field_needs_spark(spark, tmp_path):
     options = hudi_options("t", partition_column="place.city", **NO_METADATA_TABLE)
     place = "named_struct('city', concat('c', id % 3), 'zip', id) AS place"
     write(keyed_rows(spark, 0, 12, place), tmp_path, options, "bulk_insert")
@@ -175,7 +169,7 @@ def test_partitioning_by_a_struct_field_needs_spark(spark: SparkSession, tmp_pat
     assert open_table(tmp_path, spark=spark).scan("place.zip = 3").count() == 1
 
 
-def test_arrays_in_the_older_two_level_layout(golden: Golden, tmp_path: Path) -> None:
+def test_arrays_in_the_older_two_level_layout(golden, tmp_path):
     shape = golden("arrays_of_two_levels")
     path = shape.put(tmp_path)
     (base_file,) = path.glob("*.parquet")
@@ -183,13 +177,13 @@ def test_arrays_in_the_older_two_level_layout(golden: Golden, tmp_path: Path) ->
     assert_sparks_answers(indexed(path, ["tags"]), shape, TAGS)
 
 
-def test_text_that_is_not_utf8(golden: Golden, tmp_path: Path) -> None:
+def test_text_that_is_not_utf8(golden, tmp_path):
     shape = golden("texts_that_are_no_utf8")
     table = indexed(shape.put(tmp_path), ["s"])
     for where in NO_UTF8:
         expected = sorted(shape.answer(where).column("id").to_pylist())
         for use_index in ("auto", "never"):
-            scan = table.scan(where, columns=["id"], use_index=use_index)  # type: ignore[arg-type]
+            scan = table.scan(where, columns=["id"], use_index=use_index)
             assert sorted(scan.to_arrow().column("id").to_pylist()) == expected, where
             assert scan.count() == len(expected), where
     checked = table.verify(repair=True)
@@ -200,26 +194,22 @@ def test_text_that_is_not_utf8(golden: Golden, tmp_path: Path) -> None:
         table.scan("s LIKE 'a_'", columns=["id"]).to_arrow()
 
 
-def test_patterns_on_text_that_is_not_utf8_need_spark(
-    spark: SparkSession, golden: Golden, tmp_path: Path
-) -> None:
+def test_patterns_on_text_that_is_not_utf8_need_spark(spark, golden, tmp_path):
     path = golden("texts_that_are_no_utf8").put(tmp_path)
     by_spark = open_table(path, spark=spark).scan("s LIKE 'a_'", columns=["id"])
     assert by_spark.count() == SparkHudiReader(spark, path).count("s LIKE 'a_'") == 20
 
 
 @pytest.mark.parametrize("name", ["wall_clock_times_in_version_6", "wall_clock_times"])
-def test_timestamps_without_time_zone(golden: Golden, tmp_path: Path, name: str) -> None:
+def test_timestamps_without_time_zone(golden, tmp_path, name):
     """hudi-rs does not know this type; base files are read without it."""
     table = indexed(golden(name).put(tmp_path), ["wall", "id", "s.at"])
     assert_sparks_answers(table, golden(name), WALL_CLOCK)
-    assert all(table.scan(each).explain().plan.count(Access.INDEX) == 1 for each in WALL_CLOCK)  # type: ignore[union-attr]
+    assert all(table.scan(each).explain().plan.count(Access.INDEX) == 1 for each in WALL_CLOCK)
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_log_files_with_timestamps_without_time_zone_need_spark(
-    spark: SparkSession, tmp_path: Path, version: str
-) -> None:
+def test_log_files_with_timestamps_without_time_zone_need_spark(spark, tmp_path, version):
     options = hudi_options(
         "t",
         "MERGE_ON_READ",
@@ -238,7 +228,7 @@ def test_log_files_with_timestamps_without_time_zone_need_spark(
     assert open_table(tmp_path).scan("part = 'p1'").count() == 15
 
 
-def test_merged_compacted_and_merged_again(golden: Golden, tmp_path: Path) -> None:
+def test_merged_compacted_and_merged_again(golden, tmp_path):
     shape = golden("compacted_twice")
     path = shape.put(tmp_path, "compacted")
     table = indexed(path, ["name"])
@@ -248,7 +238,6 @@ def test_merged_compacted_and_merged_again(golden: Golden, tmp_path: Path) -> No
     table.build(strategy="all").raise_for_failures()
     shape.put(path, "updated again")
     plan = table.scan("name = 'x1'").explain().plan
-    assert plan is not None
     assert {each.file_slice.partition: bool(each.file_slice.log_files) for each in plan.slices} == {
         "p0": True,
         "p1": False,
@@ -257,9 +246,7 @@ def test_merged_compacted_and_merged_again(golden: Golden, tmp_path: Path) -> No
     assert_sparks_answers(table, shape, NAMES)
 
 
-def test_a_partition_value_that_looks_like_hive_style_needs_spark(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_partition_value_that_looks_like_hive_style_needs_spark(spark, tmp_path):
     path = tmp_path / "table"
     options = hudi_options("t", partition_column="part", **NEW_FILES)
     write(keyed_rows(spark, 0, 12, "concat('p=', id % 3) AS part"), path, options, "bulk_insert")

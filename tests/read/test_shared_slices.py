@@ -79,7 +79,7 @@ def instants(path: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Written:
+def copy_on_write(spark, tmp_path_factory) -> Written:
     """One of the partitions has each row twice, and a second commit rewrote the other."""
     path = tmp_path_factory.mktemp("shared") / "table"
     options = hudi_options("t", partition_column="dt", **SMALL_ROW_GROUPS)
@@ -93,7 +93,7 @@ def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def merge_on_read(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Written:
+def merge_on_read(spark, tmp_path_factory) -> Written:
     """One of the partitions has log files, which update and delete."""
     path = tmp_path_factory.mktemp("shared") / "merged"
     options = hudi_options("t", "MERGE_ON_READ", partition_column="dt", **SMALL_ROW_GROUPS)
@@ -107,7 +107,7 @@ def merge_on_read(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def small_splits(spark: SparkSession) -> Iterator[None]:
+def small_splits(spark) -> Iterator[None]:
     """A task reads a few row groups."""
     sizes = {"maxPartitionBytes": "20KB", "openCostInBytes": "1KB"}
     for name, size in sizes.items():
@@ -131,9 +131,7 @@ def plain(spark: SparkSession, path: Path, where: str | None, **options: str) ->
 @pytest.mark.usefixtures("small_splits")
 @pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_each_row_is_returned_once(
-    spark: SparkSession, request: pytest.FixtureRequest, kind: str, name: str
-) -> None:
+def test_each_row_is_returned_once(spark, request, kind, name):
     written = request.getfixturevalue(kind)
     with open_table(written.path) as table:
         frame = table.scan(CONDITIONS[name], columns=COLUMNS).to_spark(spark)
@@ -143,9 +141,7 @@ def test_each_row_is_returned_once(
 
 @pytest.mark.usefixtures("small_splits")
 @pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
-def test_as_of_an_earlier_instant(
-    spark: SparkSession, request: pytest.FixtureRequest, kind: str
-) -> None:
+def test_as_of_an_earlier_instant(spark, request, kind):
     written = request.getfixturevalue(kind)
     where = "amount >= 300"
     with open_table(written.path) as table:
@@ -158,9 +154,7 @@ def test_as_of_an_earlier_instant(
 
 @pytest.mark.usefixtures("small_splits")
 @pytest.mark.parametrize("use_index", ["auto", "never"])
-def test_large_slices_are_read_by_several_tasks(
-    spark: SparkSession, copy_on_write: Written, use_index: str
-) -> None:
+def test_large_slices_are_read_by_several_tasks(spark, copy_on_write, use_index):
     with open_table(copy_on_write.path) as table:
         scan = table.scan("amount >= 300", columns=COLUMNS, use_index=use_index)
         frame = scan.to_spark(spark)
@@ -173,9 +167,7 @@ def test_large_slices_are_read_by_several_tasks(
 
 
 @pytest.mark.usefixtures("small_splits")
-def test_a_slice_with_log_files_is_read_by_one_task(
-    spark: SparkSession, merge_on_read: Written
-) -> None:
+def test_a_slice_with_log_files_is_read_by_one_task(spark, merge_on_read):
     with open_table(merge_on_read.path) as table:
         frame = table.scan(columns=COLUMNS).to_spark(spark)
         tasks = frame.select("dt", F.spark_partition_id().alias("task")).distinct().collect()
@@ -184,22 +176,20 @@ def test_a_slice_with_log_files_is_read_by_one_task(
         assert by_partition["2026-01-02"] > 2
 
 
-def test_slices_are_not_split_without_need(spark: SparkSession, copy_on_write: Written) -> None:
+def test_slices_are_not_split_without_need(spark, copy_on_write):
     with open_table(copy_on_write.path) as table:
         assert table.scan(columns=COLUMNS).to_spark(spark).rdd.getNumPartitions() == 2
 
 
 @pytest.mark.usefixtures("small_splits")
-def test_a_limit_reads_whole_slices(spark: SparkSession, copy_on_write: Written) -> None:
+def test_a_limit_reads_whole_slices(spark, copy_on_write):
     with open_table(copy_on_write.path) as table:
         frame = table.scan("amount >= 300", columns=COLUMNS, limit=9_000).to_spark(spark)
         assert frame.count() == 9_000
 
 
 @pytest.mark.usefixtures("small_splits", "keeps_no_pages")
-def test_the_history_counts_a_slice_and_its_rows_once(
-    spark: SparkSession, copy_on_write: Written, own_state: Path
-) -> None:
+def test_the_history_counts_a_slice_and_its_rows_once(spark, copy_on_write, own_state):
     where, sums = "amount >= 300", []
     for by_tasks in (True, False):
         with open_table(copy_on_write.path) as table:
@@ -218,11 +208,8 @@ def test_the_history_counts_a_slice_and_its_rows_once(
 
 
 @pytest.mark.usefixtures("small_splits")
-def test_a_damaged_entry_is_scanned_by_each_task(
-    spark: SparkSession, copy_on_write: Written, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(copy_on_write.path, copy)
+def test_a_damaged_entry_is_scanned_by_each_task(spark, copy_on_write, tmp_path):
+    copy = shutil.copytree(copy_on_write.path, tmp_path / "table")
     where = "amount >= 300"
     with open_table(copy) as table:
         frame = table.scan(where, columns=COLUMNS).to_spark(spark)
@@ -235,11 +222,8 @@ def test_a_damaged_entry_is_scanned_by_each_task(
 
 
 @pytest.mark.usefixtures("small_splits")
-def test_values_stored_beside_the_index_are_read_in_parts(
-    spark: SparkSession, copy_on_write: Written, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(copy_on_write.path, copy)
+def test_values_stored_beside_the_index_are_read_in_parts(spark, copy_on_write, tmp_path):
+    copy = shutil.copytree(copy_on_write.path, tmp_path / "table")
     where = "amount BETWEEN 6000 AND 36000"
     with open_table(copy) as table:
         table.drop_index("by_amount", purge=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +53,7 @@ class Travelled:
             matching = answers if where is None else answers.filter(answers[where])
             expected = matching.select(rows.columns)
             for use_index in ("never", "auto"):
-                scan = self.table.scan(where, use_index=use_index, **wanted)  # type: ignore[arg-type]
+                scan = self.table.scan(where, use_index=use_index, **wanted)
                 found = scan.to_arrow()
                 assert found.schema.types == expected.schema.types
                 assert_same_rows(found, expected)
@@ -78,7 +77,7 @@ def rows(
 
 
 @pytest.fixture(scope="module")
-def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Travelled:
+def copy_on_write(spark, tmp_path_factory) -> Travelled:
     """Written, clustered, upserted with another schema; one partition overwritten."""
     path = tmp_path_factory.mktemp("cow") / "table"
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
@@ -96,14 +95,12 @@ def copy_on_write(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def merge_on_read(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Travelled]:
+def merge_on_read(spark, tmp_path_factory) -> Callable[[str], Travelled]:
     """By table version: written, updated in one partition, compacted, updated with another schema.
     Everything is indexed at every step."""
     made: dict[str, Travelled] = {}
 
-    def make(version: str) -> Travelled:
+    def make(version):
         if version not in made:
             path = tmp_path_factory.mktemp(f"mor{version}") / "table"
             options = hudi_options(
@@ -126,13 +123,12 @@ def merge_on_read(
     return make
 
 
-def test_a_copy_on_write_table_at_each_of_its_instants(copy_on_write: Travelled) -> None:
+def test_a_copy_on_write_table_at_each_of_its_instants(copy_on_write):
     assert len(copy_on_write.instants) == 4
     schemas, accesses = [], []
     for instant in copy_on_write.instants:
         scan = copy_on_write.assert_sparks_answers(as_of=instant)
         plan = scan.explain().plan
-        assert plan is not None
         assert plan.snapshot.instant == instant
         schemas.append(str(plan.snapshot.schema.field("amount").type))
         accesses.append({each.access for each in plan.slices})
@@ -140,17 +136,15 @@ def test_a_copy_on_write_table_at_each_of_its_instants(copy_on_write: Travelled)
     assert Access.SCAN in accesses[3], "not built yet"
     assert schemas == ["int32", "int32", "int64", "int64"]
     copy_on_write.assert_sparks_answers()
+    copy_on_write.assert_sparks_answers(query_type="read_optimized")  # the same
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_a_merge_on_read_table_at_each_of_its_instants(
-    merge_on_read: Callable[[str], Travelled], version: str
-) -> None:
+def test_a_merge_on_read_table_at_each_of_its_instants(merge_on_read, version):
     travelled = merge_on_read(version)
     counts = []
     for instant in travelled.instants:
         plan = travelled.assert_sparks_answers(as_of=instant).explain().plan
-        assert plan is not None
         with_logs = sum(bool(each.file_slice.log_files) for each in plan.slices)
         counts.append((plan.count(Access.INDEX), with_logs))
     # In version 6, only the blocks in a log file show whether it already existed.
@@ -159,12 +153,9 @@ def test_a_merge_on_read_table_at_each_of_its_instants(
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_read_optimized_reads_base_files_alone(
-    merge_on_read: Callable[[str], Travelled], version: str
-) -> None:
+def test_read_optimized_reads_base_files_alone(merge_on_read, version):
     travelled = merge_on_read(version)
     plan = travelled.assert_sparks_answers(query_type="read_optimized").explain().plan
-    assert plan is not None
     assert plan.count(Access.INDEX) == len(plan.slices) == 2, "covered by their entries"
     for instant in travelled.instants:
         travelled.assert_sparks_answers(as_of=instant, query_type="read_optimized")
@@ -177,13 +168,7 @@ def test_read_optimized_reads_base_files_alone(
     assert sum(map(len, ids.values())) == 1
 
 
-def test_read_optimized_on_copy_on_write_is_the_snapshot(copy_on_write: Travelled) -> None:
-    copy_on_write.assert_sparks_answers(query_type="read_optimized")
-
-
-def test_log_only_file_groups_are_not_in_read_optimized_queries(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_log_only_file_groups_are_not_in_read_optimized_queries(spark, tmp_path):
     options = hudi_options("t", "MERGE_ON_READ", partition_column="dt", **BUCKET_INDEX_NON_BLOCKING)
     write(numbered_rows(spark, 0, 20).where("id % 2 = 0"), tmp_path, options)
     run_compaction(spark, tmp_path)
@@ -197,7 +182,7 @@ def test_log_only_file_groups_are_not_in_read_optimized_queries(
     assert scan.count() == by_spark.count("amount >= 0") == 10
 
 
-def test_as_of_times_are_written_as_for_spark(copy_on_write: Travelled) -> None:
+def test_as_of_times_are_written_as_for_spark(copy_on_write):
     first, second, *_ = copy_on_write.instants
     day, time, millis = first[:8], first[8:14], first[14:]
     dashed = f"{day[:4]}-{day[4:6]}-{day[6:]}"
@@ -219,15 +204,15 @@ def test_as_of_times_are_written_as_for_spark(copy_on_write: Travelled) -> None:
         with pytest.raises(ConfigInvalid, match="is not a time"):
             copy_on_write.table.scan(as_of=wrong)
     with pytest.raises(ConfigInvalid, match="query_type"):
-        copy_on_write.table.scan(query_type="incremental")  # type: ignore[arg-type]
+        copy_on_write.table.scan(query_type="incremental")
 
 
-def test_a_time_before_the_first_instant_is_refused(copy_on_write: Travelled) -> None:
+def test_a_time_before_the_first_instant_is_refused(copy_on_write):
     with pytest.raises(TableFeatureUnsupported, match="before the active timeline"):
         copy_on_write.table.scan("amount = 12", as_of="2001-01-01")
 
 
-def test_a_time_after_a_write_in_flight_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_time_after_a_write_in_flight_is_refused(spark, tmp_path):
     options = hudi_options("t", **NO_METADATA_TABLE, **IN_PROCESS_LOCK)
     write(numbered_rows(spark, 0, 20), tmp_path, options)
     write(numbered_rows(spark, 5, 25, version=1), tmp_path, options)
@@ -243,7 +228,7 @@ def test_a_time_after_a_write_in_flight_is_refused(spark: SparkSession, tmp_path
         SparkHudiReader(spark, tmp_path, as_of=instant_of(later)).count()
 
 
-def test_spark_reads_as_of_the_same_instant(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_reads_as_of_the_same_instant(spark, tmp_path):
     """A partition whose value Spark shows differently needs Spark."""
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     odd = numbered_rows(spark, 0, 20).selectExpr("id", "msg", "amount", "ts", "'p=1' AS dt")
@@ -258,9 +243,7 @@ def test_spark_reads_as_of_the_same_instant(spark: SparkSession, tmp_path: Path)
     assert then.exists()
 
 
-def test_log_files_older_than_a_widened_column_are_right_or_need_spark(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_log_files_older_than_a_widened_column_are_right_or_need_spark(spark, tmp_path):
     options = hudi_options("t", "MERGE_ON_READ", **NO_METADATA_TABLE)
     write(rows(spark, 0, 20, narrow=True).coalesce(1), tmp_path, options, "bulk_insert")
     write(rows(spark, 0, 10, narrow=True), tmp_path, options)

@@ -15,22 +15,16 @@ from hudi_index_service.errors import (
     ColumnNotFound,
     ColumnNotIndexable,
     IndexDefinitionInvalid,
-    IndexServiceError,
 )
 from hudi_index_service.index import packed_file
 from hudi_index_service.index.files.stored_values import VALUES
 from hudi_index_service.index.metadata import manifest
 from tests.golden.predicates import PREDICATES
-from tests.golden.table import Golden
 from tests.indexed import indexed
-from tests.read.conftest import COLUMNS, Indexed, unindexed_copy
+from tests.read.conftest import Indexed, columns_for, unindexed_copy
 from tests.same_rows import assert_same_rows
 
 INDEX_TYPES = ["lucene", "btree"]
-
-
-def columns_for(using: str) -> list[str | Column]:
-    return [each if isinstance(each, str) or using == "lucene" else each.name for each in COLUMNS]
 
 
 def stored_copy(path: Path, target: Path, using: str = "lucene") -> IndexedTable:
@@ -59,14 +53,10 @@ def erase_pages(path: Path) -> int:
 
 
 @pytest.fixture(scope="module", params=INDEX_TYPES)
-def erased(
-    request: pytest.FixtureRequest,
-    clustered: Callable[[bool], Indexed],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> IndexedTable:
+def erased(request, awkward, tmp_path_factory) -> IndexedTable:
     """A table whose base files can no longer be read."""
     target = tmp_path_factory.mktemp("stored") / "table"
-    table = stored_copy(clustered(True).path, target, request.param)
+    table = stored_copy(awkward("clustered, partitioned").path, target, request.param)
     assert erase_pages(target)
     return table
 
@@ -80,31 +70,22 @@ def erased(
         "msg LIKE 'Buying a new car 1%'",
     ],
 )
-def test_no_base_file_is_read(
-    erased: IndexedTable, clustered: Callable[[bool], Indexed], where: str
-) -> None:
+def test_no_base_file_is_read(erased, awkward, where):
     columns = [each.name for each in erased.schema() if not pa.types.is_struct(each.type)]
     found = erased.scan(where, columns=columns, use_index="require").to_arrow()
-    assert_same_rows(found, clustered(True).answer(where).select(columns))
+    assert_same_rows(found, awkward("clustered, partitioned").answer(where).select(columns))
 
 
 @pytest.mark.parametrize(
-    ("using", "kind"), [("lucene", "clustered"), ("btree", "half covered"), ("lucene", "with logs")]
+    ("using", "kind"),
+    [
+        ("lucene", "clustered"),
+        ("btree", "half covered"),
+        ("lucene", "with logs, partitioned"),
+    ],
 )
-def test_every_predicate_gives_sparks_answer(
-    using: str,
-    kind: str,
-    clustered: Callable[[bool], Indexed],
-    half_covered: Indexed,
-    with_logs: Callable[[bool], Indexed],
-    tmp_path: Path,
-) -> None:
-    tables = {
-        "clustered": lambda: clustered(False),
-        "half covered": lambda: half_covered,
-        "with logs": lambda: with_logs(True),
-    }
-    table_of = tables[kind]()
+def test_every_predicate_gives_sparks_answer(using, kind, awkward, tmp_path):
+    table_of = awkward(kind)
     with stored_copy(table_of.path, tmp_path / "table", using) as table:
         columns = [each.name for each in table.schema() if not pa.types.is_struct(each.type)]
         for where in PREDICATES:
@@ -112,9 +93,9 @@ def test_every_predicate_gives_sparks_answer(
             assert_same_rows(found, table_of.answer(where).select(columns))
 
 
-def small(clustered: Callable[[bool], Indexed], target: Path, include: list[str]) -> IndexedTable:
+def small(awkward: Callable[[str], Indexed], target: Path, include: list[str]) -> IndexedTable:
     """A copy of the table with an index on one column."""
-    table = unindexed_copy(clustered(False).path, target)
+    table = unindexed_copy(awkward("clustered").path, target)
     return indexed(table, ["name"], name="by_name", include=include)
 
 
@@ -122,10 +103,8 @@ WHERE = "name = 'plain'"
 ONLY = {"stored": "only"}
 
 
-def test_explain_says_that_no_base_file_was_read(
-    clustered: Callable[[bool], Indexed], tmp_path: Path
-) -> None:
-    with small(clustered, tmp_path / "table", ["amount"]) as table:
+def test_explain_says_that_no_base_file_was_read(awkward, tmp_path):
+    with small(awkward, tmp_path / "table", ["amount"]) as table:
         covered = table.scan(WHERE, columns=["name", "amount"]).explain(analyze=True)
         assert "stored   the values of 1 base file in the index" in str(covered)
         assert covered.to_dict()["actual"]["stored"] == 1
@@ -135,41 +114,42 @@ def test_explain_says_that_no_base_file_was_read(
 
 
 def test_rows_are_read_from_the_base_file_if_stored_values_are_damaged(
-    clustered: Callable[[bool], Indexed],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    awkward, tmp_path, caplog, monkeypatch
+):
     for module in (packed_file, manifest):  # else all members are in one block
         monkeypatch.setattr(module, "BLOCK_SIZE", 512)
     path = tmp_path / "table"
-    with small(clustered, path, ["amount"]) as table:
+    with small(awkward, path, ["amount"]) as table:
         (data,) = path.rglob("data-*.pack")
         content = bytearray(data.read_bytes())
         content[600:700] = bytes(byte ^ 0xFF for byte in content[600:700])
         data.write_bytes(content)
         scan = table.scan(WHERE, columns=["name", "amount"], use_index="require")
-        assert_same_rows(scan.to_arrow(), clustered(False).answer(WHERE).select(["name", "amount"]))
+        assert_same_rows(
+            scan.to_arrow(), awkward("clustered").answer(WHERE).select(["name", "amount"])
+        )
         assert "are not used" in caplog.text
         assert scan.statistics.pages > 0
 
 
-def test_a_column_is_stored_and_dropped_again(
-    clustered: Callable[[bool], Indexed], tmp_path: Path
-) -> None:
+def test_a_column_is_stored_and_dropped_again(awkward, tmp_path):
     path = tmp_path / "table"
-    with small(clustered, path, []) as table:
+    with small(awkward, path, []) as table:
         stored = {"name": {"stored": "true"}}
         table.alter_index("by_name", add=[Column(name="msg", options=ONLY)], options=stored)
         table.refresh("by_name").raise_for_failures()
         scan = table.scan(WHERE, columns=["name", "msg"])
-        assert_same_rows(scan.to_arrow(), clustered(False).answer(WHERE).select(["name", "msg"]))
+        assert_same_rows(
+            scan.to_arrow(), awkward("clustered").answer(WHERE).select(["name", "msg"])
+        )
         assert scan.statistics.slices[0].stored
         assert stored_columns(path) == ["msg", "name"]
         table.drop_index(columns=["msg"], purge=True)
         assert stored_columns(path) == ["name"]
         assert len(list(path.rglob("data-*.pack"))) == 1
-        assert_same_rows(scan.to_arrow(), clustered(False).answer(WHERE).select(["name", "msg"]))
+        assert_same_rows(
+            scan.to_arrow(), awkward("clustered").answer(WHERE).select(["name", "msg"])
+        )
         assert not scan.statistics.slices[0].stored
         assert [each.name for each in table.indexes()[0].columns] == ["name"]
         table.drop_index(columns=["name"])
@@ -203,16 +183,8 @@ def stored_columns(path: Path) -> list[str]:
         ),
     ],
 )
-def test_values_that_cannot_be_stored(
-    clustered: Callable[[bool], Indexed],
-    tmp_path: Path,
-    columns: list[str | Column],
-    include: list[str],
-    error: type[IndexServiceError],
-    message: str,
-) -> None:
-    path = tmp_path / "table"
-    shutil.copytree(clustered(False).path, path)
+def test_values_that_cannot_be_stored(awkward, tmp_path, columns, include, error, message):
+    path = shutil.copytree(awkward("clustered").path, tmp_path / "table")
     with open_table(path) as table:
         before = table.indexes()
         with pytest.raises(error) as raised:
@@ -221,7 +193,7 @@ def test_values_that_cannot_be_stored(
         assert table.indexes() == before
 
 
-def test_values_from_before_a_change_of_type_are_not_used(golden: Golden, tmp_path: Path) -> None:
+def test_values_from_before_a_change_of_type_are_not_used(golden, tmp_path):
     shape = golden("fields_changed")
     path = shape.put(tmp_path, "written")
     with indexed(path, ["id"], include=["cost", "many"]) as table:

@@ -9,17 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.cli import app
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
 from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.keys.tag_location import RequestedKeys
-from hudi_index_service.read.statistics import ReadStatistics
-from tests.golden.table import Golden
 from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     NO_METADATA_TABLE,
@@ -31,16 +26,14 @@ from tests.hudi_tables import (
     write,
 )
 from tests.indexed import indexed
-from tests.read.key_locations import Location, by_spark, key_search, locations
+from tests.read.conftest import BY_PAGES
+from tests.read.key_locations import Location, by_spark, locations, search
 from tests.read.spark_jobs import jobs_so_far, last_stage, rows_shuffled_since
 from tests.same_rows import assert_same_rows
 
-# Rows are read by page in small files, too.
-BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
-
 
 @pytest.fixture(scope="module")
-def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(golden, tmp_path_factory) -> Path:
     """Two partitions with two base files each, the older ones indexed by key; the keys 3000 to
     3009 are in both partitions."""
     keys = golden("keys_in_four_base_files")
@@ -50,7 +43,7 @@ def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def table(path: Path) -> Iterator[IndexedTable]:
+def table(path) -> Iterator[IndexedTable]:
     """The table."""
     with open_table(path, settings=BY_PAGES) as opened:
         yield opened
@@ -66,21 +59,13 @@ def assert_row_ids_match_the_keys(path: Path, answer: pa.Table, key: str) -> Non
             assert keys[row["row_id"]].as_py() == row["record_key"]
 
 
-def search(table: IndexedTable, keys: RequestedKeys) -> tuple[pa.Table, ReadStatistics]:
-    """The answer, and what was read for it."""
-    statistics = ReadStatistics()
-    return key_search(table).answer(keys, statistics), statistics
-
-
 @pytest.fixture
-def located(golden: Golden) -> dict[tuple[str, str], Location]:
+def located(golden) -> dict[tuple[str, str], Location]:
     """Where the table's keys are, by Spark."""
     return by_spark(golden("keys_in_four_base_files").rows())
 
 
-def test_keys_are_where_spark_shows_them(
-    located: dict[tuple[str, str], Location], path: Path, table: IndexedTable
-) -> None:
+def test_keys_are_where_spark_shows_them(located, path, table):
     everywhere: dict[str, list[Location]] = {}
     for (_, key), location in sorted(located.items()):
         everywhere.setdefault(key, []).append(location)
@@ -101,9 +86,7 @@ def test_keys_are_where_spark_shows_them(
     assert table.tag_location([]).num_rows == 0
 
 
-def test_a_key_with_a_partition_is_looked_up_only_there(
-    located: dict[tuple[str, str], Location], table: IndexedTable
-) -> None:
+def test_a_key_with_a_partition_is_looked_up_only_there(located, table):
     pairs = [
         ("2026-01-02", "3005"),
         ("2026-01-01", "3005"),
@@ -128,7 +111,7 @@ def sorted_rows(answer: pa.Table) -> list[str]:
     return sorted(repr(row) for row in answer.to_pylist())
 
 
-def test_many_keys_take_one_spark_job(spark: SparkSession, path: Path, table: IndexedTable) -> None:
+def test_many_keys_take_one_spark_job(spark, path, table):
     keys = [str(number) for number in range(100_000)]
     expected = table.tag_location(keys)
     assert expected.num_rows - expected.column("file_id").null_count == 3000 + 1000 + 20
@@ -141,19 +124,14 @@ def test_many_keys_take_one_spark_job(spark: SparkSession, path: Path, table: In
 
 
 @pytest.fixture(params=["by each task", "by groups"])
-def small_or_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def small_or_large(request, monkeypatch) -> str:
     """How the keys of a DataFrame are located."""
     if request.param == "by groups":
         monkeypatch.setattr("hudi_index_service.optimizer.decide.ROWS_PER_TASK", 0)
     return str(request.param)
 
 
-def test_keys_from_a_dataframe(
-    spark: SparkSession,
-    located: dict[tuple[str, str], Location],
-    table: IndexedTable,
-    small_or_large: str,
-) -> None:
+def test_keys_from_a_dataframe(spark, located, table, small_or_large):
     # Half of them are above the maximum key of each base file.
     keys = [str(number) if number < 50_000 else f"x{number}" for number in range(100_000)]
     requested = spark.range(0, 100_000, 1, 2).selectExpr(
@@ -208,11 +186,8 @@ def test_keys_from_a_dataframe(
         table.tag_location(requested.withColumnRenamed("record_key", "key"))
 
 
-def test_tables_that_need_spark_give_no_row_ids(
-    spark: SparkSession, path: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(path, copy)
+def test_tables_that_need_spark_give_no_row_ids(spark, path, tmp_path):
+    copy = shutil.copytree(path, tmp_path / "table")
     as_if_changed_on_read(copy)
     keys = ["17", "nobody", "3005", "4001"]
     with pytest.raises(TableFeatureUnsupported):
@@ -225,8 +200,8 @@ def test_tables_that_need_spark_give_no_row_ids(
     assert sorted_rows(collected(frame)) == sorted_rows(answer)
 
 
-def test_a_key_index_avoids_reading_other_pages(table: IndexedTable) -> None:
-    answer, read = search(table, RequestedKeys.of(["17", "18", "nobody"]))
+def test_a_key_index_avoids_reading_other_pages(table):
+    answer, read = search(table, ["17", "18", "nobody"])
     assert answer.column("file_id").null_count == 1
     by_access = {each.slice_name: each for each in read.slices}
     assert [each.access for each in by_access.values()].count(Access.INDEX) == 2
@@ -238,32 +213,21 @@ def test_a_key_index_avoids_reading_other_pages(table: IndexedTable) -> None:
             assert each.note == "its Bloom filter has none of the keys"
 
 
-def test_keys_outside_the_key_range_are_not_looked_up(table: IndexedTable) -> None:
-    answer, read = search(table, RequestedKeys.of(["nobody", "!", "😀"]))
+def test_keys_outside_the_key_range_are_not_looked_up(table):
+    answer, read = search(table, ["nobody", "!", "😀"])
     assert answer.column("file_id").null_count == 3
     assert read.count(Access.SKIP) == 2
     for each in read.slices:
         assert (each.keys or 0, each.candidates) == (0 if each.access is Access.SKIP else 3, None)
 
 
-def test_many_keys_are_found_by_a_scan(table: IndexedTable) -> None:
-    _, read = search(table, RequestedKeys.of([str(number) for number in range(1000)]))
+def test_many_keys_are_found_by_a_scan(table):
+    _, read = search(table, [str(number) for number in range(1000)])
     assert read.count(Access.INDEX) == 0
     assert read.pages == 0
 
 
-def test_a_damaged_entry_is_not_used(path: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(path, copy)
-    for data in (copy / ".hoodie" / ".index").rglob("*.pack"):
-        data.write_bytes(bytes(data.stat().st_size))
-    keys = ["17", "4001", "nobody"]
-    answer, read = search(open_table(copy), RequestedKeys.of(keys))
-    assert locations(answer) == locations(open_table(path).tag_location(keys))
-    assert read.count(Access.INDEX) == 0
-
-
-def test_keys_with_log_files_are_located_as_by_hudi(spark: SparkSession, tmp_path: Path) -> None:
+def test_keys_with_log_files_are_located_as_by_hudi(spark, tmp_path):
     path = tmp_path / "logs"
     options = hudi_options(
         "logs", "MERGE_ON_READ", partition_column="dt", **BUCKET_INDEX_NON_BLOCKING
@@ -330,12 +294,12 @@ def hudi_locations(
 
 
 @pytest.mark.parametrize("name", ["keys_of_two_columns", "keys_of_two_columns_not_stored"])
-def test_keys_of_several_columns(name: str, golden: Golden, tmp_path: Path) -> None:
+def test_keys_of_several_columns(name, golden, tmp_path):
     path = golden(name).put(tmp_path)
     table = indexed(path, ["id", "number"], settings=BY_PAGES)
 
     keys = ["id:k7,number:7", "id:__empty__,number:20", "id:k7,number:8", "k7", "id:k7,number:07"]
-    answer, read = search(table, RequestedKeys.of(keys[:3]))
+    answer, read = search(table, keys[:3])
     assert answer.column("row_id").is_valid().to_pylist() == [True, True, False]
     assert read.count(Access.INDEX) == 1
     (file,) = path.glob("*.parquet")
@@ -343,19 +307,19 @@ def test_keys_of_several_columns(name: str, golden: Golden, tmp_path: Path) -> N
     assert [numbers[row].as_py() for row in answer.column("row_id").to_pylist()[:2]] == [7, 20]
     assert table.tag_location(keys).column("row_id").null_count == 3
     # Such a key can be parsed in two ways.
-    odd, read = search(table, RequestedKeys.of(["id:a,number:31,number:31", "id:k7,number:7"]))
+    odd, read = search(table, ["id:a,number:31,number:31", "id:k7,number:7"])
     assert odd.column("row_id").null_count == 0
     assert read.count(Access.INDEX) == 0
 
 
-def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None:
+def test_virtual_keys_of_one_column(spark, tmp_path):
     path = tmp_path / "table"
     virtual = {**NO_METADATA_TABLE, "hoodie.populate.meta.fields": "false"}
     rows = spark.range(0, 400).selectExpr("id", "1L AS ts", "concat('p', id % 2) AS part")
     options = hudi_options("t", partition_column="part", **virtual)
     write(rows, path, options, "bulk_insert")
     table = open_table(path, settings=BY_PAGES)
-    requested = RequestedKeys.of(["7", "399", "400", "07", "nobody"])
+    requested = ["7", "399", "400", "07", "nobody"]
     scanned, read = search(table, requested)
     assert scanned.column("row_id").is_valid().to_pylist() == [True, True, False, False, False]
     assert {each.note for each in read.slices} == {""}  # Hudi wrote no Bloom filter
@@ -366,9 +330,7 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     assert [each.keys for each in read.slices] == [None, None, 1, 1]
     assert read.count(Access.SKIP) == 2
     assert answer.equals(scanned)
-    keys = spark.createDataFrame(
-        [(key,) for key in requested.table["record_key"].to_pylist()], "record_key string"
-    )
+    keys = spark.createDataFrame([(key,) for key in requested], "record_key string")
     assert sorted_rows(collected(table.tag_location(keys))) == sorted_rows(answer)
     # Scans do not need the meta columns either.
     scan = table.scan("id < 3 OR id = 399", columns=["id", "part"])
@@ -376,17 +338,16 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     assert_same_rows(collected(scan.to_spark(spark)), scan.to_arrow())
 
 
-def test_virtual_keys_with_several_text_forms_are_refused(golden: Golden, tmp_path: Path) -> None:
+def test_virtual_keys_with_several_text_forms_are_refused(golden, tmp_path):
     path = golden("days_as_keys_not_stored").put(tmp_path)
     with pytest.raises(TableFeatureUnsupported, match="column id of type date32"):
         open_table(path).tag_location(["2026-01-01"])
 
 
-def test_locate_on_the_command_line(path: Path, table: IndexedTable) -> None:
-    def locate(*arguments: str) -> list[dict[str, object]]:
-        done = CliRunner().invoke(app, ["locate", str(path), *arguments, "-o", "json"])
-        assert done.exit_code == 0, done.output
-        return [json.loads(line) for line in done.output.splitlines()]
+def test_locate_on_the_command_line(path, table, command):
+    def locate(*arguments):
+        printed = command("locate", path, *arguments, "-o", "json")
+        return [json.loads(line) for line in printed.splitlines()]
 
     assert locate("17", "nobody") == table.tag_location(["17", "nobody"]).to_pylist()
     pair = ("2026-01-01", "3005")
@@ -404,16 +365,14 @@ def test_locate_on_the_command_line(path: Path, table: IndexedTable) -> None:
     ],
     ids=["numbers", "some pairs", "triples", "another column", "a column of numbers"],
 )
-def test_invalid_keys_are_refused(keys: object, table: IndexedTable) -> None:
+def test_invalid_keys_are_refused(keys, table):
     with pytest.raises(ConfigInvalid) as raised:
-        table.tag_location(keys)  # type: ignore[arg-type]
+        table.tag_location(keys)
     assert "record keys" in raised.value.remedy
 
 
 @pytest.mark.parametrize("column", ["_hoodie_record_key", "id"])
-def test_keys_are_looked_for_in_the_base_files_that_hold_them(
-    golden: Golden, many: Path, tmp_path: Path, column: str
-) -> None:
+def test_keys_are_looked_for_in_the_base_files_that_hold_them(golden, many, tmp_path, column):
     path = Path(shutil.copytree(many, tmp_path / "table"))
     if column != "_hoodie_record_key":  # the table's key column
         with open_table(path) as table:
@@ -423,7 +382,7 @@ def test_keys_are_looked_for_in_the_base_files_that_hold_them(
     places = {key: place for (_, key), place in truth.items()}
     requested = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]
     with open_table(path, settings=BY_PAGES) as table:
-        answer, statistics = search(table, RequestedKeys.of(requested))
+        answer, statistics = search(table, requested)
         assert locations(answer) == [
             (key, places.get(key, (None, None, None))) for key in requested
         ]
@@ -436,7 +395,7 @@ def test_keys_are_looked_for_in_the_base_files_that_hold_them(
         )
 
 
-def test_damaged_segments_cost_time_and_no_key(many: Path, tmp_path: Path) -> None:
+def test_damaged_segments_cost_time_and_no_key(many, tmp_path):
     path = Path(shutil.copytree(many, tmp_path / "table"))
     keys = [str(number) for number in range(0, 200, 3)]
     with open_table(many, settings=BY_PAGES) as table:
@@ -444,6 +403,6 @@ def test_damaged_segments_cost_time_and_no_key(many: Path, tmp_path: Path) -> No
     for file in path.glob(".hoodie/.index/_service/segments/lucene/*"):
         file.write_bytes(file.read_bytes()[:-100])
     with open_table(path, settings=BY_PAGES) as table:
-        answer, statistics = search(table, RequestedKeys.of(keys))
+        answer, statistics = search(table, keys)
     assert answer.equals(right)
     assert statistics.count(Access.SKIP) > 0, "by the ranges in manifests"

@@ -1,14 +1,14 @@
 """A scan as a DataFrame: read in Spark's tasks, and with a realistic size for Spark's planner."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
@@ -22,7 +22,6 @@ from tests.hudi_tables import (
     write,
 )
 from tests.indexed import indexed
-from tests.read.conftest import Indexed
 from tests.read.spark_jobs import jobs_so_far
 from tests.same_rows import assert_same_rows
 
@@ -30,7 +29,7 @@ ROWS = 20_000
 
 
 @pytest.fixture(scope="module")
-def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(spark, tmp_path_factory) -> Path:
     """Two partitions with a base file each, indexed by ``amount`` (three times the key)."""
     path = tmp_path_factory.mktemp("to_spark") / "table"
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
@@ -40,14 +39,14 @@ def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def table(path: Path) -> Iterator[IndexedTable]:
+def table(path) -> Iterator[IndexedTable]:
     """The table, opened without Spark."""
     with open_table(path) as opened:
         yield opened
 
 
 @pytest.fixture
-def threshold(spark: SparkSession) -> Iterator[int]:
+def threshold(spark) -> Iterator[int]:
     """Spark broadcasts what it estimates at no more than this many bytes."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "100000")
     yield 100_000
@@ -68,25 +67,13 @@ def plan(frame: DataFrame) -> str:
 @pytest.mark.parametrize(
     ("name", "where"),
     [
-        ("clustered", "price > 1 AND part <> 'p1' OR place.zip = 7"),
+        ("clustered, partitioned", "price > 1 AND part <> 'p1' OR place.zip = 7"),
         ("half covered", None),
-        ("with logs", "price > 1 AND part <> 'p1' OR place.zip = 7"),
+        ("with logs, partitioned", "price > 1 AND part <> 'p1' OR place.zip = 7"),
     ],
 )
-def test_rows_equal_those_of_to_arrow(
-    name: str,
-    where: str | None,
-    spark: SparkSession,
-    clustered: Callable[[bool], Indexed],
-    half_covered: Indexed,
-    with_logs: Callable[[bool], Indexed],
-) -> None:
-    tables = {
-        "clustered": lambda: clustered(True),
-        "half covered": lambda: half_covered,
-        "with logs": lambda: with_logs(True),
-    }
-    table = tables[name]().table
+def test_rows_equal_those_of_to_arrow(name, where, spark, awkward):
+    table = awkward(name).table
     scan = table.scan(where)
     rows = scan.to_arrow()
     assert rows.num_rows > 0
@@ -98,13 +85,12 @@ def test_rows_equal_those_of_to_arrow(
     assert some.columns == ["tags", "id"]
 
 
-def test_rows_without_columns(spark: SparkSession, table: IndexedTable) -> None:
+def test_rows_without_columns(spark, table):
     assert table.scan("amount < 30", columns=[]).to_spark(spark).count() == 10
 
 
-def test_the_snapshot_is_fixed_by_the_call(spark: SparkSession, path: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(path, copy)
+def test_the_snapshot_is_fixed_by_the_call(spark, path, tmp_path):
+    copy = shutil.copytree(path, tmp_path / "table")
     frame = open_table(copy).scan("amount < 30", columns=["id", "ts"]).to_spark(spark)
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 5, version=1).coalesce(1), copy, options)
@@ -112,7 +98,7 @@ def test_the_snapshot_is_fixed_by_the_call(spark: SparkSession, path: Path, tmp_
     assert open_table(copy).scan("amount < 30 AND ts = 1").to_spark(spark).count() == 5
 
 
-def test_no_row_passes_through_the_driver(spark: SparkSession, table: IndexedTable) -> None:
+def test_no_row_passes_through_the_driver(spark, table):
     frame = table.scan("amount >= 0", columns=["id"]).to_spark(spark)
     tree = plan(frame)
     assert "Scan ExistingRDD" in tree
@@ -123,14 +109,12 @@ def test_no_row_passes_through_the_driver(spark: SparkSession, table: IndexedTab
     assert jobs_so_far(spark) - before <= 2  # the stages of one query
 
 
-def test_no_matching_rows(spark: SparkSession, table: IndexedTable) -> None:
+def test_no_matching_rows(spark, table):
     assert table.scan("amount = -1").to_spark(spark).collect() == []
 
 
 @pytest.mark.parametrize("limit", [None, ROWS])
-def test_a_large_result_is_never_broadcast(
-    limit: int | None, spark: SparkSession, table: IndexedTable, threshold: int
-) -> None:
+def test_a_large_result_is_never_broadcast(limit, spark, table, threshold):
     large = table.scan("amount >= 0", columns=["id", "msg"], limit=limit).to_spark(spark)
     text = sum(len(row.id) + len(row.msg) for row in large.collect())
     assert threshold < text < estimate(large) < 10 * text
@@ -142,9 +126,7 @@ def test_a_large_result_is_never_broadcast(
     assert "Broadcast" not in plan(large.where("msg > 'a'").join(other, "id"))
 
 
-def test_a_small_result_is_broadcast(
-    spark: SparkSession, table: IndexedTable, threshold: int
-) -> None:
+def test_a_small_result_is_broadcast(spark, table, threshold):
     other = spark.range(10 * ROWS).selectExpr("cast(id AS string) AS id")
     by_index = table.scan("amount BETWEEN 300 AND 600", columns=["id", "msg"])
     limited = table.scan(columns=["id", "msg"], limit=20)
@@ -156,11 +138,8 @@ def test_a_small_result_is_broadcast(
         assert joined.count() == scan.to_arrow().num_rows
 
 
-def test_a_table_that_needs_spark_gives_sparks_dataframe(
-    spark: SparkSession, path: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(path, copy)
+def test_a_table_that_needs_spark_gives_sparks_dataframe(spark, path, tmp_path):
+    copy = shutil.copytree(path, tmp_path / "table")
     as_if_changed_on_read(copy)
     scan = open_table(copy).scan("amount < 30", columns=["amount", "id"])  # without a session
     frame = scan.to_spark(spark)
@@ -169,11 +148,8 @@ def test_a_table_that_needs_spark_gives_sparks_dataframe(
     assert open_table(copy).scan("amount < 30", limit=4).to_spark(spark).count() == 4
 
 
-def test_a_task_that_needs_spark_fails_with_a_remedy(
-    spark: SparkSession, path: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(path, copy)
+def test_a_task_that_needs_spark_fails_with_a_remedy(spark, path, tmp_path):
+    copy = shutil.copytree(path, tmp_path / "table")
     for file in copy.glob("2026-01-01/*.parquet"):
         write_broken_text(file, row=5_000)  # only Spark can evaluate a pattern on it
     settings = Settings(build=BuildSettings(batch_rows=1_000))
@@ -205,17 +181,14 @@ def write_broken_text(file: Path, row: int) -> None:
     pq.write_table(rows.set_column(column, "msg", broken).replace_schema_metadata(metadata), file)
 
 
-def test_to_spark_requires_a_required_index(spark: SparkSession, path: Path) -> None:
+def test_to_spark_requires_a_required_index(spark, path):
     scan = open_table(path).scan("id = '3'", use_index="require")
     with pytest.raises(IndexRequired):
         scan.to_spark(spark)
 
 
-def test_a_file_deleted_before_tasks_read_it_is_a_clear_error(
-    spark: SparkSession, path: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "table"
-    shutil.copytree(path, copy)
+def test_a_file_deleted_before_tasks_read_it_is_a_clear_error(spark, path, tmp_path):
+    copy = shutil.copytree(path, tmp_path / "table")
     frame = open_table(copy).scan("amount >= 0", columns=["id"]).to_spark(spark)
     for file in copy.glob("*/*.parquet"):
         file.unlink()
@@ -223,9 +196,7 @@ def test_a_file_deleted_before_tasks_read_it_is_a_clear_error(
         frame.collect()
 
 
-def test_timestamps_without_zone_ignore_the_session_time_zone(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_timestamps_without_zone_ignore_the_session_time_zone(spark, tmp_path):
     rows = spark.range(20).selectExpr(
         "cast(id AS string) AS id", "timestamp_ntz'2024-03-10 02:30:00' AS wall", "0L AS ts"
     )
