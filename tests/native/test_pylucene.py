@@ -149,3 +149,13 @@ def test_row_ids_never_write_beyond_the_buffer(tmp_path: Path) -> None:
         assert buffer[:capacity].tolist() == list(range(10, 10 + capacity))
         assert (buffer[capacity:] == 7).all()
     assert row_ids(index, query) == list(range(10, 19_990))
+
+
+def test_terms_of_maximum_length_match_any_pattern(tmp_path: Path) -> None:
+    from hudiindex import TermScan
+
+    index_batches(tmp_path, [SENDER], [one_column("sender", pa.array(["ab", "abc", "é", "xyz"]))])
+    query = TermScan("sender", lucene.JArray("string")(["=ab"]), 3)
+    assert row_ids(open_folder(tmp_path), query) == [0, 1, 3]
+    absent = TermScan("other", lucene.JArray("string")(["%"]), 3)
+    assert row_ids(open_folder(tmp_path), absent) == []
