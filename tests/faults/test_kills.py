@@ -10,8 +10,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from random import Random
-from time import monotonic
 from typing import TypeVar
 
 import pytest
@@ -289,18 +287,6 @@ def test_builder_killed_after_writing_a_file(
 ) -> None:
     builder = programs(BUILD, defined)
     assert builder.wait_for(lambda: stored(defined, sign))
-    builder.kill()
-    check_all()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_builder_killed_at_a_random_time(
-    seed: int, defined: Path, programs: Start, check_all: Check
-) -> None:
-    builder = programs(BUILD, defined)
-    assert builder.wait_for(lambda: stored(defined, "started.json$"))
-    end = monotonic() + Random(seed).uniform(0.0, 0.8)
-    builder.wait_for(lambda: monotonic() > end)
     builder.kill()
     check_all()
 
