@@ -1,5 +1,5 @@
 """Base files older than the table's schema: columns are matched by name as in Spark, in structs
-too."""
+too. An unknown name is an error with similar ones."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index_service.errors import TableFeatureUnsupported
+from hudi_index_service.columns import find_column
+from hudi_index_service.errors import ColumnNotFound, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns, read_columns
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.storage.store import Storage
@@ -81,3 +82,32 @@ def test_conversion_error_does_not_contain_the_value() -> None:
     ) as refusal:
         align(stored, wanted, source="f.parquet")
     assert "1234567891" not in str(refusal.value)
+
+
+MANY = pa.schema(
+    [
+        ("_hoodie_record_key", pa.string()),
+        *((f"measured_{number:02}", pa.int64()) for number in range(20)),
+        ("Sender", pa.string()),
+        ("place", pa.struct([("city", pa.string()), ("zip", pa.string())])),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        (["sendr"], "Use one of its columns: Sender, and 22 others."),
+        (["PLACE", "ctiy"], "Use one of its fields: place.city, and 1 other."),
+        (["place", "street"], "Use one of its fields: place.city, place.zip."),
+        (
+            ["x"],
+            "Use one of its columns: "
+            f"{', '.join(f'measured_{number:02}' for number in range(10))}, and 13 others.",
+        ),
+    ],
+)
+def test_unknown_column_suggests_similar_names(path: list[str], remedy: str) -> None:
+    with pytest.raises(ColumnNotFound) as raised:
+        find_column(MANY, path)
+    assert raised.value.remedy == remedy

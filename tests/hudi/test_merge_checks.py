@@ -1,4 +1,4 @@
-"""Which slices are left to Spark, decided by their files alone."""
+"""Which slices are left to Spark: decided by their files alone, or by the error of hudi-rs."""
 
 import json
 
@@ -7,10 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service.columns import column_field
-from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.errors import NeedsSpark, StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi import BaseFile, FileSlice
 from hudi_index_service.hudi.avro_schema import arrow_schema
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey
+from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.slice_merger import SliceMerger
 from hudi_index_service.storage.store import Storage
 from tests.hudi.log_blocks import block
@@ -118,3 +119,33 @@ def test_log_blocks_with_times_of_another_unit_are_refused(storage, table, writt
     check_block(written, number)
     with pytest.raises(NeedsSpark, match=rf"log\.0 counts the times of column {name} in another"):
         check_block(written, column)
+
+
+class PanicException(BaseException):
+    """Named as pyo3 names a panic in Rust code."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (RuntimeError("Record merge strategy is not supported"), NeedsSpark),
+        (
+            RuntimeError(
+                "partial-update column 'amount' has type Int32 but the table schema expects Int64"
+            ),
+            NeedsSpark,
+        ),
+        (PanicException("index out of bounds"), NeedsSpark),
+        (RuntimeError("connection refused"), StorageFailed),
+    ],
+)
+def test_hudi_rs_errors_are_mapped(raised: BaseException, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="Slice s") as found, hudi_rs_errors_named("Slice s"):
+        raise raised
+    assert found.value.__cause__ is raised
+
+
+def test_needs_spark_is_an_unsupported_feature() -> None:
+    with pytest.raises(TableFeatureUnsupported, match="NEEDS_SPARK: Slice s") as found:
+        raise NeedsSpark("Slice s cannot be merged.")
+    assert "spark=" in found.value.remedy

@@ -1,6 +1,7 @@
 """Every kind of leaf on every Arrow type, with every index type: the promised answers are those in
 docs/index_types.md, and the rows found are those that Spark finds."""
 
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from hudi_index_service.index.contract import Answer, ColumnStatistics, StoredColumn
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import Answer, ColumnSpec, ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.predicate import negation_normal_form
@@ -212,3 +214,32 @@ def test_promised_answers_depend_on_the_columns_layout_alone(
     for _, leaf in leaves(type):
         promised = indexed.answer(leaf)
         assert {indexed.kind.answer(leaf, [column]) for column in others} == {promised}
+
+
+SPEC = ColumnSpec("at", pa.timestamp("us", "UTC"), ("point", "exists"))
+
+
+def test_cached_values_do_not_affect_equality_or_pickling() -> None:
+    column = StoredColumn.of(SPEC, ColumnStatistics(3))
+    assert column.layout == ("at", SPEC.type, SPEC.fields, False)
+    assert column == StoredColumn.of(SPEC, ColumnStatistics(3))
+    assert hash(column) == hash(StoredColumn.of(SPEC, ColumnStatistics(3)))
+    again = pickle.loads(pickle.dumps(column))  # noqa: S301 - made here
+    assert (again, again.layout) == (column, column.layout)
+
+
+def test_it_holds_columns_of_its_type_with_a_subset_of_its_fields() -> None:
+    column = StoredColumn.of(SPEC, ColumnStatistics(0))
+    assert column.holds(SPEC)
+    assert column.holds(ColumnSpec("at", SPEC.type, ("exists",)))
+    assert not column.holds(ColumnSpec("at", SPEC.type, ("exists", "text")))
+    assert not column.holds(ColumnSpec("at", pa.timestamp("us"), ("exists",)))
+
+
+def test_an_unknown_type_is_refused_where_it_is_used() -> None:
+    column = StoredColumn(name="at", type="interval", fields=("point",), null_count=0)
+    assert not column.holds(SPEC)
+    assert column.bounds(7).least is None
+    for use in (lambda: column.type, lambda: column.spec, lambda: column.layout):
+        with pytest.raises(EntryInvalid, match="unknown here: interval"):
+            use()

@@ -15,6 +15,7 @@ from hudi_index_service.errors import (
     IndexNotFound,
 )
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.index.metadata.build_records import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.index.metadata.definitions import (
     DEFINITIONS_FOLDER,
     Column,
@@ -25,6 +26,7 @@ from hudi_index_service.index.metadata.definitions import (
 from hudi_index_service.index.metadata.documents import (
     FORMAT_MAJOR,
     FORMAT_MINOR,
+    Document,
     DocumentCache,
     NewerFormat,
     checksum_of,
@@ -33,6 +35,7 @@ from hudi_index_service.index.metadata.documents import (
 )
 from hudi_index_service.index.metadata.entry import EntryListing, EntryMissing
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
+from hudi_index_service.index.metadata.summary import Summary
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
@@ -406,3 +409,26 @@ def test_files_that_are_not_definitions_are_ignored(
     for name in ("notes.txt", "1a-0001.json", "i.json", "i-0001.json.tmp"):
         storage.create(f"{DEFINITIONS_FOLDER}/{name}", b"{}")
     assert definitions.live() == ()
+
+
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize("name", ["started.json", "heartbeat", "finished.json", "cancel.json"])
+def test_deeply_nested_build_record_is_damaged(name: str, tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.create(f"{BUILDS_FOLDER}/000001/started.json", b"{}")
+    storage.replace(f"{BUILDS_FOLDER}/000001/{name}", DEEP)
+    records = BuildRecords(storage, stale_seconds=60)
+    assert [each.number for each in records.all()] == [1]
+    assert records.failed_entries() == []
+
+
+@pytest.mark.parametrize("kind", [IndexDefinition, Manifest, Summary])
+@pytest.mark.parametrize("depth", [10, 300, 990, 100_000])
+def test_deeply_nested_document_is_damaged(kind: type[Document], depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    with pytest.raises(EntryInvalid):
+        kind.from_json(b'{"format": [1, 0], "x": %s}' % nested, source="it")
+    with pytest.raises(EntryInvalid):
+        kind.from_json(DEEP, source="it")

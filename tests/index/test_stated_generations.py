@@ -1,5 +1,5 @@
 """Entries are found by the generation that segments state, without a listing. If it is gone, the
-folder is listed."""
+folder is listed. A build finds manifests by a listing, and reads some layouts."""
 
 import os
 import uuid
@@ -10,15 +10,18 @@ import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
 from hudi_index_service.hudi.snapshot import BaseFile
+from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata import entry
-from hudi_index_service.index.metadata.documents import DocumentCache
+from hudi_index_service.index.metadata.documents import DocumentCache, NewerFormat
 from hudi_index_service.index.metadata.entry import (
     EntryListing,
     EntryMissing,
     StatedGeneration,
     forget_stated,
+    present_manifest,
 )
-from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
+from hudi_index_service.index.metadata.manifest import Layout, Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 from tests.index.test_summaries import base_file, manifest_of, publish
@@ -195,3 +198,45 @@ def test_on_the_local_disk_manifests_stay_cached_when_segments_are_merged(on_dis
     before = on_disk.io.bytes_read
     assert generations(stated(on_disk, segment="merged.segment")) == [1, 1, 1]
     assert on_disk.io.bytes_read == before
+
+
+class Lucene(type(index_type("lucene"))):  # type: ignore[misc]
+    """The index type as if it read the layouts 2 and 3."""
+
+    version, oldest = 3, 2
+
+
+KIND: IndexType = Lucene()
+
+
+def of_version(version: int) -> Manifest:
+    return manifest_of(FILES[1]).model_copy(update={"index_type_version": version})
+
+
+def found(*manifests: Manifest, damaged: int = 0) -> Manifest | None:
+    storage = Storage(f"memory://{uuid.uuid4().hex}")
+    for each in manifests:
+        publish(storage, FILES[1], each)
+    return present_manifest(EntryListing(storage, "lucene"), FILES[1], KIND, damaged=damaged)
+
+
+@pytest.mark.parametrize(
+    ("version", "layout"), [(1, Layout.OLDER), (2, Layout.READ), (3, Layout.READ)]
+)
+def test_a_build_finds_an_entry_that_it_may_replace(version: int, layout: Layout) -> None:
+    assert of_version(version).layout(KIND) is layout
+    assert found(of_version(version)) == of_version(version)
+
+
+def test_a_build_does_not_replace_the_entry_of_a_newer_release() -> None:
+    assert of_version(4).layout(KIND) is Layout.NEWER
+    with pytest.raises(NewerFormat, match="version 4; this release writes version 3"):
+        found(of_version(4))
+
+
+def test_missing_damaged_and_foreign_entries_count_as_none() -> None:
+    assert found() is None
+    assert found(of_version(3), damaged=1) is None
+    assert found(manifest_of(base_file(2)).model_copy(update={"index_type_version": 3})) is None
+    second = of_version(3).model_copy(update={"generation": 2})
+    assert found(of_version(3), second, damaged=1) == second

@@ -24,7 +24,7 @@ from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from tests.index.conftest import BuildIndex, IndexedData, packed_index
-from tests.index.damage import DATA, LEAVES
+from tests.index.test_damage import DATA, LEAVES
 
 
 @pytest.fixture(scope="module")
