@@ -93,7 +93,7 @@ def main() -> None:
         metadata = hudi_index_parquet.stripped_footer(path)
         for count in ROW_COUNTS:
             rows = np.sort(dice.choice(ROWS, count, replace=False)).astype(np.int64)
-            plan = hudi_index_parquet.plan_rows(metadata, rows)
+            plan = hudi_index_parquet.Footer(metadata).plan(rows)
 
             def by_rows(rows: np.ndarray = rows) -> int:
                 table, _ = hudi_index_parquet.read_rows(path, rows, metadata=metadata)

@@ -91,7 +91,7 @@ class Ours(Engine):
         for path, row_ids in self._table.scan(query.where).row_ids().items():
             footer = hudi_index_parquet.stripped_footer(Path(self.table, path))
             positions = np.frombuffer(row_ids.to_array(), np.uint32).astype(np.int64)
-            floor += hudi_index_parquet.plan_rows(footer, positions.data, columns).page_bytes
+            floor += hudi_index_parquet.Footer(footer).plan(positions.data, columns).page_bytes
         return floor
 
 

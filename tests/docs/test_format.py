@@ -202,7 +202,7 @@ def test_reader_in_the_page_reads_a_real_entry(
     assert fields == stored.model_dump(mode="json", by_alias=True, exclude={"skipped"})
     assert manifest["data"]["block_size"] == BLOCK_SIZE
     assert metadata.endswith(b"PAR1")
-    assert hudi_index_parquet.row_count(metadata) == manifest["base_file"]["rows"] == 3
+    assert hudi_index_parquet.Footer(metadata).rows == manifest["base_file"]["rows"] == 3
 
 
 def test_reader_in_the_page_refuses_a_damaged_manifest(

@@ -11,11 +11,10 @@ import pyarrow.parquet.encryption as pe
 import pytest
 from hudi_index_parquet import (
     Fetch,
+    Footer,
     ParquetReadError,
-    plan_rows,
     polynomials,
     read_rows,
-    row_count,
     stripped_footer,
 )
 
@@ -67,7 +66,7 @@ def test_invalid_rows_are_refused(file: Path, rows: list[int], message: str) -> 
     for call in (
         lambda: read_rows(file, positions(*rows)),
         lambda: read_rows(file, positions(*rows), metadata=footer),
-        lambda: plan_rows(footer, positions(*rows)),
+        lambda: Footer(footer).plan(positions(*rows)),
     ):
         with pytest.raises(ValueError, match=message) as caught:
             call()
@@ -89,7 +88,7 @@ def test_unknown_columns_are_refused(file: Path) -> None:
     with pytest.raises(ValueError, match=message):
         read_rows(file, positions(1), ["word", "wort"])
     with pytest.raises(ValueError, match=message):
-        plan_rows(stripped_footer(file), positions(1), ["wort"])
+        Footer(stripped_footer(file)).plan(positions(1), ["wort"])
     with pytest.raises(ValueError, match=r'no column "list\.element"'):
         read_rows(file, positions(1), ["list.element"])
 
@@ -159,9 +158,7 @@ def test_callable_needs_a_size(file: Path) -> None:
 @pytest.mark.parametrize("contents", [b"", b"PAR1", b"PAR1PAR1", b"\0" * 100, b"PAR1" * 50])
 def test_bytes_that_are_not_parquet_raise(contents: bytes) -> None:
     with pytest.raises(ParquetReadError):
-        row_count(contents)
-    with pytest.raises(ParquetReadError):
-        plan_rows(contents, positions(0))
+        Footer(contents)
     with pytest.raises(ParquetReadError):
         stripped_footer(serve(contents), size=len(contents))
     with pytest.raises(ParquetReadError):
@@ -170,7 +167,7 @@ def test_bytes_that_are_not_parquet_raise(contents: bytes) -> None:
 
 def test_error_can_be_pickled(file: Path) -> None:
     with pytest.raises(ParquetReadError) as caught:
-        row_count(b"no footer here")
+        Footer(b"no footer here")
 
     copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
 

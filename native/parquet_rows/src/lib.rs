@@ -17,9 +17,9 @@ use std::thread::available_parallelism;
 
 use arrow_array::{Array, Int64Array, make_array};
 use arrow_pyarrow::{FromPyArrow, IntoPyArrow, Table, ToPyArrow};
-use bytes::Bytes;
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -32,12 +32,12 @@ use parquet_rows::file::ParquetFile;
 use parquet_rows::hash;
 use parquet_rows::leaf_writer::{self, Groups, SortedKeys};
 use parquet_rows::leaves::{self, KeyList, LeafRecord, Search};
-use parquet_rows::metadata::{self, Footer};
+use parquet_rows::metadata;
 use parquet_rows::parallel::{Work, in_parallel};
-use parquet_rows::plan::{self, RowPlan};
+use parquet_rows::plan;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{self, FileRows, Matched, Rows, SizedFile, Wanted};
-use parquet_rows::source::{Gaps, Source, Traffic};
+use parquet_rows::source::{Source, Traffic};
 use parquet_rows::states::{Files, State};
 use parquet_rows::wanted::PageCounts;
 
@@ -48,23 +48,28 @@ use crate::python::{
     is_wanted, raise_ended, raised,
 };
 
-/// (calls, ranges, bytes, pages, kept pages)
-type StatsFields = (u64, u64, u64, u64, u64);
 /// (positions, rows, what was read)
-type MatchingFields<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, StatsFields);
-/// (rows, their number in each file, rows that were tested, what was read of each)
-type FilesFields<'py> = (Bound<'py, PyAny>, Vec<usize>, Vec<usize>, Vec<StatsFields>);
-/// (file, its path, its size, rows)
-type FileFields<'py> = (Py<KnownFile>, PathBuf, Option<u64>, Bound<'py, PyAny>);
-/// (pages, page_bytes, ranges, chunk_bytes, total_bytes, row_groups, group_rows, plain_bytes)
-type PlanFields = (u64, u64, u64, u64, u64, u64, u64, u64);
-/// (start, stop, nulls, least and greatest value)
-type BoundsFields<'py> = (
-    i64,
-    i64,
-    Option<i64>,
-    Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
-);
+type MatchingFields<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// `FileRows` of the package.
+#[derive(FromPyObject)]
+struct RowsOfFile {
+    footer: Py<KnownFile>,
+    path: PathBuf,
+    rows: Py<PyAny>,
+    size: Option<u64>,
+}
+
+/// A record of the package, of the class with this name.
+fn record<'py>(
+    py: Python<'py>,
+    name: &str,
+    fields: impl PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("hudi_index_parquet")?
+        .getattr(name)?
+        .call1(fields)
+}
 
 /// The metadata of a file: parsed once, for any number of reads.
 #[pyclass(frozen, name = "Footer", module = "hudi_index_parquet._native")]
@@ -104,22 +109,37 @@ impl KnownFile {
         Ok(schema.clone_ref(py))
     }
 
-    fn plan(
+    #[pyo3(signature = (rows, columns = None))]
+    fn plan<'py>(
         &self,
-        py: Python<'_>,
-        rows: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
         columns: Option<Vec<String>>,
-    ) -> PyResult<PlanFields> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let rows = row_positions(rows)?;
         let plan =
             py.detach(|| guard(|| read::plan_rows(&self.file, &rows, columns.as_deref())))?;
-        Ok(plan_fields(plan))
+        let fields = (
+            plan.pages,
+            plan.page_bytes,
+            plan.ranges,
+            plan.chunk_bytes,
+            plan.total_bytes,
+            plan.row_groups,
+            plan.group_rows,
+            plan.plain_bytes,
+        );
+        record(py, "RowPlan", fields)
     }
 
+    #[pyo3(signature = (columns = None))]
     fn page_starts(&self, columns: Option<Vec<String>>) -> PyResult<Vec<i64>> {
         guard(|| plan::page_starts(self.file.metadata(), columns.as_deref()))
     }
 
+    #[pyo3(signature = (
+        source, rows, columns = None, *, size = None, threads = None, pages = None, is_scan = false
+    ))]
     #[expect(clippy::too_many_arguments)]
     fn read<'py>(
         &self,
@@ -128,12 +148,11 @@ impl KnownFile {
         rows: &Bound<'py, PyAny>,
         columns: Option<Vec<String>>,
         size: Option<u64>,
-        merge_gap: Option<u64>,
         threads: Option<usize>,
         pages: Option<Py<Pages>>,
         is_scan: bool,
-    ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
-        let mut source = open_source(source, size, merge_gap)?;
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let mut source = open_source(source, size)?;
         let rows = row_positions(rows)?;
         let (columns, threads) = (columns.as_deref(), thread_count(threads));
         let keeping = keeping(pages.as_ref(), is_scan);
@@ -145,6 +164,10 @@ impl KnownFile {
     }
 
     /// None if a column of the condition is not read by opened pages.
+    #[pyo3(signature = (
+        source, rows, condition, columns = None, *,
+        size = None, threads = None, pages = None, is_scan = false
+    ))]
     #[expect(clippy::too_many_arguments)]
     fn matching<'py>(
         &self,
@@ -158,7 +181,7 @@ impl KnownFile {
         pages: Option<Py<Pages>>,
         is_scan: bool,
     ) -> PyResult<Option<MatchingFields<'py>>> {
-        let mut source = open_source(source, size, None)?;
+        let mut source = open_source(source, size)?;
         let rows = row_positions(rows)?;
         let wanted = Matched {
             rows: &rows,
@@ -179,37 +202,43 @@ impl KnownFile {
     }
 
     /// None if a column of the condition is not read by opened pages.
+    #[pyo3(signature = (
+        source, rows, condition, *, size = None, threads = None, pages = None, is_scan = false
+    ))]
     #[expect(clippy::too_many_arguments)]
-    fn count(
+    fn count<'py>(
         &self,
-        py: Python<'_>,
-        source: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        rows: &Bound<'py, PyAny>,
         condition: &NativeCondition,
         size: Option<u64>,
         threads: Option<usize>,
         pages: Option<Py<Pages>>,
         is_scan: bool,
-    ) -> PyResult<Option<(usize, StatsFields)>> {
-        let mut source = open_source(source, size, None)?;
+    ) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
+        let mut source = open_source(source, size)?;
         let (rows, condition) = (row_positions(rows)?, &condition.condition);
         let (threads, keeping) = (thread_count(threads), keeping(pages.as_ref(), is_scan));
         let file = &self.file;
         let counted = py.detach(|| {
             guard(|| read::count_matching(file, &mut source, &rows, condition, threads, keeping))
         })?;
-        Ok(counted.map(|(count, pages)| (count, stats_fields(source.traffic, pages))))
+        counted
+            .map(|(count, pages)| Ok((count, stats(py, source.traffic, pages)?)))
+            .transpose()
     }
 
     /// None if no bounds of the column are reliable.
+    #[pyo3(signature = (source, path, *, size = None))]
     fn bounds<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'py, PyAny>,
         path: Vec<String>,
         size: Option<u64>,
-    ) -> PyResult<Option<Vec<BoundsFields<'py>>>> {
-        let mut source = open_source(source, size, None)?;
+    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let mut source = open_source(source, size)?;
         let known = py.detach(|| guard(|| self.file.bounds(&mut source, &path)))?;
         let Some(known) = known else {
             return Ok(None);
@@ -220,7 +249,8 @@ impl KnownFile {
                 None => None,
                 Some((least, greatest)) => Some((as_object(py, least)?, as_object(py, greatest)?)),
             };
-            all.push((each.start, each.stop, each.nulls, range));
+            let fields = (each.start, each.stop, each.nulls, range);
+            all.push(record(py, "Bounds", fields)?);
         }
         Ok(Some(all))
     }
@@ -236,16 +266,21 @@ fn as_object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
 }
 
 #[pyfunction]
+#[pyo3(signature = (source, rows, columns = None, *, size = None, metadata = None, threads = None))]
 fn read_rows<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     rows: &Bound<'py, PyAny>,
     columns: Option<Vec<String>>,
     size: Option<u64>,
-    merge_gap: Option<u64>,
+    metadata: Option<&Bound<'py, PyAny>>,
     threads: Option<usize>,
-) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
-    let mut source = open_source(source, size, merge_gap)?;
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    if let Some(metadata) = metadata {
+        let file = KnownFile::new(py, metadata)?;
+        return file.read(py, source, rows, columns, size, threads, None, false);
+    }
+    let mut source = open_source(source, size)?;
     let rows = row_positions(rows)?;
     let (columns, threads) = (columns.as_deref(), thread_count(threads));
     let answer = py.detach(|| guard(|| read::read_rows(&mut source, &rows, columns, threads)))?;
@@ -255,22 +290,25 @@ fn read_rows<'py>(
 /// None if the files' types of the columns differ, or a column of the condition is not read by
 /// opened pages.
 #[pyfunction]
+#[pyo3(signature = (
+    files, columns = None, *, condition = None, threads = None, pages = None, is_scan = false
+))]
 fn read_files<'py>(
     py: Python<'py>,
-    files: Vec<FileFields<'py>>,
+    files: Vec<RowsOfFile>,
     columns: Option<Vec<String>>,
     condition: Option<Py<NativeCondition>>,
     threads: Option<usize>,
     pages: Option<Py<Pages>>,
     is_scan: bool,
-) -> PyResult<Option<FilesFields<'py>>> {
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mut of_files = Vec::with_capacity(files.len());
-    for (known, path, size, rows) in &files {
+    for each in &files {
         of_files.push(FileRows {
-            file: &known.get().file,
-            path: path.clone(),
-            size: *size,
-            rows: row_positions(rows)?,
+            file: &each.footer.get().file,
+            path: each.path.clone(),
+            size: each.size,
+            rows: row_positions(each.rows.bind(py))?,
         });
     }
     let wanted = Wanted {
@@ -282,15 +320,17 @@ fn read_files<'py>(
     let Some(answer) = answer else {
         return Ok(None);
     };
-    let stats = answer.stats.iter();
-    let stats = stats.map(|&(traffic, pages)| stats_fields(traffic, pages));
-    let stats = stats.collect();
+    let all = answer.stats.iter();
+    let all = all.map(|&(traffic, pages)| stats(py, traffic, pages));
+    let all = all.collect::<PyResult<Vec<_>>>()?;
     let batch = answer.batch.into_pyarrow(py)?;
-    Ok(Some((batch, answer.counts, answer.tested, stats)))
+    let fields = (batch, answer.counts, answer.tested, all);
+    record(py, "FilesRead", fields).map(Some)
 }
 
 /// None if the files' types of the columns differ.
 #[pyfunction]
+#[pyo3(signature = (files, columns, *, threads = None))]
 fn read_columns<'py>(
     py: Python<'py>,
     files: Vec<SizedFile>,
@@ -306,22 +346,14 @@ fn read_columns<'py>(
 }
 
 #[pyfunction]
+#[pyo3(signature = (source, *, size = None))]
 fn stripped_footer(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     size: Option<u64>,
 ) -> PyResult<Vec<u8>> {
-    let mut source = open_source(source, size, None)?;
+    let mut source = open_source(source, size)?;
     py.detach(|| guard(|| metadata::stripped_footer(&mut source)))
-}
-
-#[pyfunction]
-fn row_count(metadata: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let bytes: Bytes = copy_buffer(metadata)?;
-    guard(|| {
-        let footer = Footer::read(&mut Source::memory(bytes))?;
-        Ok(metadata::row_count(&footer.metadata))
-    })
 }
 
 /// One little-endian 64-bit number for each value.
@@ -333,6 +365,16 @@ fn polynomials<'py>(py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bou
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// What `os.stat` returns.
+#[derive(FromPyObject)]
+struct Status {
+    st_dev: u64,
+    st_ino: u64,
+    st_size: u64,
+    st_mtime_ns: i128,
+    st_ctime_ns: i128,
+}
+
 /// Local files by path, and the state in which each was.
 #[pyclass(frozen, name = "FileStates", module = "hudi_index_parquet._native")]
 struct FileStates {
@@ -342,13 +384,24 @@ struct FileStates {
 #[pymethods]
 impl FileStates {
     #[new]
-    fn new(files: Vec<(PathBuf, State)>) -> Self {
+    fn new(files: Vec<(PathBuf, Status)>) -> Self {
+        let files = files.into_iter().map(|(path, status)| {
+            let state = State {
+                device: status.st_dev,
+                inode: status.st_ino,
+                size: status.st_size,
+                written: status.st_mtime_ns,
+                changed: status.st_ctime_ns,
+            };
+            (path, state)
+        });
         Self {
-            files: Files::new(files),
+            files: Files::new(files.collect()),
         }
     }
 
     /// One byte for each position: 1 if that file is still there, in the same state.
+    #[pyo3(signature = (positions, *, threads = None))]
     fn unchanged<'py>(
         &self,
         py: Python<'py>,
@@ -373,40 +426,29 @@ impl FileStates {
     }
 }
 
-fn plan_fields(plan: RowPlan) -> PlanFields {
-    (
-        plan.pages,
-        plan.page_bytes,
-        plan.ranges,
-        plan.chunk_bytes,
-        plan.total_bytes,
-        plan.row_groups,
-        plan.group_rows,
-        plan.plain_bytes,
-    )
-}
-
 /// The rows as a table, and the statistics of the read.
 fn handed_over<'py>(
     py: Python<'py>,
     answer: Rows,
     source: &Source,
-) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let table =
         Table::try_new(answer.batches, answer.schema).map_err(|error| raised(error.into()))?;
-    Ok((
-        table.into_pyarrow(py)?,
-        stats_fields(source.traffic, answer.pages),
-    ))
+    let stats = stats(py, source.traffic, answer.pages)?;
+    Ok((table.into_pyarrow(py)?, stats))
 }
 
-fn stats_fields(traffic: Traffic, pages: PageCounts) -> StatsFields {
+fn stats(py: Python<'_>, traffic: Traffic, pages: PageCounts) -> PyResult<Bound<'_, PyAny>> {
     let Traffic {
         calls,
         ranges,
         bytes,
     } = traffic;
-    (calls, ranges, bytes, pages.used, pages.kept)
+    record(
+        py,
+        "ReadStats",
+        (calls, ranges, bytes, pages.used, pages.kept),
+    )
 }
 
 fn thread_count(asked: Option<usize>) -> usize {
@@ -417,21 +459,13 @@ fn thread_count(asked: Option<usize>) -> usize {
 }
 
 /// Opens a path, or a callable together with the size of the file that it reads.
-fn open_source(
-    source: &Bound<'_, PyAny>,
-    size: Option<u64>,
-    merge_gap: Option<u64>,
-) -> PyResult<Source> {
+fn open_source(source: &Bound<'_, PyAny>, size: Option<u64>) -> PyResult<Source> {
     if source.is_callable() {
         let size = size.ok_or_else(|| {
             PyTypeError::new_err("size, the length of the file in bytes, is needed with a callable")
         })?;
-        let gaps = merge_gap.map_or(Gaps::Near, Gaps::UpTo);
-        return Ok(Source::callback(
-            Box::new(Callback(source.clone().unbind())),
-            size,
-            gaps,
-        ));
+        let fetch = Callback(source.clone().unbind());
+        return Ok(Source::callback(Box::new(fetch), size));
     }
     let path: PathBuf = source.extract().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -439,8 +473,7 @@ fn open_source(
             source.get_type()
         ))
     })?;
-    // Reading the bytes between two pages of a local file has no benefit.
-    Source::file(path, size, Gaps::UpTo(merge_gap.unwrap_or(0))).map_err(raised)
+    Source::file(path, size).map_err(raised)
 }
 
 fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
@@ -575,22 +608,19 @@ fn rows_of_keys(
     search(py, &source, work)
 }
 
-/// (bytes of the leaves, their records, positions of their first keys and the end of the last one)
-type WrittenLeaves = (Py<PyBytes>, Py<PyBytes>, Vec<usize>);
-
 #[pyfunction]
-#[pyo3(signature = (keys, key_offsets, counts, rows, offset, before, keeps_last))]
+#[pyo3(signature = (keys, key_offsets, counts, rows, *, offset, before, keeps_last = false))]
 #[allow(clippy::too_many_arguments)]
-fn write_leaves(
-    py: Python<'_>,
-    keys: &Bound<'_, PyAny>,
+fn write_leaves<'py>(
+    py: Python<'py>,
+    keys: &Bound<'py, PyAny>,
     key_offsets: Option<PyBuffer<i64>>,
     counts: PyBuffer<i64>,
     rows: PyBuffer<u32>,
     offset: u64,
     before: u64,
     keeps_last: bool,
-) -> PyResult<WrittenLeaves> {
+) -> PyResult<Bound<'py, PyAny>> {
     let keys = match key_offsets {
         None => SortedKeys::Numbers(PyBuffer::<u64>::get(keys)?.to_vec(py)?),
         Some(offsets) => {
@@ -605,26 +635,23 @@ fn write_leaves(
     };
     let written =
         py.detach(|| guard(|| leaf_writer::write(&groups, offset, before, keeps_last)))?;
-    Ok((
-        PyBytes::new(py, &written.bodies).unbind(),
-        PyBytes::new(py, &written.records).unbind(),
-        written.starts,
-    ))
+    let fields = (written.bodies, written.records, written.starts);
+    record(py, "WrittenLeaves", fields)
 }
 
-/// (keys, their offsets if they are byte strings, the starts of their rows, rows)
-type LeafFields = (Py<PyBytes>, Option<Py<PyBytes>>, Py<PyBytes>, Py<PyBytes>);
-
 #[pyfunction]
-fn read_leaf(py: Python<'_>, body: &[u8], rows: usize, keys: usize) -> PyResult<LeafFields> {
+fn read_leaf<'py>(
+    py: Python<'py>,
+    body: &[u8],
+    rows: usize,
+    keys: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     let leaf = guard(|| leaves::unpack(body, rows, keys))?;
-    let offsets = leaf.offsets.map(|bytes| PyBytes::new(py, &bytes).unbind());
-    Ok((
-        PyBytes::new(py, &leaf.keys).unbind(),
-        offsets,
-        PyBytes::new(py, &leaf.starts).unbind(),
-        PyBytes::new(py, &leaf.rows).unbind(),
-    ))
+    record(
+        py,
+        "Leaf",
+        (leaf.keys, leaf.offsets, leaf.starts, leaf.rows),
+    )
 }
 
 #[pymodule]
@@ -648,7 +675,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
-    module.add_function(wrap_pyfunction!(row_count, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;
     module.add_function(wrap_pyfunction!(rows_between, module)?)?;
     module.add_function(wrap_pyfunction!(rows_of_keys, module)?)?;

@@ -15,15 +15,21 @@ pub struct PyRouting {
     routing: Routing,
 }
 
-/// (base, shift, key bits, bucket bits, file bits, pairs)
-type LayoutFields = (u64, u32, u32, u32, u32, usize);
 type TwoBuffers<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 #[pymethods]
 impl PyRouting {
     #[new]
-    fn new(layout: LayoutFields, directory: &[u8]) -> PyResult<Self> {
-        let (base, shift, key_bits, bucket_bits, file_bits, pairs) = layout;
+    #[pyo3(signature = (*, base, shift, key_bits, bucket_bits, file_bits, pairs, directory))]
+    fn new(
+        base: u64,
+        shift: u32,
+        key_bits: u32,
+        bucket_bits: u32,
+        file_bits: u32,
+        pairs: usize,
+        directory: &[u8],
+    ) -> PyResult<Self> {
         let layout = Layout {
             base,
             shift,

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
-use crate::states::{State, state_of};
+use crate::states::State;
 
 /// A write sooner than this after another one may leave the same times: the kernel's clock for them
 /// ticks every 10 ms at the slowest.
@@ -41,14 +41,14 @@ impl LocalFile {
         }
         Ok(Self {
             is_settled: is_settled(&found, SystemTime::now()),
-            state: state_of(&found),
+            state: State::of(&found),
             file: OnceLock::new(),
             path,
         })
     }
 
     pub fn size(&self) -> u64 {
-        self.state.2
+        self.state.size
     }
 
     /// The state of the file, if every later write to it leaves another one; None if the last one
@@ -84,20 +84,12 @@ impl LocalFile {
     }
 
     fn is_unchanged(&self, now: &Metadata) -> bool {
-        let now_state = state_of(now);
+        let mut state = State::of(now);
         // To delete a file changes its last time alone.
-        let is_deleted = now.nlink() == 0;
-        let (device, inode, size, seconds, nanos, ..) = self.state;
-        now_state == self.state
-            || is_deleted
-                && (device, inode, size, seconds, nanos)
-                    == (
-                        now_state.0,
-                        now_state.1,
-                        now_state.2,
-                        now_state.3,
-                        now_state.4,
-                    )
+        if now.nlink() == 0 {
+            state.changed = self.state.changed;
+        }
+        state == self.state
     }
 }
 

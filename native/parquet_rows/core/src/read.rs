@@ -19,7 +19,7 @@ use crate::plan::{Request, RowPlan};
 use crate::positions::{GroupRows, Positions};
 use crate::rows_left::rows_left;
 use crate::select::{Selected, select};
-use crate::source::{Gaps, Source, Traffic};
+use crate::source::{Source, Traffic};
 use crate::wanted::{PageCounts, Part as PagePart, column_of};
 
 /// Fewer files than this are not worth a separate thread that reads their footers.
@@ -219,7 +219,7 @@ pub fn read_files(
 ) -> Result<Option<ManyRows>> {
     let mut sources = Vec::with_capacity(files.len());
     for each in files {
-        sources.push(Source::file(each.path.clone(), each.size, Gaps::UpTo(0))?);
+        sources.push(Source::file(each.path.clone(), each.size)?);
     }
     let pages = files.iter().zip(&sources);
     let pages: Vec<_> = pages
@@ -408,7 +408,7 @@ pub fn read_columns(
         threads,
         SMALLEST_FOOTERS,
         |(path, size): &SizedFile| {
-            let mut source = Source::file(path.clone(), *size, Gaps::UpTo(0))?;
+            let mut source = Source::file(path.clone(), *size)?;
             ParquetFile::new(Footer::read(&mut source)?.metadata)
         },
     )?;

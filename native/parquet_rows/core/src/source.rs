@@ -42,17 +42,7 @@ impl Traffic {
 pub struct Source {
     kind: Kind,
     size: u64,
-    gaps: Gaps,
     pub traffic: Traffic,
-}
-
-/// Which gaps between ranges are read as well, so that fewer ranges are fetched.
-#[derive(Clone, Copy, Debug)]
-pub enum Gaps {
-    /// Gaps of at most this many bytes.
-    UpTo(u64),
-    /// Small gaps, as long as few unneeded bytes are read.
-    Near,
 }
 
 /// Reads ranges of a file that only the caller can open.
@@ -72,28 +62,27 @@ enum Kind {
 
 impl Source {
     /// A local file; a `size` that differs from the file's is an error.
-    pub fn file(path: PathBuf, size: Option<u64>, gaps: Gaps) -> Result<Self> {
+    pub fn file(path: PathBuf, size: Option<u64>) -> Result<Self> {
         let file = LocalFile::find(path, size)?;
         let size = file.size();
-        Ok(Self::new(Kind::File(file.into()), size, gaps))
+        Ok(Self::new(Kind::File(file.into()), size))
     }
 
     /// A file of `size` bytes, which `fetch` reads.
-    pub fn callback(fetch: Box<dyn Fetch>, size: u64, gaps: Gaps) -> Self {
-        Self::new(Kind::Callback(fetch), size, gaps)
+    pub fn callback(fetch: Box<dyn Fetch>, size: u64) -> Self {
+        Self::new(Kind::Callback(fetch), size)
     }
 
     /// Bytes that are already in memory, such as a stripped footer.
     pub fn memory(bytes: Bytes) -> Self {
         let size = bytes.len() as u64;
-        Self::new(Kind::Memory(bytes), size, Gaps::UpTo(0))
+        Self::new(Kind::Memory(bytes), size)
     }
 
-    fn new(kind: Kind, size: u64, gaps: Gaps) -> Self {
+    fn new(kind: Kind, size: u64) -> Self {
         Self {
             kind,
             size,
-            gaps,
             traffic: Traffic::default(),
         }
     }
@@ -132,9 +121,11 @@ impl Source {
                 range.start, range.end, self.size
             )));
         }
-        let ranges = match self.gaps {
-            Gaps::UpTo(gap) => merge(ranges, gap),
-            Gaps::Near => merge_near(&merge(ranges, 0)),
+        let ranges = merge(ranges, 0);
+        let ranges = match self.kind {
+            Kind::Callback(_) => merge_near(&ranges),
+            // Reading the bytes between two pages of a local file has no benefit.
+            _ => ranges,
         };
         if ranges.is_empty() {
             return Ok(Fetched::default());

@@ -5,8 +5,33 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
 
-/// (device, inode, size, seconds and nanoseconds of the last write, and of the last change)
-pub type State = (u64, u64, u64, i64, i64, i64, i64);
+/// What differs after a file was written to or replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    /// The time of the last write, in nanoseconds since 1970.
+    pub written: i128,
+    /// The time of the last change, also of its name, rights or times.
+    pub changed: i128,
+}
+
+impl State {
+    /// The state of a file that has been looked at.
+    pub fn of(now: &Metadata) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * SECOND + i128::from(rest);
+        Self {
+            device: now.dev(),
+            inode: now.ino(),
+            size: now.size(),
+            written: nanoseconds(now.mtime(), now.mtime_nsec()),
+            changed: nanoseconds(now.ctime(), now.ctime_nsec()),
+        }
+    }
+}
+
+const SECOND: i128 = 1_000_000_000;
 
 /// Files for which a thread is started.
 const A_THREAD: usize = 1024;
@@ -51,18 +76,5 @@ impl Files {
 }
 
 fn is_unchanged((path, known): &(PathBuf, State)) -> bool {
-    metadata(path).is_ok_and(|now| state_of(&now) == *known)
-}
-
-/// The state of a file that has been looked at.
-pub fn state_of(now: &Metadata) -> State {
-    (
-        now.dev(),
-        now.ino(),
-        now.size(),
-        now.mtime(),
-        now.mtime_nsec(),
-        now.ctime(),
-        now.ctime_nsec(),
-    )
+    metadata(path).is_ok_and(|now| State::of(&now) == *known)
 }

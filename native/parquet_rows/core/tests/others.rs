@@ -1,7 +1,6 @@
 //! States of files, hashes, and work on several threads.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -13,16 +12,7 @@ use parquet_rows::parallel::{ASKED_EVERY, Work, ask, in_parallel, while_wanted};
 use parquet_rows::states::{Files, State};
 
 fn state(path: &Path) -> State {
-    let now = fs::metadata(path).unwrap();
-    (
-        now.dev(),
-        now.ino(),
-        now.size(),
-        now.mtime(),
-        now.mtime_nsec(),
-        now.ctime(),
-        now.ctime_nsec(),
-    )
+    State::of(&fs::metadata(path).unwrap())
 }
 
 #[test]

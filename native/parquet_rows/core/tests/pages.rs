@@ -27,7 +27,7 @@ use parquet_rows::positions::Positions;
 use parquet_rows::read::{
     Condition, FileRows, Matched, Wanted, read_files, read_known_rows, read_matching,
 };
-use parquet_rows::source::{Gaps, Source};
+use parquet_rows::source::Source;
 use parquet_rows::wanted::PageCounts;
 
 const ROWS: usize = 1_000;
@@ -188,7 +188,7 @@ fn kept_read(
     cache: &PageCache,
     admission: Admission,
 ) -> Result<(RecordBatch, PageCounts), Error> {
-    let mut source = Source::file(file.path.clone(), None, Gaps::UpTo(0))?;
+    let mut source = Source::file(file.path.clone(), None)?;
     let keeping = Some(Keeping { cache, admission });
     let read = read_known_rows(footer, &mut source, rows, None, 2, keeping)?;
     let batch = arrow_select::concat::concat_batches(&read.schema, &read.batches)?;
@@ -459,7 +459,7 @@ fn rows_that_match_a_condition_are_read_with_few_pages() {
         condition: &condition,
         columns: Some(&columns),
     };
-    let mut source = Source::file(file.path.clone(), None, Gaps::UpTo(0)).unwrap();
+    let mut source = Source::file(file.path.clone(), None).unwrap();
     let found = read_matching(&footer, &mut source, &matched, 2, None)
         .unwrap()
         .unwrap();
@@ -527,7 +527,7 @@ fn damaged_bytes_are_errors_and_never_panics_of_this_crate() {
                     };
                     let mut source = Source::memory(Bytes::new());
                     let _ = guard(|| {
-                        source = Source::file(damaged.path.clone(), None, Gaps::UpTo(0))?;
+                        source = Source::file(damaged.path.clone(), None)?;
                         read_matching(&footer, &mut source, &matched, 2, None)
                     });
                     // An error, or other values.

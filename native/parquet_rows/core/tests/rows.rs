@@ -21,7 +21,7 @@ use parquet_rows::metadata::{Footer, row_count, stripped_footer};
 use parquet_rows::plan::page_starts;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{plan_rows, read_known_rows, read_rows};
-use parquet_rows::source::{Fetch, Gaps, Source, merge};
+use parquet_rows::source::{Fetch, Source, merge};
 
 const ROWS: i64 = 1_000;
 const GROUP: i64 = 400;
@@ -120,7 +120,7 @@ fn only_the_pages_of_the_rows_are_fetched() {
         bytes: bytes.clone(),
         rounds: Arc::clone(&rounds),
     };
-    let mut source = Source::callback(Box::new(recorded), bytes.len() as u64, Gaps::UpTo(0));
+    let mut source = Source::callback(Box::new(recorded), bytes.len() as u64);
     let read = read_known_rows(&file, &mut source, &rows, Some(&columns), 1, None).unwrap();
     assert_eq!(ids(&read.batches), [150, 199, 950]);
     let rounds = rounds.lock().unwrap();
@@ -270,7 +270,7 @@ fn remote_ranges_merge_while_few_bytes_are_wasted() {
         bytes,
         rounds: Arc::clone(&rounds),
     };
-    let mut source = Source::callback(Box::new(recorded), 100_000, Gaps::Near);
+    let mut source = Source::callback(Box::new(recorded), 100_000);
     // 1,010 bytes between the first two, and 30,000 before the third: 4 % of 40,000 is 1,600.
     let wanted = [0..20_000, 21_010..40_000, 70_000..71_010];
     let cut = source.fetch(&wanted).unwrap();
