@@ -132,6 +132,7 @@ directory = PackedDirectory(
     lucene.JArray("long")([size * blocks]),
     size,
     lucene.JArray("int")([crc32] * blocks),
+    -1,
 )
 member = directory.openInput("member", None)
 for block in range(blocks - 100):

@@ -127,8 +127,8 @@ def row_ids(searcher: Any, query: Any) -> list[int]:
     from hudiindex import RowIds
 
     buffer = np.full(searcher.getIndexReader().maxDoc(), 0xFFFFFFFF, np.uint32)
-    found = RowIds.into(searcher, query, buffer.ctypes.data, len(buffer))
-    assert found == RowIds.count(searcher, query)
+    found = RowIds.into(searcher, query, buffer.ctypes.data, len(buffer), 2**63 - 1)
+    assert found == searcher.count(query)
     return list(buffer[:found].tolist())
 
 
@@ -159,6 +159,7 @@ class PackedFile:
             lucene.JArray("long")([length for _, length in self.members.values()]),
             BLOCK_SIZE,
             lucene.JArray("int")(np.array(self.block_crc32s, np.uint32).view(np.int32).tolist()),
+            -1,
         )
 
 

@@ -144,7 +144,7 @@ def test_row_ids_never_write_beyond_the_buffer(tmp_path: Path) -> None:
     query = between("amount", 10, 19_989)
     for capacity in (0, 1, 4_096, 10_000, 19_979):
         buffer = np.full(20_000, 7, np.int32)
-        found = RowIds.into(index, query, buffer.ctypes.data, capacity)
+        found = RowIds.into(index, query, buffer.ctypes.data, capacity, 2**63 - 1)
         assert found == -1 - 19_980
         assert buffer[:capacity].tolist() == list(range(10, 10 + capacity))
         assert (buffer[capacity:] == 7).all()

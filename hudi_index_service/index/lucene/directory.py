@@ -5,6 +5,8 @@ from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary
 
+from hudi_index_parquet import is_wanted
+
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.index.contract import MissingBlocks, PackedIndex
 
@@ -22,17 +24,20 @@ def packed_directory(index: PackedIndex) -> Any:
     from hudiindex import PackedDirectory
 
     files = {n: span for n, span in index.members.items() if not n.startswith("parquet-")}
-    arguments = (
+    number = -1
+    if index.blocks is not None:
+        answer_java()
+        number = index.blocks.number
+        _blocks_by_number[number] = index.blocks
+    return PackedDirectory(
         str(index.path),
         lucene.JArray("string")(list(files)),
         lucene.JArray("long")([offset for offset, _ in files.values()]),
         lucene.JArray("long")([length for _, length in files.values()]),
         index.block_size,
         lucene.JArray("int")([_signed(crc) for crc in index.block_crc32]),
+        number,
     )
-    if index.blocks is None:
-        return PackedDirectory(*arguments)
-    return PackedDirectory(*arguments, _source_of(index.blocks), index.blocks.number)
 
 
 def _signed(crc32: int) -> int:
@@ -40,19 +45,15 @@ def _signed(crc32: int) -> int:
     return crc32 - 2**32 if crc32 >= 2**31 else crc32
 
 
-def _source_of(blocks: MissingBlocks) -> Any:
-    """The object from which Java requests blocks, by the number of `blocks`. Holds only a weak
-    reference to `blocks`."""
-    _blocks_by_number[blocks.number] = blocks
-    return _source()
-
-
 @cache
-def _source() -> Any:
-    """The only instance of the process: references between Java and Python are never released."""
-    from hudiindex import BlockSource
+def answer_java() -> None:
+    """Has Java ask this process for missing blocks, by the number of the file, and while it looks
+    up, whether that is still wanted."""
+    from hudiindex import Caller
 
-    class Source(BlockSource):  # type: ignore[misc]
+    class PythonCaller(Caller):  # type: ignore[misc]
+        isWaiting = is_wanted
+
         def fetch(self, file: int, block: int) -> str | None:
             """Returns the error, if any: Python exceptions cannot pass through Java code."""
             blocks = _blocks_by_number.get(file)
@@ -66,4 +67,5 @@ def _source() -> Any:
                 return str(error)
             return None
 
-    return Source()
+    # References between Java and Python are never released: there is one for the process.
+    Caller.ask(PythonCaller())

@@ -127,9 +127,9 @@ class LuceneRankedRows:
 
 
 def _words(search: Words) -> Any:
-    from hudiindex import RankedSearch
+    from hudiindex import TextQueries
 
-    return RankedSearch.words(analyzer_of(search.analyzer), search.field, search.text)
+    return TextQueries.words(analyzer_of(search.analyzer), search.field, search.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,16 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from locale import CODESET, nl_langinfo
 from pathlib import Path
 from threading import Lock, Thread, get_ident, local, main_thread
 from typing import Any
 
-from hudi_index_parquet import is_wanted, raise_ended
+from hudi_index_parquet import raise_ended
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
+from hudi_index_service.index.lucene.directory import answer_java
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
@@ -133,7 +133,7 @@ def damage_named(source: object) -> Iterator[None]:
     """Turns Java errors while an index is read into EntryInvalid, including the InternalError if
     part of a mapped file is gone; raises what has ended a look-up (`cancellation`)."""
     lucene = attach()
-    _ask_caller()
+    answer_java()
     try:
         yield
     except lucene.JavaError as error:
@@ -141,15 +141,6 @@ def damage_named(source: object) -> Iterator[None]:
         first = str(error.getJavaException().toString()).split("\n", 1)[0]
         raise EntryInvalid(f"{source} cannot be read: {first}.") from error
     raise_ended()
-
-
-@cache
-def _ask_caller() -> None:
-    """Has Java ask this process, while it looks up, whether that is still wanted."""
-    from hudiindex import Caller, Effort
-
-    # References between Java and Python are never released: there is one for the process.
-    Effort.ask(type("WaitingCaller", (Caller,), {"isWaiting": is_wanted})())
 
 
 def _module() -> Any:

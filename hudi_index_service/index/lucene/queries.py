@@ -53,10 +53,10 @@ def _terms(search: Terms) -> Any:
             any_of.add(_term(search.field, term), BooleanClause.Occur.SHOULD)
         return any_of.build()
     import lucene
-    from hudiindex import TermQueries
+    from hudiindex import ListQueries
 
     ends = lucene.JArray("int")(list(accumulate(map(len, search.terms))))
-    return TermQueries.anyOf(search.field, lucene.JArray("byte")(b"".join(search.terms)), ends)
+    return ListQueries.anyTerm(search.field, lucene.JArray("byte")(b"".join(search.terms)), ends)
 
 
 def _term(field: str, term: bytes) -> Any:
@@ -98,10 +98,10 @@ def _points(search: Points) -> Any:
     if not search.points:
         return _nothing()
     if search.wide:
-        from hudiindex import PointQueries
+        from hudiindex import ListQueries
 
         values = b"".join(map(wide_bytes, search.points))
-        return PointQueries.anyOf(search.field, lucene.JArray("byte")(values), WIDE_BYTES)
+        return ListQueries.anyPoint(search.field, lucene.JArray("byte")(values), WIDE_BYTES)
     return LongPoint.newSetQuery(search.field, lucene.JArray("long")(list(search.points)))
 
 

@@ -17,7 +17,6 @@ public final class Effort {
     }
   }
 
-  private static volatile Caller caller;
   private static volatile long askedEvery = 50_000_000;
 
   private final Thread asking;
@@ -37,11 +36,6 @@ public final class Effort {
 
   Effort() {
     this(Long.MAX_VALUE);
-  }
-
-  /** Who knows whether look-ups are wanted. */
-  public static void ask(Caller who) {
-    caller = who;
   }
 
   /** The least time between two questions of a look-up; for tests. */
@@ -64,7 +58,7 @@ public final class Effort {
 
   /** Whether nobody waits for it any more. */
   boolean isOver() {
-    Caller who = caller;
+    Caller who = Caller.known();
     if (!isOver && who != null && Thread.currentThread() == asking) {
       long now = System.nanoTime();
       if (now - asked >= askedEvery) {

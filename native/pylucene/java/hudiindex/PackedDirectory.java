@@ -20,25 +20,10 @@ import org.apache.lucene.store.NoLockFactory;
  * the file is checked against its CRC-32 before its bytes are first used.
  */
 public final class PackedDirectory extends BaseDirectory {
-  private static final class Member {
-    final long offset;
-    final long length;
-
-    Member(long offset, long length) {
-      this.offset = offset;
-      this.length = length;
-    }
-  }
+  private record Member(long offset, long length) {}
 
   private final PackedFile file;
   private final TreeMap<String, Member> members = new TreeMap<>();
-
-  /** A directory over a complete file. */
-  public PackedDirectory(
-      String path, String[] names, long[] offsets, long[] lengths, int blockSize, int[] crc32s)
-      throws IOException {
-    this(path, names, offsets, lengths, blockSize, crc32s, null, 0);
-  }
 
   /**
    * @param path the local file
@@ -47,8 +32,8 @@ public final class PackedDirectory extends BaseDirectory {
    * @param lengths each member's length in bytes
    * @param blockSize length in bytes of every block except the last, which may be shorter
    * @param crc32s the CRC-32 (as in java.util.zip and zlib) of each block, as a signed int
-   * @param source provides the blocks that the file lacks; null if it has all
-   * @param numberAtSource the number by which the source identifies the file
+   * @param number the number by which {@link Caller#fetch} identifies the file; -1 if it lacks no
+   *     block
    * @throws CorruptIndexException if the file has another number of blocks, or a member lies
    *     outside the file
    */
@@ -59,15 +44,14 @@ public final class PackedDirectory extends BaseDirectory {
       long[] lengths,
       int blockSize,
       int[] crc32s,
-      BlockSource source,
-      long numberAtSource)
+      long number)
       throws IOException {
     super(NoLockFactory.INSTANCE); // the index is never written
     if (names.length != offsets.length || names.length != lengths.length) {
       throw new IllegalArgumentException(
           names.length + " names, " + offsets.length + " offsets, " + lengths.length + " lengths");
     }
-    file = new PackedFile(Paths.get(path), blockSize, crc32s, source, numberAtSource);
+    file = new PackedFile(Paths.get(path), blockSize, crc32s, number);
     for (int i = 0; i < names.length; i++) {
       if (offsets[i] < 0 || lengths[i] < 0 || offsets[i] > file.length() - lengths[i]) {
         file.close(); // no caller can close it
@@ -89,14 +73,14 @@ public final class PackedDirectory extends BaseDirectory {
 
   @Override
   public long fileLength(String name) throws IOException {
-    return member(name).length;
+    return member(name).length();
   }
 
   @Override
   public IndexInput openInput(String name, IOContext context) throws IOException {
     Member member = member(name);
     return new PackedInput(
-        "PackedInput(" + file.path() + " [" + name + "])", file, member.offset, member.length);
+        "PackedInput(" + file.path() + " [" + name + "])", file, member.offset(), member.length());
   }
 
   @Override

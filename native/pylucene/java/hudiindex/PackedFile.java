@@ -36,8 +36,7 @@ final class PackedFile {
   private final int blocksPerMapping;
   private final ByteBuffer[] mappings;
   private final FileChannel channel;
-  private final BlockSource source;
-  private final long numberAtSource;
+  private final long number;
 
   /** The blocks that have passed the check; null: not yet checked. */
   private final AtomicReferenceArray<ByteBuffer> intact;
@@ -45,19 +44,17 @@ final class PackedFile {
   private volatile boolean closed;
 
   /**
-   * @param source provides the blocks that the file lacks; null if it has all
-   * @param numberAtSource the number by which the source identifies the file
+   * @param number the number by which {@link Caller#fetch} identifies the file; -1 if it lacks no
+   *     block
    */
-  PackedFile(Path path, int blockSize, int[] crc32s, BlockSource source, long numberAtSource)
-      throws IOException {
+  PackedFile(Path path, int blockSize, int[] crc32s, long number) throws IOException {
     if (blockSize < 1 || blockSize > MAX_MAPPING) {
       throw new IllegalArgumentException("block size " + blockSize);
     }
     this.path = path;
     this.blockSize = blockSize;
     this.crc32s = crc32s.clone();
-    this.source = source;
-    this.numberAtSource = numberAtSource;
+    this.number = number;
     blocksPerMapping = MAX_MAPPING / blockSize;
     intact = new AtomicReferenceArray<>(crc32s.length);
     channel = FileChannel.open(path, StandardOpenOption.READ);
@@ -97,19 +94,19 @@ final class PackedFile {
    * The bytes of an intact block, little-endian as Lucene 9 writes them. All threads share the
    * buffer: read it by absolute index or duplicate it.
    *
-   * @throws CorruptIndexException if its checksum differs, no source provides it, or the file has
+   * @throws CorruptIndexException if its checksum differs, it cannot be fetched, or the file has
    *     become too short
    * @throws AlreadyClosedException if the file was closed
    * @throws IOException if the file cannot be read
    */
-  ByteBuffer block(int number) throws IOException {
+  ByteBuffer block(int at) throws IOException {
     if (closed) {
       throw new AlreadyClosedException("Already closed: " + path);
     }
-    ByteBuffer block = intact.get(number);
+    ByteBuffer block = intact.get(at);
     if (block == null) {
-      block = check(number);
-      intact.set(number, block);
+      block = check(at);
+      intact.set(at, block);
     }
     return block;
   }
@@ -119,26 +116,26 @@ final class PackedFile {
     channel.close();
   }
 
-  private ByteBuffer check(int number) throws IOException {
-    long at = (long) number * blockSize;
+  private ByteBuffer check(int block) throws IOException {
+    long at = (long) block * blockSize;
     int size = (int) Math.min(blockSize, length - at);
     int found = crc32(at, size);
-    if (found != crc32s[number] && source != null) {
-      String reason = source.fetch(numberAtSource, number);
+    if (found != crc32s[block] && number >= 0) {
+      String reason = Caller.known().fetch(number, block);
       if (reason != null) {
         throw new CorruptIndexException(reason, path.toString());
       }
       found = crc32(at, size);
     }
-    if (found != crc32s[number]) {
+    if (found != crc32s[block]) {
       throw new CorruptIndexException(
           String.format(
               "block %d (bytes %d to %d) has checksum %08x, expected %08x",
-              number, at, at + size, found, crc32s[number]),
+              block, at, at + size, found, crc32s[block]),
           path.toString());
     }
-    return mappings[number / blocksPerMapping]
-        .slice(number % blocksPerMapping * blockSize, size)
+    return mappings[block / blocksPerMapping]
+        .slice(block % blocksPerMapping * blockSize, size)
         .order(ByteOrder.LITTLE_ENDIAN);
   }
 

@@ -3,7 +3,6 @@ package hudiindex;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.Term;
@@ -30,15 +29,12 @@ public final class RankedSearch {
 
   private RankedSearch() {}
 
-  /** The distinct words of a text, which {@link #statistics} counts. */
-  public static String[] words(Analyzer analyzer, String field, String text) throws IOException {
-    return TextQueries.words(analyzer, field, text);
-  }
-
   /**
    * The statistics that scores depend on: the number of rows that have a word at all, the number of
    * their words, and the sum of their distinct words; then, for each word, the number of rows that
    * have it, and how often it occurs in them.
+   *
+   * @param words from {@link TextQueries#words}
    */
   public static long[] statistics(IndexSearcher searcher, String field, String[] words)
       throws IOException {

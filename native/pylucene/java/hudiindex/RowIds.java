@@ -25,17 +25,6 @@ public final class RowIds {
 
   private RowIds() {}
 
-  /** Number of matching rows. */
-  public static int count(IndexSearcher searcher, Query query) throws IOException {
-    return searcher.count(query);
-  }
-
-  /** Writes the matching row ids without a limit on the number of steps. */
-  public static int into(IndexSearcher searcher, Query query, long address, int capacity)
-      throws IOException {
-    return into(searcher, query, address, capacity, Long.MAX_VALUE);
-  }
-
   /** Returned by {@link #into} if collecting the rows would take too many steps. */
   public static final int TOO_MANY_STEPS = Integer.MIN_VALUE;
 

@@ -61,7 +61,7 @@ public final class TextQueries {
   }
 
   /** The distinct words of a text, in their order. */
-  static String[] words(Analyzer analyzer, String field, String text) throws IOException {
+  public static String[] words(Analyzer analyzer, String field, String text) throws IOException {
     Set<String> words = new LinkedHashSet<>();
     try (TokenStream tokens = analyzer.tokenStream(field, text)) {
       TermToBytesRefAttribute term = tokens.addAttribute(TermToBytesRefAttribute.class);

@@ -57,7 +57,7 @@ public final class TextRows {
       try (DirectoryReader reader = DirectoryReader.open(directory)) {
         IndexSearcher searcher = new IndexSearcher(reader);
         searcher.setQueryCache(null);
-        return RowIds.into(searcher, query, address, rows);
+        return RowIds.into(searcher, query, address, rows, Long.MAX_VALUE);
       }
     }
   }
