@@ -1,6 +1,5 @@
 """Which of some values many files may hold."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -60,17 +59,6 @@ class Routed:
         files = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
         at = np.arange(len(files), dtype=np.int64) + (self.starts - _starts(counts)[:-1])[files]
         return files, self.positions[at]
-
-    def only(self, keeps: Callable[[npt.NDArray[np.int64], Numbers], Mask]) -> "Routed":
-        """Without some values of files.
-
-        Args:
-            keeps: Whether each pair of a file and a position is kept.
-        """
-        files, positions = self.pairs()
-        kept = keeps(files, positions)
-        ends = _starts(np.bincount(files[kept], minlength=len(self.starts)))
-        return Routed(positions[kept], ends[:-1], ends[1:])
 
 
 def _starts(counts: npt.NDArray[np.integer[Any]]) -> Numbers:

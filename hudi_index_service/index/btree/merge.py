@@ -78,8 +78,9 @@ class MergeSource:
             rows |= self.leaves.set(place)
         return rows
 
-    def groups(self, column: int, offset: int, *, has_number_keys: bool) -> Iterator[Groups]:
+    def groups(self, column: int, offset: int) -> Iterator[Groups]:
         """The column's values in order; `offset` is added to each row id."""
+        has_number_keys = list(self.description.columns.values())[column]
         places = iter(self.tree.leaves(column))
         while batch := list(islice(places, _LEAVES_AT_ONCE)):
             bodies = self.leaves.neighbors(batch)
@@ -116,7 +117,7 @@ def merge(
                     rows |= source.rows(number, branch).shift(offset)
                 writer.nulls(branch, rows)
             streams = [
-                source.groups(number, offset, has_number_keys=has_number_keys)
+                source.groups(number, offset)
                 for source, offset in zip(sources, offsets, strict=True)
             ]
             distinct[name] = writer.values(merged(streams))

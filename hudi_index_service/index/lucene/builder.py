@@ -25,16 +25,13 @@ from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import (
     ANALYZERS,
     KEYWORD,
+    NULL_ELEMENTS,
+    NULLS,
     NUMBER,
     RANKED_PREFIX,
     TEXT_PREFIX,
     WIDE_NUMBER,
-    keyword_field,
-    null_element_field,
-    null_field,
-    number_field,
-    text_field,
-    wide_number_field,
+    lucene_field,
 )
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
 from hudi_index_service.index.stored_column import element_type, is_array
@@ -43,82 +40,58 @@ from hudi_index_service.predicate.evaluate import element_rows
 
 _SEGMENTS_OF_A_PART = 2**16  # numbers reserved for each part of a base file; far more than needed
 _LIST_OF_SEGMENTS = "segments_"
+_KINDS = {
+    KEYWORD: "KEYWORD",
+    NUMBER: "LONG",
+    WIDE_NUMBER: "BYTES16",
+    NULLS: "NULLS",
+    NULL_ELEMENTS: "NULLS",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class IndexField:
-    """A Lucene field and the column it comes from.
+    """A Lucene field of a column.
 
     Attributes:
-        kind: The kind of content in the Java helper: ``KEYWORD``, ``TEXT``, ``RANKED_TEXT``,
-            ``LONG``, ``BYTES16``, ``NULLS`` (see ArrowIndexer).
-        of_elements: Whether the field marks NULL elements, not NULL arrays.
-        analyzer: The short name of a text field's analyzer.
+        field: One of the column's fields, `NULLS` or `NULL_ELEMENTS`.
+        kind: The kind of content in the Java helper (see ArrowIndexer).
     """
 
-    name: str
     column: str
+    field: str
     kind: str
-    of_elements: bool = False
-    analyzer: str = ""
 
 
 def fields_of(spec: ColumnSpec) -> Iterator[IndexField]:
     """The Lucene fields of a column."""
-    for field in spec.fields:
-        if field == KEYWORD:
-            yield IndexField(keyword_field(spec.name), spec.name, "KEYWORD")
-        elif field == NUMBER:
-            yield IndexField(number_field(spec.name), spec.name, "LONG")
-        elif field == WIDE_NUMBER:
-            yield IndexField(wide_number_field(spec.name), spec.name, "BYTES16")
-        elif field.startswith(TEXT_PREFIX):
-            analyzer = field.removeprefix(TEXT_PREFIX)
-            name = text_field(spec.name, analyzer)
-            kind = "RANKED_TEXT" if RANKED_PREFIX + analyzer in spec.fields else "TEXT"
-            yield IndexField(name, spec.name, kind, analyzer=analyzer)
-    yield IndexField(null_field(spec.name), spec.name, "NULLS")
-    if is_array(spec.type):
-        yield IndexField(null_element_field(spec.name), spec.name, "NULLS", of_elements=True)
+    for field in (*spec.fields, NULLS, *([NULL_ELEMENTS] if is_array(spec.type) else [])):
+        if field.startswith(TEXT_PREFIX):
+            is_ranked = RANKED_PREFIX + field.removeprefix(TEXT_PREFIX) in spec.fields
+            yield IndexField(spec.name, field, "RANKED_TEXT" if is_ranked else "TEXT")
+        elif field in _KINDS:
+            yield IndexField(spec.name, field, _KINDS[field])
 
 
-@dataclass(frozen=True, slots=True)
-class FieldValues:
-    """The values of a field in one batch.
-
-    Attributes:
-        values: One value per row; for an array column, the elements of all rows in sequence.
-        offsets: For an array column, 64-bit integers: the start of each row's elements, followed by
-            the number of all elements; else None.
-    """
-
-    values: pa.Array
-    offsets: np.ndarray | None = None
-
-    @property
-    def has_large_offsets(self) -> bool:
-        """Whether the values' own offsets have 64 bits."""
-        type = self.values.type
-        return bool(pa.types.is_large_string(type) or pa.types.is_large_binary(type))
-
-
-def field_values(field: IndexField, column: pa.Array) -> FieldValues:
-    """The values of a field for a batch's column."""
-    if field.of_elements:
-        return FieldValues(_null_where_an_element_is(column))
-    if field.kind == "NULLS" or not is_array(column.type):
-        return FieldValues(_encode(field, column))
+def field_values(field: IndexField, column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
+    """The values of a field for a batch's column: one per row; or for an array column, the elements
+    of all rows in sequence, and as 64-bit integers the start of each row's elements, followed by
+    the number of all elements."""
+    if field.field == NULL_ELEMENTS:
+        return _null_where_an_element_is(column), None
+    if field.field == NULLS or not is_array(column.type):
+        return _encode(field, column), None
     lengths = pc.list_value_length(column)
     lengths = pc.fill_null(lengths, integer_scalar(0, lengths.type))
     offsets = np.zeros(len(column) + 1, dtype=np.int64)
     np.cumsum(as_numbers(lengths), out=offsets[1:])
-    return FieldValues(_encode(field, pc.list_flatten(column)), offsets)
+    return _encode(field, pc.list_flatten(column)), offsets
 
 
 def _encode(field: IndexField, values: pa.Array) -> pa.Array:
-    if field.kind == "LONG":
+    if field.field == NUMBER:
         return encode_array(values)
-    return encode_wide(values) if field.kind == "BYTES16" else values
+    return encode_wide(values) if field.field == WIDE_NUMBER else values
 
 
 def _null_where_an_element_is(column: pa.Array) -> pa.Array:
@@ -184,15 +157,16 @@ class LuceneBuilder:
         )
         self._indexer: Any = ArrowIndexer(
             self._directory,
-            lucene.JArray("string")([field.name for field in self._fields]),
+            lucene.JArray("string")([lucene_field(f.field, f.column) for f in self._fields]),
             lucene.JArray("int")([getattr(ArrowIndexer, f.kind) for f in self._fields]),
             float(memory_mb),
             part * _SEGMENTS_OF_A_PART,
             threads,
         )
         for number, field in enumerate(self._fields):
-            if field.analyzer:
-                self._indexer.setAnalyzer(number, Analyzers.named(ANALYZERS[field.analyzer]))
+            if field.field.startswith(TEXT_PREFIX):
+                analyzer = Analyzers.named(ANALYZERS[field.field.removeprefix(TEXT_PREFIX)])
+                self._indexer.setAnalyzer(number, analyzer)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Adds the next rows; the batch's buffers are read by address and not kept."""
@@ -200,8 +174,8 @@ class LuceneBuilder:
         arrays = {name: batch.column(name) for name in self._null_counts}
         # Referenced until the batch is indexed.
         values = [field_values(field, arrays[field.column]) for field in self._fields]
-        for number, each in enumerate(values):
-            self._set_column(number, each)
+        for number, (array, offsets) in enumerate(values):
+            self._set_column(number, array, offsets)
         document_count = self._indexer.index(batch.num_rows)
         for name, array in arrays.items():
             self._null_counts[name] += array.null_count
@@ -210,16 +184,15 @@ class LuceneBuilder:
         if document_count != self._rows:
             raise RuntimeError("Lucene's number of documents differs from the number of rows.")
 
-    def _set_column(self, number: int, values: FieldValues) -> None:
-        array = values.values
+    def _set_column(self, number: int, array: pa.Array, elements: np.ndarray | None) -> None:
         buffers = array.buffers()
         validity = buffers[0].address if buffers[0] is not None and array.null_count else 0
         data = buffers[-1].address if buffers[-1] is not None else 0
         offsets = buffers[1].address if len(buffers) == 3 and buffers[1] is not None else 0
-        large = values.has_large_offsets
+        large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
         self._indexer.setColumn(number, validity, offsets, data, large, array.offset)
-        if values.offsets is not None:
-            self._indexer.setElements(number, values.offsets.ctypes.data)
+        if elements is not None:
+            self._indexer.setElements(number, elements.ctypes.data)
 
     def finish(self) -> BuiltIndex:
         """Commits the index, and returns its files and the columns' statistics."""
@@ -229,7 +202,7 @@ class LuceneBuilder:
         truncated = {
             field.column: self._indexer.truncated(number)
             for number, field in enumerate(self._fields)
-            if field.kind == "KEYWORD"
+            if field.field == KEYWORD
         }
         self._indexer.finish()
         distinct = self._distinct_keywords()
@@ -266,7 +239,7 @@ class LuceneBuilder:
         counts: dict[str, int] = {}
         arrays = {spec.name for spec in self._columns if is_array(spec.type)}
         for number, field in enumerate(self._fields):
-            if field.kind == "KEYWORD":
+            if field.field == KEYWORD:
                 total = int(self._indexer.terms(number))
                 counts[field.column] = total if field.column in arrays else min(total, self._rows)
         return counts

@@ -11,10 +11,9 @@ from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
+    NULLS,
     NUMBER,
-    keyword_field,
-    null_field,
-    number_field,
+    lucene_field,
 )
 from hudi_index_service.wording import first_line
 
@@ -65,7 +64,7 @@ def _by_manifest(directory: Any, rows: int, columns: Sequence[StoredColumn]) -> 
             return
         leaves = [leaf.reader() for leaf in reader.leaves()]
         for column in columns:
-            nulls = int(reader.docFreq(Term(null_field(column.name), "1")))
+            nulls = int(reader.docFreq(Term(lucene_field(NULLS, column.name), "1")))
             if nulls != column.null_count:
                 yield (
                     f"column {column.name} is NULL in {nulls} rows; the manifest says "
@@ -83,9 +82,9 @@ def _rows_with_values(leaves: list[Any], column: StoredColumn) -> int | None:
     if pa.types.is_nested(column.type):
         return None
     if KEYWORD in column.fields:
-        structures = [leaf.terms(keyword_field(column.name)) for leaf in leaves]
+        structures = [leaf.terms(lucene_field(KEYWORD, column.name)) for leaf in leaves]
     elif NUMBER in column.fields:
-        structures = [leaf.getPointValues(number_field(column.name)) for leaf in leaves]
+        structures = [leaf.getPointValues(lucene_field(NUMBER, column.name)) for leaf in leaves]
     else:
         return None
     return sum(int(each.getDocCount()) for each in structures if each is not None)

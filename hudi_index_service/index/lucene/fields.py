@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from hudi_index_service.errors import IndexDefinitionInvalid
-from hudi_index_service.index.contract import ColumnSpec, SmallerOptions
 from hudi_index_service.index.stored_column import (
     element_type,
     is_number,
@@ -26,6 +25,10 @@ NUMBER = "number"
 WIDE_NUMBER = "wide_number"
 TEXT_PREFIX = "text:"
 RANKED_PREFIX = "ranked:"
+NULLS = "nulls"
+NULL_ELEMENTS = "null_elements"
+
+_LETTERS = {KEYWORD: "k", NUMBER: "n", WIDE_NUMBER: "w", NULLS: "z", NULL_ELEMENTS: "e"}
 
 _OPTIONS = ("analyzer", "keyword", "ranked")
 _BOOLEANS = {"true": True, "false": False}
@@ -107,48 +110,18 @@ def _boolean(column: str, options: Mapping[str, str], name: str, *, default: str
     return value
 
 
-def smaller_options(column: ColumnSpec) -> SmallerOptions | None:
-    """For a text: its words instead of its whole values."""
-    if KEYWORD not in column.fields or not is_string(column.type):
-        return None
-    analyzer = text_analyzer(column.fields) or "standard"
-    return SmallerOptions({"analyzer": analyzer, "keyword": "false"}, "=, IN and ranges")
-
-
 def text_analyzer(fields: Sequence[str]) -> str | None:
     """The analyzer of a column's text field; None if it has no text field."""
     analyzers = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
     return next(analyzers, None)
 
 
-def keyword_field(column: str) -> str:
-    """Lucene's field name of the column's keyword."""
-    return f"k.{column}"
-
-
-def number_field(column: str) -> str:
-    """Lucene's field name of the column's number."""
-    return f"n.{column}"
-
-
-def wide_number_field(column: str) -> str:
-    """Lucene's field name of the column's wide number."""
-    return f"w.{column}"
-
-
-def null_element_field(column: str) -> str:
-    """Lucene's field name that marks the arrays with a NULL element."""
-    return f"e.{column}"
-
-
-def null_field(column: str) -> str:
-    """Lucene's field name that marks the column's NULLs."""
-    return f"z.{column}"
-
-
-def text_field(column: str, analyzer: str) -> str:
-    """Lucene's field name of the column's analyzed text."""
-    return f"t.{analyzer}.{column}"
+def lucene_field(field: str, column: str) -> str:
+    """Lucene's name for a column's field, such as ``"keyword"`` or ``"text:standard"``, or for what
+    marks its NULLs or NULL elements."""
+    if field.startswith(TEXT_PREFIX):
+        return f"t.{field.removeprefix(TEXT_PREFIX)}.{column}"
+    return f"{_LETTERS[field]}.{column}"
 
 
 _ANALYZER_PACKAGE = "org.apache.lucene.analysis"

@@ -26,10 +26,10 @@ from hudi_index_service.index.lucene.fields import (
     RANKED_PREFIX,
     WIDE_NUMBER,
     required_fields,
-    smaller_options,
     text_analyzer,
 )
 from hudi_index_service.index.lucene.lookup import known_lookup
+from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
 
@@ -125,8 +125,11 @@ class LuceneIndexType(IndexType):
         return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
 
     def smaller_options(self, column: ColumnSpec) -> SmallerOptions | None:
-        """See `hudi_index_service.index.lucene.fields.smaller_options`."""
-        return smaller_options(column)
+        """For a text: its words instead of its whole values."""
+        if KEYWORD not in column.fields or not is_string(column.type):
+            return None
+        analyzer = text_analyzer(column.fields) or "standard"
+        return SmallerOptions({"analyzer": analyzer, "keyword": "false"}, "=, IN and ranges")
 
     def together(self, readers: Sequence[IndexReader]) -> ManyReaders:
         """Asks them for few terms or points; see `hudi_index_service.index.lucene.reader`."""

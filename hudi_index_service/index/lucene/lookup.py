@@ -19,15 +19,12 @@ from hudi_index_service.index.leaf_lookup import (
 )
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
+    NULL_ELEMENTS,
+    NULLS,
     NUMBER,
     TEXT_PREFIX,
     WIDE_NUMBER,
-    keyword_field,
-    null_element_field,
-    null_field,
-    number_field,
-    text_field,
-    wide_number_field,
+    lucene_field,
 )
 from hudi_index_service.index.lucene.search import (
     AllOf,
@@ -75,7 +72,7 @@ LuceneLookup: TypeAlias = LeafLookup[Search]
 
 def null_elements_of(column: str) -> Terms:
     """The search for the rows where the array column has a NULL element."""
-    return Terms(null_element_field(column), (b"1",))
+    return Terms(lucene_field(NULL_ELEMENTS, column), (b"1",))
 
 
 class LuceneLookups(LeafLookups[Search]):
@@ -85,11 +82,11 @@ class LuceneLookups(LeafLookups[Search]):
 
     def nulls(self, column: str) -> Terms:
         """The search for the rows where the column is NULL."""
-        return Terms(null_field(column), (b"1",))
+        return Terms(lucene_field(NULLS, column), (b"1",))
 
     def nothing(self, column: str) -> Terms:
         """The search for no row."""
-        return Terms(null_field(column), ())
+        return Terms(lucene_field(NULLS, column), ())
 
     def compared(
         self, column: StoredColumn, operator: Operator, value: pa.Scalar
@@ -115,11 +112,11 @@ class LuceneLookups(LeafLookups[Search]):
     ) -> LuceneLookup | None:
         """By points or terms."""
         if not isinstance(values, list):
-            field = number_field(column.name)
+            field = lucene_field(NUMBER, column.name)
             return LeafLookup(column.name, Points(field, tuple(values.tolist())))
         if KEYWORD not in column.fields:
             return None
-        search = Terms(keyword_field(column.name), tuple(values))
+        search = Terms(lucene_field(KEYWORD, column.name), tuple(values))
         return LeafLookup(column.name, search, exact_if(not column.truncated))
 
     def any_of(self, searches: Sequence[Search]) -> Points | Terms:
@@ -144,7 +141,7 @@ class LuceneLookups(LeafLookups[Search]):
         """By terms that begin alike or match, or by words."""
         if KEYWORD not in column.fields:
             return _by_words(column, leaf.parts)
-        field = keyword_field(column.name)
+        field = lucene_field(KEYWORD, column.name)
         if column.truncated and UNDECODED in leaf.pattern:
             prefix = leaf.prefix.split(UNDECODED)[0].encode()[:MAX_RANGE_BYTES]
             return LeafLookup(column.name, prefixed(field, prefix), Answer.SUPERSET)
@@ -165,7 +162,7 @@ class LuceneLookups(LeafLookups[Search]):
         required_text = _required_text(leaf.regex)
         if KEYWORD not in column.fields:
             return _by_words(column, _containing(required_text))
-        field = keyword_field(column.name)
+        field = lucene_field(KEYWORD, column.name)
         if prefix:
             return LeafLookup(column.name, prefixed(field, prefix), Answer.SUPERSET)
         if len(required_text) < _SHORTEST_RUN or column.truncated:
@@ -201,14 +198,14 @@ known_lookup = LuceneLookups()
 def _points_field(column: StoredColumn) -> tuple[str, bool] | None:
     """The column's number field, and whether its numbers are wide; None if there is no field."""
     if NUMBER in column.fields:
-        return number_field(column.name), False
+        return lucene_field(NUMBER, column.name), False
     if WIDE_NUMBER in column.fields:
-        return wide_number_field(column.name), True
+        return lucene_field(WIDE_NUMBER, column.name), True
     return None
 
 
 def _compared_keyword(column: StoredColumn, operator: Operator, value: bytes) -> LuceneLookup:
-    field, answer = keyword_field(column.name), _exactness(column, value)
+    field, answer = lucene_field(KEYWORD, column.name), _exactness(column, value)
     if operator in _EQUALITIES:
         return LeafLookup(column.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
     # A truncated value is <= the value itself, so both ends are included if values were truncated.
@@ -270,7 +267,7 @@ def _required_text(regex: Regex) -> str:
 def words_of(leaf: Match) -> Words:
     """The search of a full-text leaf."""
     analyzer = leaf.words.analyzer
-    field = text_field(leaf.column.name, analyzer)
+    field = lucene_field(TEXT_PREFIX + analyzer, leaf.column.name)
     return Words(field, analyzer, leaf.mode, leaf.text, leaf.edits)
 
 

@@ -25,7 +25,7 @@ from hudi_index_service.index.contract import (
 )
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
-from hudi_index_service.index.lucene.fields import KEYWORD, keyword_field, number_field
+from hudi_index_service.index.lucene.fields import KEYWORD, NUMBER, lucene_field
 from hudi_index_service.index.lucene.full_text import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.lookup import (
     LuceneLookup,
@@ -154,7 +154,7 @@ class LuceneReader(IndexReader):
         if not is_string(stored.type) or KEYWORD not in stored.fields or stored.truncated:
             return None  # the terms are not the values
         with jvm.damage_named(self._path):
-            return self._term_counts(keyword_field(column), among, most)
+            return self._term_counts(lucene_field(KEYWORD, column), among, most)
 
     def _term_counts(self, field: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         from org.apache.lucene.index import MultiTerms
@@ -307,11 +307,11 @@ class LuceneReaders(ManyReaders):
             if isinstance(listed.values, list):
                 terms = lucene.JArray("byte")(b"".join(listed.values))
                 ends = lucene.JArray("int")(list(accumulate(map(len, listed.values))))
-                field = keyword_field(lookup.column)
+                field = lucene_field(KEYWORD, lookup.column)
                 found = self._indexes.rowsOfTerms(field, terms, ends, *places, most)
             else:
                 points = listed.values.ctypes.data, len(listed.values)
-                field = number_field(lookup.column)
+                field = lucene_field(NUMBER, lookup.column)
                 found = self._indexes.rowsOfPoints(field, *points, *places, most)
             return self._rows(found, is_local)
 

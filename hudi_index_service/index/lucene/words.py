@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.lucene.fields import TEXT_PREFIX, text_field
+from hudi_index_service.index.lucene.fields import TEXT_PREFIX, lucene_field
 from hudi_index_service.index.lucene.search import OpenPhrase, Pattern, Search, Terms
 from hudi_index_service.predicate.expression import LikePart
 from hudi_index_service.predicate.like import ANY
 
-_STANDARD = "standard"
+_STANDARD = TEXT_PREFIX + "standard"
 _LONGEST = 255  # minimum bytes of a word of the maximum length
 _SHORTEST_RUN = 3  # shorter runs occur in too many words
 _RUN = re.compile("[A-Za-z0-9]+")
@@ -48,9 +48,9 @@ class _Run:
 def search_by_words(column: StoredColumn, parts: Sequence[LikePart]) -> Search | None:
     """A search that finds a superset of the values that match the LIKE pattern. None if the column
     has no StandardAnalyzer text, or the pattern contains no usable words."""
-    if TEXT_PREFIX + _STANDARD not in column.fields:
+    if _STANDARD not in column.fields:
         return None
-    field = text_field(column.name, _STANDARD)
+    field = lucene_field(_STANDARD, column.name)
     runs = list(_runs(parts))
     words = [run.text for run in runs if run.is_word]
     if words:
@@ -64,9 +64,9 @@ def search_by_words(column: StoredColumn, parts: Sequence[LikePart]) -> Search |
 def phrase_by_words(column: StoredColumn, parts: Sequence[LikePart]) -> OpenPhrase | None:
     """Like `search_by_words`, with the longest sequence of words in the pattern. It is for look-ups
     of single rows: each row is checked faster, but finding all rows takes longer."""
-    if TEXT_PREFIX + _STANDARD not in column.fields:
+    if _STANDARD not in column.fields:
         return None
-    field = text_field(column.name, _STANDARD)
+    field = lucene_field(_STANDARD, column.name)
     phrases = [OpenPhrase(field, *each) for each in _phrases(parts)]
     return max(phrases, key=_length, default=None)
 
