@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -249,6 +249,28 @@ def own_table(golden_index: "GoldenIndex", tmp_path: Path, settings: "Settings")
 
 
 @pytest.fixture
+def indexed_table(golden: "Golden", tmp_path: Path) -> Path:
+    """Messages of users after one commit, with the index ``by_sender``, which is not built."""
+    from hudi_index_service import open_table
+
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
+    open_table(path).create_index("by_sender", ["sender"])
+    return path
+
+
+@pytest.fixture
+def cluster(golden: "Golden", indexed_table: Path) -> Callable[[], Path]:
+    """Adds the files of Hudi's clustering to that table."""
+    return lambda: golden("messages_of_users").put(indexed_table, "clustered")
+
+
+@pytest.fixture
+def clustered_table(cluster: Callable[[], Path]) -> Path:
+    """The same table, which has been clustered."""
+    return cluster()
+
+
+@pytest.fixture
 def running() -> "Iterator[Running]":
     """Starts programs beside the test, which are killed when it ends."""
     from tests.programs import started
@@ -271,6 +293,17 @@ def command(capsys: pytest.CaptureFixture[str]) -> "Command":
         return captured.out + captured.err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The JDK's runtime, copied to a folder that no build has used."""
+    from dev.prerequisites import find_jdk
+
+    home = tmp_path_factory.mktemp("another machine") / "jdk 17"
+    unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
+    shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
+    return home
 
 
 @pytest.fixture

@@ -52,6 +52,16 @@ def indexed(
     return table
 
 
+def covered(table: Path | str, name: str | None = None) -> int:
+    """How many base files of the current snapshot an index has entries for: the one of this name,
+    or the table's only one."""
+    with open_table(table) as opened:
+        (number,) = (
+            each.covered for each in opened.status() if name is None or each.definition.name == name
+        )
+    return number
+
+
 def golden_with_index(
     table: "GoldenTable",
     folder: Path,

@@ -4,9 +4,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from socket import socket
 from threading import Event
 from time import monotonic
 from typing import Any, TypeVar
@@ -53,6 +54,33 @@ def lines_of(program: str, *arguments: object, **options: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+def output_of(
+    command: Sequence[object],
+    environment: Mapping[str, str] | None = None,
+    *,
+    cwd: Path | None = None,
+    timeout: float = 250,
+) -> str:
+    """What a command prints, which has to end with the status 0.
+
+    Args:
+        command: The program and its arguments, which are made texts.
+        environment: All of its variables, by default those of the test.
+        timeout: In seconds.
+    """
+    done = subprocess.run(
+        list(map(str, command)),
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
 def started(
     stack: ExitStack, program: str, *arguments: object, **environment: str
 ) -> subprocess.Popen[str]:
@@ -82,6 +110,17 @@ def logged(daemon: Daemon, pattern: str, seconds: float = 120) -> str:
         return match
 
     return str(awaited(found, seconds, 0.1)[1])
+
+
+def await_port(daemon: Daemon, port: int) -> None:
+    """Waits until a process listens on a port of this machine."""
+
+    def listens() -> bool:
+        assert daemon.running(), daemon.tail()
+        with socket() as client:
+            return client.connect_ex(("127.0.0.1", port)) == 0
+
+    awaited(listens, pause=0.1)
 
 
 def awaited(look: Callable[[], T], seconds: float = 200, pause: float = 0.002) -> T:

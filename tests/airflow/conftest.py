@@ -1,4 +1,4 @@
-"""A separate Airflow for each test, and real tables."""
+"""A separate Airflow for each test."""
 
 import os
 import sys
@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import open_table
-from tests.golden.table import Golden
 from tests.programs import ROOT
 
 
@@ -26,17 +24,3 @@ def airflow_environment(tmp_path: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
         "HUDI_INDEX_CLEAN__GRACE_SECONDS": "0",
     }
-
-
-@pytest.fixture
-def indexed_table(golden: Golden, tmp_path: Path) -> Path:
-    """A table with one commit and an index definition."""
-    path = golden("messages_of_users").put(tmp_path / "messages", "written")
-    open_table(path).create_index("by_sender", ["sender"])
-    return path
-
-
-@pytest.fixture
-def clustered_table(golden: Golden, indexed_table: Path) -> Path:
-    """The same table, clustered afterwards."""
-    return golden("messages_of_users").put(indexed_table, "clustered")

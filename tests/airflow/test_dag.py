@@ -2,14 +2,13 @@
 once with an unusable connection, and where nothing can build."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service import open_table
-from tests.programs import ROOT
+from tests.programs import ROOT, output_of
 
 # Each command of a test may take almost as long as the usual limit for a whole test.
 pytestmark = pytest.mark.timeout(900)
@@ -51,32 +50,21 @@ except Exception as error:
 """
 
 
-def run(command: list[str], environment: dict[str, str]) -> str:
-    """The standard output of a command that must succeed."""
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
-
-
 @pytest.mark.slow
 def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment, tmp_path):
     clustered = open_table(clustered_table).build(dry_run=True).due[0].base_file
     orphan = clustered_table / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
     orphan.parent.mkdir(parents=True)
     orphan.write_text("{}")
-    run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
+    output_of([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
 
     # Without a connection, the worker builds by itself (test_fresh_airflow.py), if it has Java.
     refused = run_operator(clustered_table, airflow_environment | {"JAVA_HOME": str(tmp_path)})
     assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
 
     airflow_environment["AIRFLOW_CONN_SPARK_DEFAULT"] = LOCAL_SPARK
-    output = run(
-        [sys.executable, "-c", RUN_DAG, str(ROOT / "dags"), str(clustered_table)],
-        airflow_environment,
-    )
+    command = [sys.executable, "-c", RUN_DAG, ROOT / "dags", clustered_table]
+    output = output_of(command, airflow_environment)
     report = json.loads(output.splitlines()[-1])
 
     assert report == {
@@ -137,9 +125,9 @@ def test_sensor_and_tasks_without_a_table_service(
 ):
     """The sensor fails at once, or says how long it waits."""
     undefined = golden("messages_of_users").put(tmp_path / "undefined", "written")
-    program = [sys.executable, "-c", WITHOUT_A_TABLE_SERVICE, str(indexed_table), str(undefined)]
+    program = [sys.executable, "-c", WITHOUT_A_TABLE_SERVICE, indexed_table, undefined]
 
-    lines = run(program, airflow_environment).splitlines()
+    lines = output_of(program, airflow_environment).splitlines()
 
     no_index, unindexed = (line for line in lines if line.startswith("AirflowFailException "))
     assert f"{undefined}: The table has no index: `hudi-index create {undefined} NAM" in no_index
@@ -151,8 +139,7 @@ def test_sensor_and_tasks_without_a_table_service(
 
 def run_operator(table: Path, environment: dict[str, str]) -> str:
     """The error of the operator's task: its type and text."""
-    output = run([sys.executable, "-c", EXECUTE, str(table)], environment)
-    return output.splitlines()[-1]
+    return output_of([sys.executable, "-c", EXECUTE, table], environment).splitlines()[-1]
 
 
 @pytest.mark.slow

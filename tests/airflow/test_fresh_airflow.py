@@ -17,7 +17,7 @@ import pytest
 
 from hudi_index_service import open_table
 from tests.ports import free_port
-from tests.programs import ROOT, awaited
+from tests.programs import ROOT, awaited, output_of
 
 SECONDS = 400.0  # a busy machine may need this long to start all of Airflow
 
@@ -109,11 +109,10 @@ def test_readme_command_builds_on_a_fresh_airflow(
     with standalone(fresh_airflow, log) as airflow:
         awaited(airflow.is_ready, SECONDS, 0.5)
         trigger = [sys.executable, "-m", "airflow", *arguments]
-        subprocess.run(trigger, env=fresh_airflow, check=True, capture_output=True, timeout=240)
+        output_of(trigger, fresh_airflow)
         ended = awaited(airflow.ended_run, SECONDS, 0.5)
         tasks = airflow.get(f"/api/v2/dags/hudi_index/dagRuns/{ended['dag_run_id']}/taskInstances")
 
-    assert tasks is not None
     states = {
         each["task_id"]: (each["state"], each["try_number"]) for each in tasks["task_instances"]
     }

@@ -1,29 +1,77 @@
-"""Tables by their names in a Hive metastore: a real one."""
+"""Tables by their names in a Hive metastore: a real one, from the jars that PySpark brings."""
 
-import socket
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pyspark
 import pytest
+from pymetastore.hive_metastore import ThriftHiveMetastore
 from pymetastore.hive_metastore.ttypes import Database, SerDeInfo, StorageDescriptor, Table
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
 
+from dev.daemon import Daemon
 from hudi_index_service import open_table
 from hudi_index_service.errors import CatalogFailed, NotAHudiTable, TableNotFound
-from tests.catalog.metastore import client, metastore
 from tests.golden.table import Golden
+from tests.ports import free_port
+from tests.programs import await_port
 
-# As Spark and Hudi 1.2.0 wrote them for CREATE TABLE … USING hudi and for its synchronization.
-HUDI = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
-PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
+_SETTINGS = {
+    "derby.stream.error.file": os.devnull,
+    "hive.async.log.enabled": "false",  # its logging needs a jar that PySpark lacks
+    "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
+    "datanucleus.schema.autoCreateAll": "true",
+    "hive.metastore.schema.verification": "false",
+}
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A metastore with the database db."""
-    with metastore(tmp_path_factory.mktemp("metastore")) as port:
+    """A metastore on the loopback interface, in memory, with the database db."""
+    folder, port = tmp_path_factory.mktemp("metastore"), free_port()
+    settings = {
+        **_SETTINGS,
+        "java.io.tmpdir": str(folder),
+        "hive.metastore.warehouse.dir": str(folder / "warehouse"),
+    }
+    command = [
+        *("env", "-C", str(folder)),
+        str(Path(os.environ["JAVA_HOME"], "bin", "java")),
+        *(f"-D{key}={value}" for key, value in settings.items()),
+        "-cp",
+        str(Path(pyspark.__path__[0], "jars", "*")),
+        *("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)),
+    ]
+    process = Daemon(command, folder / "metastore.log")
+
+    try:
+        await_port(process, port)
         with client(port) as hive:
             hive.create_database(Database(name="db"))
         yield port
+    finally:
+        process.kill()
+
+
+@contextmanager
+def client(port: int) -> Iterator[Any]:
+    """A connection to a metastore."""
+    transport = TBufferedTransport(TSocket("127.0.0.1", port))
+    transport.open()
+    try:
+        yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+    finally:
+        transport.close()
+
+
+# As Spark and Hudi 1.2.0 wrote them for CREATE TABLE … USING hudi and for its synchronization.
+HUDI = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
 
 
 def put(
@@ -87,7 +135,6 @@ def test_names_in_a_metastore(port: int, golden: Golden, tmp_path: Path) -> None
 
 
 def test_a_metastore_that_cannot_be_reached_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     with pytest.raises(CatalogFailed, match=f"The metastore at 127.0.0.1:{port} does not answer"):
         open_table(f"hive://127.0.0.1:{port}/db.messages")

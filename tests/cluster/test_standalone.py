@@ -3,31 +3,85 @@ original environment no longer exists, and their JDK is in another place than th
 
 import json
 import os
+import shlex
 import shutil
-import subprocess
 import sys
 import tarfile
 import venv
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
+import pyspark
 import pytest
 
 import hudi_index_hbase
 import hudi_index_service
-from dev.prerequisites import find_jdk
+from dev.daemon import Daemon
 from hudi_index_service import open_table
 from hudi_index_service.build.entry.worker import RESERVED_MB
 from hudi_index_service.config import Settings
 from hudi_index_service.submit.pack import needed_distributions
-from tests.cluster.standalone import SPARK_HOME, standalone_cluster
 from tests.docs.markdown import only_block
+from tests.programs import logged, output_of
 from tests.versions.journey import COLUMNS, State, check_answers
 from tests.versions.written import NEWEST, written_by
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 HEAP_MB = 256
+SPARK_HOME = Path(pyspark.__file__).parent
+
+
+@contextmanager
+def daemon(name: str, arguments: list[str], log: Path, java_home: Path) -> Iterator[Daemon]:
+    # There is no Python: everything that executors run has to come with the application.
+    programs = log.with_suffix(".bin")
+    programs.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if not program.name.startswith(("python", "pip")):
+            (programs / program.name).symlink_to(program)
+    environment = {
+        "PATH": str(programs),
+        "JAVA_HOME": str(java_home),
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "HOME": os.environ["HOME"],
+    }
+    command = [
+        *("env", "-i", "-C", str(log.parent), *map("=".join, environment.items())),
+        *(str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"),
+        *("--host", "127.0.0.1", "--port", "0", "--webui-port", "0"),
+        *arguments,
+    ]
+    started = Daemon(command, log)
+    try:
+        yield started
+    finally:
+        started.stop()  # a worker stops its executors when it ends
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, moved_jdk: Path
+) -> Iterator[tuple[str, list[Path]]]:
+    """A standalone cluster on the loopback interface, of real processes: a master and two workers
+    with one core each. The master's URL, and each worker's folder for executors."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with ExitStack() as processes:
+
+        def started(name: str, log: Path, *arguments: str) -> Daemon:
+            return processes.enter_context(daemon(name, list(arguments), log, moved_jdk))
+
+        first = started("master.Master", folder / "master.log")
+        master = logged(first, r"Starting Spark master at (spark://\S+)")
+        work = [folder / f"worker-{number}" for number in (1, 2)]
+        for place in work:
+            options = ("--cores", "1", "--memory", "1g", "--work-dir", str(place), master)
+            worker = started("worker.Worker", place.with_suffix(".log"), *options)
+            logged(worker, r"Successfully registered with (master)")
+        yield master, work
 
 
 @pytest.fixture(scope="module")
@@ -48,27 +102,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source = Path(editable.__file__ or "").parent
         shutil.copytree(source, packages / source.name, dirs_exist_ok=True)
     archive = folder / "environment.tar.gz"
-    done = subprocess.run(
-        [build / "bin" / "python", "-m", "hudi_index_service", "pack", archive],
-        env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "spark.pyspark.python=./environment/bin/python" in done.stdout
+    command = [build / "bin" / "python", "-m", "hudi_index_service", "pack", archive]
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
+    printed = output_of(command, environment, cwd=folder)
+    assert "spark.pyspark.python=./environment/bin/python" in printed
     build.rename(folder / "gone")
     return archive
-
-
-@pytest.fixture(scope="module")
-def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The JDK's runtime in a folder that no build has used."""
-    home = tmp_path_factory.mktemp("worker") / "jdk"
-    unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
-    shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
-    return home
 
 
 @pytest.fixture
@@ -83,7 +122,8 @@ def without_spark_and_python() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in unset}
 
 
-def submit(master: str, archive: Path, jdk: Path, *arguments: str, **conf: str) -> Any:
+def submit(master: str, archive: Path, jdk: Path, *arguments: Path) -> str:
+    """What `spark-submit` prints."""
     settings = {
         "spark.archives": f"{archive}#environment",
         "spark.pyspark.python": "./environment/bin/python",
@@ -96,45 +136,38 @@ def submit(master: str, archive: Path, jdk: Path, *arguments: str, **conf: str) 
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
-        **conf,
     }
-    return subprocess.run(
-        [
-            SPARK_HOME / "bin" / "spark-submit",
-            *("--master", master),
-            *(part for each in settings.items() for part in ("--conf", "=".join(each))),
-            Path(__file__).with_name("driver.py"),
-            *arguments,
-        ],
-        env=without_spark_and_python(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [
+        *(SPARK_HOME / "bin" / "spark-submit", "--master", master),
+        *(part for each in settings.items() for part in ("--conf", "=".join(each))),
+        *(Path(__file__).with_name("driver.py"), *arguments),
+    ]
+    return output_of(command, without_spark_and_python(), timeout=300)
 
 
 def test_workers_without_python_and_without_the_package_build(
-    archive: Path, moved_jdk: Path, state: State, tmp_path: Path
+    archive: Path,
+    moved_jdk: Path,
+    cluster: tuple[str, list[Path]],
+    state: State,
+    tmp_path: Path,
 ) -> None:
+    master, places = cluster
     path, report = tmp_path / "table", tmp_path / "report.json"
     shutil.copytree(state.folder / "table", path)
     settings = Settings(cache_folder=tmp_path / "cache")
     open_table(path, settings=settings).create_index("all_columns", COLUMNS)
 
-    with standalone_cluster(tmp_path, moved_jdk, workers=2) as cluster:
-        done = submit(cluster.master, archive, moved_jdk, str(path), str(report))
-
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert f"{path}: built 6 entries in " in done.stdout
-        workers = json.loads(report.read_text())
+    printed = submit(master, archive, moved_jdk, path, report)
+    assert f"{path}: built 6 entries in " in printed
+    workers = json.loads(report.read_text())
 
     table = open_table(path, settings=settings)
     assert table.status()[0].covered == 6
     check_answers(table, state, use_index="require")
     assert table.verify().problems == ()
     assert len(workers) == 2
-    for worker, place in zip(sorted(workers, key=str), cluster.work, strict=True):
+    for worker, place in zip(sorted(workers, key=str), places, strict=True):
         unpacked = Path(worker["folder"], "environment").as_posix()
         assert Path(worker["folder"]).is_relative_to(place)
         assert worker["address_space_mb"] == HEAP_MB + RESERVED_MB
@@ -153,7 +186,9 @@ def test_workers_without_python_and_without_the_package_build(
         assert str(moved_jdk / "lib" / "server" / "libjvm.so") in worker["files"]
 
 
-def test_commands_of_the_guide(moved_jdk: Path, state: State, tmp_path: Path) -> None:
+def test_commands_of_the_guide(
+    moved_jdk: Path, cluster: tuple[str, list[Path]], state: State, tmp_path: Path
+) -> None:
     path, conf = tmp_path / "table", tmp_path / "conf"
     shutil.copytree(state.folder / "table", path)
     open_table(path).create_index("all_columns", COLUMNS)
@@ -164,26 +199,16 @@ def test_commands_of_the_guide(moved_jdk: Path, state: State, tmp_path: Path) ->
     )
     commands = only_block("docs/guides/cluster.md", "text", "hudi-index pack")
 
-    with standalone_cluster(tmp_path, moved_jdk, workers=1) as cluster:
-        for named, real in (
-            ("spark://…", cluster.master),
-            ("/usr/lib/jvm/java-17", str(moved_jdk)),
-            ("--table …", f"--table {path} --strategy all"),
-        ):
-            assert commands.count(named) == 1
-            commands = commands.replace(named, real)
-        done = subprocess.run(
-            ["bash", "-e", "-c", commands],
-            env={**without_spark_and_python(), "SPARK_CONF_DIR": str(conf)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{path}: built 6 entries in " in done.stdout
+    for named, real in (
+        ("spark://…", cluster[0]),
+        ("/usr/lib/jvm/java-17", shlex.quote(str(moved_jdk))),
+        ("--table …", f"--table {path} --strategy all"),
+    ):
+        assert commands.count(named) == 1
+        commands = commands.replace(named, real)
+    environment = {**without_spark_and_python(), "SPARK_CONF_DIR": str(conf)}
+    printed = output_of(["bash", "-e", "-c", commands], environment, cwd=tmp_path, timeout=400)
+    assert f"{path}: built 6 entries in " in printed
     check_answers(open_table(path), state, use_index="require")
 
 

@@ -37,7 +37,6 @@ def lookups(folder: Path) -> Callable[[int], None]:
     storage = Storage(folder)
     entry = EntryListing(storage, "lucene").find(make.base_file(folder))
     name = entry.manifest.column("name")
-    assert name is not None
     serving = ServingEntry(entry, index_type("lucene"), (name,))
     pool, jobs = ReaderPool(storage, settings()), list(repeat(_job(), AT_ONCE))
 

@@ -67,7 +67,6 @@ def test_what_sigterm_leaves_is_removed_by_the_next_process(
 ) -> None:
     def start() -> tuple[subprocess.Popen[str], Path]:
         process = running(HOLD_A_FOLDER, TMPDIR=str(tmp_path))
-        assert process.stdout is not None
         return process, Path(process.stdout.readline().strip())
 
     others = tmp_path / "hudi-index-demo-x"

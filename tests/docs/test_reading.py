@@ -1,13 +1,12 @@
 """The examples of docs/reading.md work on a real table."""
 
-import doctest
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hudi_index_service import open_table
 from tests.docs.markdown import code_blocks
-from tests.docs.test_readme import SHOWN_PATH, run
+from tests.docs.test_readme import check_doctests, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,14 +16,7 @@ PAGE = "docs/reading.md"
 
 def test_examples_give_the_shown_output(messages: Path) -> None:
     blocks = [block for block in code_blocks(PAGE, "python") if block.startswith(">>>")]
-    text = "\n".join(blocks).replace(SHOWN_PATH, str(messages))
-    example = doctest.DocTestParser().get_doctest(text, {}, PAGE, PAGE, 0)
-    report: list[str] = []
-
-    flags = doctest.ELLIPSIS
-    failed, tried = doctest.DocTestRunner(optionflags=flags).run(example, out=report.append)
-
-    assert (failed, tried > 8) == (0, True), "".join(report)
+    check_doctests("\n".join(blocks), PAGE, messages, at_least=9)
 
 
 def test_examples_with_data_frames(spark: "SparkSession", messages: Path) -> None:

@@ -3,7 +3,6 @@
 import doctest
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,8 @@ from hudi_index_service import open_table
 from hudi_index_service.hudi.properties import parse_properties
 from tests.docs.markdown import ROOT, only_block
 from tests.hudi_tables import hudi_options, read_rows
-from tests.indexed import indexed
+from tests.indexed import covered, indexed
+from tests.programs import output_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,28 +33,23 @@ def run(command: str, table: Path) -> str:
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "PYSPARK_PYTHON": sys.executable,
     }
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command.replace(SHOWN_PATH, shlex.quote(str(table)))],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env=environment,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    on_the_table = command.replace(SHOWN_PATH, shlex.quote(str(table)))
+    return output_of(["bash", "-euo", "pipefail", "-c", on_the_table], environment)
+
+
+def check_doctests(text: str, page: str, table: Path, *, at_least: int) -> None:
+    """The examples of a page print what it shows, on the test's table."""
+    shown = text.replace(SHOWN_PATH, str(table))
+    example = doctest.DocTestParser().get_doctest(shown, {}, page, page, 0)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    failed, tried = runner.run(example, out=report.append)
+    assert (failed, tried >= at_least) == (0, True), "".join(report)
 
 
 def test_first_example_gives_the_shown_output(messages: Path) -> None:
-    text = only_block("README.md", "python", "open_table(").replace(SHOWN_PATH, str(messages))
-    example = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
-    report: list[str] = []
-
-    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
-        example, out=report.append
-    )
-
-    assert (failed, tried > 5) == (0, True), "".join(report)
+    block = only_block("README.md", "python", "open_table(")
+    check_doctests(block, "README.md", messages, at_least=6)
 
 
 def test_hook_example_builds_clustered_files(spark: "SparkSession", messages: Path) -> None:
@@ -86,9 +81,7 @@ def test_sql_statements_run(
     exec(compile(block, "README.md", "exec"), {"spark": spark})
 
     assert "by_sender" in capsys.readouterr().out
-    with open_table(messages) as table:
-        (status,) = table.status()
-    assert (status.base_files, status.covered) == (1, 1)
+    assert covered(messages) == 1
 
 
 def test_command_line_examples_run(messages: Path) -> None:
@@ -113,9 +106,7 @@ def test_spark_submit_example_builds(messages: Path) -> None:
     assert command != block
     run(command, messages)
 
-    with open_table(messages) as table:
-        (status,) = table.status()
-    assert (status.base_files, status.covered) == (1, 1)
+    assert covered(messages) == 1
 
 
 def test_all_changes_are_in_the_index_folder(messages: Path) -> None:

@@ -1,6 +1,6 @@
 """A real HDFS for the test run, and tables in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -37,6 +37,16 @@ def name_service(*name_nodes: str) -> dict[str, str]:
         f"dfs.ha.namenodes.{SERVICE}": ",".join(numbered),
         **addresses,
     }
+
+
+def configure(monkeypatch: pytest.MonkeyPatch, file: Path, options: Mapping[str, str]) -> None:
+    """Writes options to a file of Hadoop's configuration, in whose folder clients look."""
+    properties = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in options.items()
+    )
+    file.write_text(f"<configuration>{properties}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(file.parent))
 
 
 def mirror(table: Path, storage: Storage) -> None:

@@ -30,8 +30,6 @@ def write_next(storage: Storage, tmp_path: Path) -> Iterator[Callable[[], pa.Tab
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert writer.stdin is not None
-    assert writer.stdout is not None
 
     def step() -> pa.Table:
         writer.stdin.write("next\n")

@@ -14,9 +14,27 @@ import pytest
 from dev.hdfs import Hdfs
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.store import Storage
-from tests.hdfs.conftest import SERVICE, name_service
+from tests.hdfs.conftest import SERVICE, configure, name_service
 from tests.ports import free_port
-from tests.storage.test_storage import NAMES, paths
+
+# The tests for every kind of store are collected here too, with this folder's fixture `storage`.
+from tests.storage.test_storage import (  # noqa: F401
+    NAMES,
+    paths,
+    test_a_full_disk_is_named,
+    test_a_root_exists_once_it_has_files,
+    test_a_storage_is_pickled_as_its_address,
+    test_absent_files_and_folders_are_reported,
+    test_create_never_replaces,
+    test_delete_ignores_absent_files,
+    test_listings_are_limited_to_their_folder,
+    test_one_of_many_concurrent_creators_wins,
+    test_paths_with_dots_or_empty_segments_are_refused,
+    test_ranges_are_returned_in_the_requested_order,
+    test_ranges_beyond_the_end_of_a_file_are_refused,
+    test_replace_replaces,
+    test_upload_and_download,
+)
 
 FEW_ATTEMPTS = {"dfs.client.failover.max.attempts": "1"}
 
@@ -208,12 +226,7 @@ def test_configuration_files_name_the_service(
     path = storage.uri.removeprefix(hdfs.uri)
     service = name_service(f"127.0.0.1:{deaf_port}", f"127.0.0.1:{hdfs.port}")
     options = {"fs.defaultFS": f"hdfs://{SERVICE}", **service}
-    properties = "".join(
-        f"<property><name>{name}</name><value>{value}</value></property>"
-        for name, value in options.items()
-    )
-    (tmp_path / "core-site.xml").write_text(f"<configuration>{properties}</configuration>")
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    configure(monkeypatch, tmp_path / "core-site.xml", options)
 
     for uri in (f"hdfs://{SERVICE}{path}", f"hdfs://{path}", f"hdfs:{path}"):
         assert Storage(uri).read("a") == b"1"

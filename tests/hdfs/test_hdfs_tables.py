@@ -1,8 +1,10 @@
-"""Hudi tables in a real HDFS: every answer is Spark's, as for the same table on a local disk."""
+"""Hudi tables in a real HDFS: every answer is Spark's, as for the same table on a local disk. And
+docs/guides/hdfs.md runs as it stands, apart from addresses and the table's folder."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +22,11 @@ from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
 from tests.at_once import at_once
+from tests.docs.markdown import only_block
 from tests.golden.predicates import PREDICATES
 from tests.golden.recipes import versions
 from tests.golden.table import Golden
-from tests.hdfs.conftest import mirror
+from tests.hdfs.conftest import configure, mirror, name_service
 from tests.indexed import indexed
 from tests.same_rows import assert_same_rows
 
@@ -139,7 +142,6 @@ def test_local_table_and_its_copy_in_hdfs_give_the_same(
     keys = ["5", "6", "30000", "absent"]
     assert_same_rows(there.tag_location(keys), here.tag_location(keys))
     plan = there.scan("amount = 900 AND dt = '2026-01-01'").explain(analyze=True)
-    assert plan.actual is not None
     assert plan.actual.slices["index"] == 1
     assert there.verify().problems == here.verify().problems
 
@@ -221,3 +223,39 @@ def test_locations_without_a_table_are_refused(storage: Storage) -> None:
     storage.create("x", b"")
     with pytest.raises(NotAHudiTable):
         open_table(storage.uri)
+
+
+GUIDE = "docs/guides/hdfs.md"
+
+
+def block(containing: str, places: Mapping[str, str]) -> str:
+    code = only_block(GUIDE, "python", containing)
+    for named, real in places.items():
+        code = code.replace(named, real)
+    return code
+
+
+def test_tables_by_name_node_and_by_name_service(
+    hdfs: Hdfs, storage: Storage, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror(golden("version_9").put(tmp_path / "messages"), storage)
+    name_nodes = [f"{hdfs.host}:{hdfs.standby}", f"{hdfs.host}:{hdfs.port}"]
+    places = {
+        "namenode:8020": f"{hdfs.host}:{hdfs.port}",
+        "host1:8020": name_nodes[0],
+        "host2:8020": name_nodes[1],
+        "/data/messages": storage.uri.removeprefix(hdfs.uri),
+    }
+    names: dict[str, Any] = {"open_table": open_table}
+
+    def opened(code: str) -> None:
+        exec(code, names)
+        found = names["table"].scan("amount = 12").to_arrow()
+        assert_same_rows(found, golden("version_9").answer("amount = 12"))
+
+    opened(block("storage_options", places))
+
+    by_name_node, by_configuration = block("# a name service", places).splitlines()
+    opened(by_name_node)
+    configure(monkeypatch, tmp_path / "hdfs-site.xml", name_service(*name_nodes))
+    opened(by_configuration)

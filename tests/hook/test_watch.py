@@ -3,7 +3,7 @@
 import json
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from functools import partial
@@ -20,29 +20,16 @@ from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.watch import Poll, watch
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.storage.waiting import Backoff
-from tests.golden.table import Golden
 from tests.hook.manual_clock import ManualClock
+from tests.indexed import covered
 from tests.programs import Running
 
 PROGRAM = "from hudi_index_service.cli import main; main()"
 
 
 @pytest.fixture
-def table(golden: Golden, tmp_path: Path) -> Path:
-    """A table with one commit and an index."""
-    path = golden("messages_of_users").put(tmp_path / "messages", "written")
-    open_table(path).create_index("by_sender", ["sender"])
-    return path
-
-
-@pytest.fixture
-def cluster(golden: Golden, table: Path) -> Callable[[], Path]:
-    """Adds the files of Hudi's clustering to the table."""
-    return lambda: golden("messages_of_users").put(table, "clustered")
-
-
-def indexed(path: Path) -> int:
-    return open_table(path).status()[0].covered
+def table(indexed_table: Path) -> Path:
+    return indexed_table
 
 
 def test_once_builds_what_is_due(table, cluster):
@@ -52,7 +39,7 @@ def test_once_builds_what_is_due(table, cluster):
     cluster()
 
     assert watch([table], once=True, clean=True)
-    assert indexed(table) == 1
+    assert covered(table) == 1
 
 
 def test_once_uses_the_keys_and_fails_for_a_missing_table(table, tmp_path):
@@ -146,15 +133,13 @@ def lines_until(stream: IO[str], text: str) -> str:
 
 def test_process_follows_the_timeline_and_stops_on_sigterm(table, cluster, watching):
     process = watching(str(table), "--interval", "0.2")
-    assert process.stdout is not None
-    assert process.stderr is not None
     assert process.stdout.readline() == f"Watching {table} every 0.2 s.\n"
     lines_until(process.stderr, "0 entries built")
 
     cluster()
 
     lines_until(process.stderr, "1 entry built")
-    assert indexed(table) == 1
+    assert covered(table) == 1
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert process.stdout.read() == "Stopping after the running builds.\n"
@@ -183,8 +168,6 @@ def test_log_has_one_line_per_event(no_table, watching):
 
 def test_log_can_be_json(no_table, watching):
     process = watching(str(no_table), "--interval", "60", HUDI_INDEX_LOGGING__FORMAT="json")
-    assert process.stdout is not None
-    assert process.stderr is not None
 
     started = json.loads(process.stdout.readline())
     failed = json.loads(lines_until(process.stderr, "NOT_A_HUDI_TABLE"))

@@ -80,7 +80,6 @@ def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Serve
     assert len(s3.requests) <= FIXED + instants + 2 * opened
     assert (requests["summary"], requests["manifest"]) == (0, 1), "segments exclude all others"
     assert (requests["data"], requests["base file"]) == (1, 1), "only one file is opened"
-    assert scan.statistics is not None
     assert scan.statistics.index_requests == 1
     assert scan.statistics.index_bytes == sum(s3.sent[r] for r in s3.requests if ".pack" in r)
     assert scan.statistics.bytes_read == sum(s3.sent[r] for r in s3.requests if ".parquet" in r)
@@ -88,7 +87,6 @@ def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Serve
     assert requests["other"] <= FIXED
     assert s3.rounds < FILES / 2
     plan = scan.explain().plan
-    assert plan is not None
     assert (plan.count(Access.INDEX), plan.count(Access.SKIP)) == (1, FILES - 1)
     assert {each.rule for each in plan.slices if each.access is Access.SKIP} == {
         "excluded_by_statistics"
@@ -151,7 +149,6 @@ def test_entry_that_only_a_segment_knows_costs_a_scan(
         with open_table(hundred, storage_options=s3.options) as fresh:
             scan = fresh.scan("amount = 55", columns=["amount"])
             assert scan.to_arrow().column("amount").to_pylist() == [55]
-            assert scan.statistics is not None
             assert scan.statistics.count(Access.SCAN) == 1
     finally:
         for path, content in kept.items():
@@ -170,7 +167,6 @@ def test_entry_built_anew_is_found_by_an_open_table(
         indexed(other, ["amount", "msg"])
     assert before.isdisjoint(path for path in entries(copies.uri, s3) if path.endswith(".pack"))
     assert scan.to_arrow().num_rows == 1
-    assert scan.statistics is not None
     assert (scan.statistics.count(Access.INDEX), scan.statistics.count(Access.SCAN)) == (1, 0)
     (entry,) = (e for each in scan.planned().plan.slices for e in each.entries)
     assert entry.entry.data_path not in before
@@ -185,7 +181,6 @@ def test_entries_that_lack_a_column_are_listed_once_and_at_once(
     try:
         scan = cold.scan("id = '55' AND part < 'p016'", columns=["id"])
         assert scan.count() == 0
-        assert scan.statistics is not None
         assert scan.statistics.count(Access.SCAN) == 16
         s3.forget()
         assert scan.count() == 0

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from dev.native import PYLUCENE, Project, WheelCache, cache_key, toolchain_of
 from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import Compiler, Jdk, Missing, find_compiler, find_jdk
 from dev.steps import StepFailed, Steps
+from tests.programs import awaited
 
 JDK_17 = Jdk(Path("/jdk"), "17.0.15")
 GCC_12 = Compiler("/usr/bin/g++", "g++", "12")
@@ -70,22 +70,15 @@ class TestPrerequisites:
         assert created == []
         assert not (checkout.parent / "cache").exists()
 
-    def test_jdk_of_another_version_is_refused_with_the_reason(
+    def test_jdk_that_does_not_serve_is_refused_with_the_reason(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "jdk-25", "25.0.1")))
-
-        with pytest.raises(Missing, match=r"jdk-25 is version 25\.0\.1; Spark 3\.5 stops at 17"):
-            find_jdk()
-
-    def test_runtime_without_javac_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        home = jdk(tmp_path / "jre", "17.0.15")
-        (home / "bin" / "javac").unlink()
+        home = jdk(tmp_path / "jdk", "25.0.1")
         monkeypatch.setenv("JAVA_HOME", str(home))
-
-        with pytest.raises(Missing, match=r"JAVA_HOME=\S*jre has no bin/javac"):
+        with pytest.raises(Missing, match=r"jdk is version 25\.0\.1; Spark 3\.5 stops at 17"):
+            find_jdk()
+        (home / "bin" / "javac").unlink()
+        with pytest.raises(Missing, match=r"JAVA_HOME=\S*jdk has no bin/javac"):
             find_jdk()
 
     def test_jdk_is_found_by_javac_on_path(
@@ -257,34 +250,23 @@ class TestSteps:
         )
         holder = subprocess.Popen([sys.executable, "-c", hold], cwd=checkout)
         log = checkout / "logs" / "held.log"
-        command = int(eventually(lambda: log.is_file() and log.read_text()))
+        command = int(awaited(lambda: log.is_file() and log.read_text(), 30))
         holder.kill()
         holder.wait()
         locked = "from dev.bootstrap import checkout_lock\nwith checkout_lock(): print('mine')"
         waiting = subprocess.Popen(
             [sys.executable, "-c", locked], cwd=checkout, stdout=subprocess.PIPE, text=True
         )
-        assert waiting.stdout is not None
         assert waiting.stdout.readline().startswith("another set-up of this checkout is at work")
         os.kill(command, signal.SIGKILL)
 
         assert waiting.communicate(timeout=30)[0] == "mine\n"
 
 
-def eventually(condition: object) -> str:
-    """The first true result of `condition` within 30 seconds."""
-    assert callable(condition)
-    deadline = time.monotonic() + 30
-    while not (answer := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return str(answer)
-
-
 class TestNothingChanged:
-    @pytest.fixture(autouse=True)
-    def finished_set_up(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A finished set-up for the tests, whose inputs hash to "now"."""
+    def test_finished_set_up_is_current_until_its_inputs_change_or_its_jar_is_gone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("HUDI_INDEX_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr("dev.bootstrap.VENV", tmp_path)
         monkeypatch.setattr("dev.bootstrap.STAMP", tmp_path / "set-up.json")
@@ -294,16 +276,10 @@ class TestNothingChanged:
         stamp = {"profile": "test", "fingerprint": "now"}
         (tmp_path / "set-up.json").write_text(json.dumps(stamp))
 
-    def test_set_up_is_current_for_the_tests_and_the_demo(self) -> None:
         assert is_current("test", "now")
         assert is_current("demo", "now")
-
-    def test_set_up_with_other_inputs_is_not_current(self) -> None:
         assert not is_current("demo", "later")
-
-    def test_set_up_without_its_jar_in_the_cache_is_not_current(self) -> None:
         hudi_bundle().path().unlink()
-
         assert not is_current("demo", "now")
 
 

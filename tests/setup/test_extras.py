@@ -1,10 +1,12 @@
 """The extras of the package fit together: each alone and every pair. Nothing is installed: the
-metadata of what is installed here says what each distribution requires."""
+metadata of what is installed here says what each distribution requires. And programs outside the
+package, mostly used by slow tests and benchmarks, can be imported."""
 
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import combinations
 from pathlib import Path
@@ -90,3 +92,16 @@ def version_of(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for folder in ("tests", "benchmarks", "dev")
+    for path in (ROOT / folder).rglob("*.py")
+    if not path.name.startswith(("test_", "conftest", "__main__", "bench_lance"))  # not installed
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_can_be_imported(name: str) -> None:
+    import_module(name.removesuffix(".__init__"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tarfile
 import tomllib
@@ -20,6 +19,7 @@ from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import find_jdk
 from dev.steps import Steps
 from dev.wheels import build_all, build_sdists
+from tests.programs import output_of
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +27,6 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The wheels that `make wheels` builds, by distribution name."""
     built = build_all(tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log")))
     return {wheel.name.partition("-")[0]: wheel for wheel in built}
-
-
-@pytest.fixture(scope="module")
-def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The JDK's runtime, copied to a folder that no build has used."""
-    home = tmp_path_factory.mktemp("another machine") / "jdk 17"
-    unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
-    shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
-    return home
 
 
 class Host:
@@ -60,15 +51,7 @@ class Host:
 
     def python(self, program: str, cwd: Path) -> str:
         """The output of a program."""
-        answer = subprocess.run(
-            [self._bin / "python", "-c", program],
-            env=self._environ,
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-        )
-        assert answer.returncode == 0, answer.stderr
-        return answer.stdout
+        return output_of([self._bin / "python", "-c", program], self._environ, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

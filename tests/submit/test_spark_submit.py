@@ -1,61 +1,30 @@
 """spark-submit builds what is due, and reports an error in one line."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.submit import APPLICATION
 from hudi_index_service.submit.spark import main
-from tests.golden.table import Golden
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def rows(spark: "SparkSession") -> "DataFrame":
-    return spark.range(300).selectExpr(
-        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
-    )
-
-
-@pytest.fixture
-def clustered_table(golden: Golden, tmp_path: Path) -> Path:
-    """A table with an index that was clustered afterwards."""
-    path = golden("messages_of_users").put(tmp_path / "messages", "written")
-    open_table(path).create_index("by_sender", ["sender"])
-    return golden("messages_of_users").put(path, "clustered")
+from tests.indexed import covered
+from tests.programs import ROOT, output_of
 
 
 @pytest.mark.slow
 def test_spark_submit_builds_and_cleans(clustered_table):
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("spark-submit")),
-            *("--master", "local[1]"),
-            *("--conf", "spark.ui.enabled=false"),
-            *("--conf", "spark.driver.host=127.0.0.1"),
-            str(APPLICATION),
-            *("--table", str(clustered_table), "--clean"),
-        ],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert f"{clustered_table}: built 1 entry in " in done.stdout
-    assert "removed 0 files (0 bytes)" in done.stdout
-    assert open_table(clustered_table).status()[0].covered == 1
+    command = [
+        *(Path(sys.executable).with_name("spark-submit"), "--master", "local[1]"),
+        *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
+        *(APPLICATION, "--table", clustered_table, "--clean"),
+    ]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    printed = output_of(command, environment)
+    assert f"{clustered_table}: built 1 entry in " in printed
+    assert "removed 0 files (0 bytes)" in printed
+    assert covered(clustered_table) == 1
 
 
 def test_running_session_is_used_and_not_stopped(spark, clustered_table, capsys):
@@ -85,7 +54,10 @@ def test_wrong_strategy_is_a_wrong_argument(capsys):
 def test_one_failing_table_does_not_stop_the_others(spark, tmp_path, capsys):
     partitioned = hudi_options("messages", partition_column="sender", **NO_METADATA_TABLE)
     path = tmp_path / "messages"
-    write(rows(spark), path, partitioned)
+    rows = spark.range(300).selectExpr(
+        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
+    )
+    write(rows, path, partitioned)
     properties = tmp_path / "hudi-write.properties"
     properties.write_text("hoodie.index.columns=ts\nhoodie.index.strategy=incremental\n")
     tables = ["--table", str(tmp_path / "none"), "--table", str(path)]
@@ -99,7 +71,7 @@ def test_one_failing_table_does_not_stop_the_others(spark, tmp_path, capsys):
     assert "1 left (budget spent: files)" in captured.out
     assert main([*tables[2:], *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 0
     assert f"{path}: built 1 entry in " in capsys.readouterr().out
-    assert open_table(path).status()[0].covered == 3
+    assert covered(path) == 3
 
 
 def test_wrong_keys_are_reported_with_code_and_remedy(spark, clustered_table, capsys):
@@ -110,4 +82,4 @@ def test_wrong_keys_are_reported_with_code_and_remedy(spark, clustered_table, ca
     captured = capsys.readouterr().err
     assert captured.startswith("CONFIG_INVALID: hoodie.index.colums is neither a key of the index")
     # The index defined before is built nevertheless.
-    assert open_table(clustered_table).status()[0].covered == 1
+    assert covered(clustered_table) == 1

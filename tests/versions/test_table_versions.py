@@ -48,7 +48,6 @@ def test_compacted_base_files_are_built_and_used(name: str, golden: Golden, tmp_
         assert {each.base_file.instant for each in build.due} <= compacted
         assert_gives_sparks_rows(table, hudi, step)
     plan = table.scan(PREDICATES[0]).explain().plan
-    assert plan is not None
     assert plan.count(Access.LOGS) == 1
 
 

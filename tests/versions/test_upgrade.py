@@ -10,18 +10,8 @@ from tests.versions.written import NEWEST, OLDEST, TABLE_VERSIONS, upgraded, wri
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
-@pytest.fixture(scope="module")
-def before() -> Path:
-    return written_by(OLDEST)
-
-
-@pytest.fixture(scope="module")
-def after() -> Path:
-    return upgraded()
-
-
-def test_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
-    journey = Journey(before, "upgraded_copy_on_write", tmp_path)
+def test_copy_on_write_table_keeps_its_index(tmp_path: Path) -> None:
+    journey, after = Journey(written_by(OLDEST), "upgraded_copy_on_write", tmp_path), upgraded()
     table, _ = journey.to("written")
     table.create_index("all_columns", COLUMNS)
     table, state = journey.to("clustered")
@@ -50,8 +40,8 @@ def test_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_path
     assert table.verify().problems == ()
 
 
-def test_merge_on_read_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
-    journey = Journey(before, "upgraded_merge_on_read", tmp_path)
+def test_merge_on_read_table_keeps_its_index(tmp_path: Path) -> None:
+    journey, after = Journey(written_by(OLDEST), "upgraded_merge_on_read", tmp_path), upgraded()
     table, _ = journey.to("written")
     table.create_index("all_columns", COLUMNS)
     table, state = journey.to("compacted")
@@ -71,19 +61,14 @@ def test_merge_on_read_table_keeps_its_index(before: Path, after: Path, tmp_path
     check_answers(table, state, use_index="require")
 
 
-def test_index_defined_before_the_upgrade_is_built_after_it(
-    before: Path, after: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["upgraded_copy_on_write", "upgraded_merge_on_read"])
+def test_index_defined_before_the_upgrade_is_built_after_it(name: str, tmp_path: Path) -> None:
     """No build ran from before the clustering until after the upgrade."""
-    for name, defined_at, last in (
-        ("upgraded_copy_on_write", "written", "upgraded"),
-        ("upgraded_merge_on_read", "written", "upgraded"),
-    ):
-        journey = Journey(before, name, tmp_path / name)
-        table, _ = journey.to(defined_at)
-        table.create_index("all_columns", COLUMNS)
-        table, state = journey.to(last, after)
-        services = state.written_by("CLUSTER") | state.written_by("COMPACT")
-        assert services
-        assert services <= build(table)
-        check_answers(table, state)
+    journey = Journey(written_by(OLDEST), name, tmp_path)
+    table, _ = journey.to("written")
+    table.create_index("all_columns", COLUMNS)
+    table, state = journey.to("upgraded", upgraded())
+    services = state.written_by("CLUSTER") | state.written_by("COMPACT")
+    assert services
+    assert services <= build(table)
+    check_answers(table, state)
