@@ -1,4 +1,5 @@
-"""The command line on a real table: what it prints. For its errors see tests/mistakes."""
+"""The command line on a real table, and where no extra is installed: what it prints. For its errors
+see tests/mistakes."""
 
 import json
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from hudi_index_service import Column, IndexedTable
 from hudi_index_service.maintain.status import TableStatus
 from tests.indexed import OwnTable
-from tests.programs import Command
+from tests.programs import Command, ended
 
 
 @pytest.fixture
@@ -78,3 +79,37 @@ def test_keys_of_a_write_config_define_and_build_an_index(
     shown = map(json.loads, command("show", table).splitlines())
     by_name = {each["name"]: each for each in shown}
     assert by_name["write_config"]["columns"] == "ts, id"
+
+
+BLOCKED = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+from hudi_index_service.cli import main
+sys.exit(main({arguments}))
+"""
+MISSING = (
+    *("pyspark", "py4j", "pandas", "starlette", "uvicorn", "h11", "airflow", "happybase"),
+    *("hdfs_native", "boto3", "pymetastore"),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "printed"),
+    [
+        (["--help"], 0, "Row-exact secondary indexes"),
+        (["sql", "SHOW INDEXES FROM t"], 1, "pip install 'hudi-index-service[spark]'"),
+        (["serve", "."], 1, "pip install 'hudi-index-service[hook]'"),
+        (["serve-spark", "."], 1, "pip install 'hudi-index-service[spark,hook]'"),
+    ],
+)
+def test_commands_name_the_extra_that_they_lack(
+    arguments: list[str], code: int, printed: str
+) -> None:
+    program = BLOCKED.format(missing=MISSING, arguments=arguments)
+    done = ended(program)
+    assert (done.returncode, printed in done.stdout + done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,13 +1,16 @@
-"""docs/explain.md: its tables list the fields of the JSON, and its commands run."""
+"""docs/explain.md: its tables list the fields of the JSON, and its commands run. And docs/sql.md
+lists the columns of each statement's result."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
 from hudi_index_service.read import explanation
-from tests.docs.markdown import code_blocks, field_tables
+from hudi_index_service.sql import build_statements, explain, index_statements
+from tests.docs.markdown import ROOT, code_blocks, field_tables
 from tests.docs.test_format import in_words
 from tests.docs.test_readme import run
 from tests.indexed import indexed
@@ -62,3 +65,39 @@ def test_commands_run(messages: Path) -> None:
     assert "sender = ?" in printed["hudi-index history"]
     assert printed["hudi-index forget"] == "1 shape of queries forgotten.\n"
     assert json.loads(printed["hudi-index advise"])["queries"] == 0
+
+
+def listed_columns() -> list[dict[str, str]]:
+    """Column → type, for each table of columns on the page."""
+    page = (ROOT / "docs" / "sql.md").read_text()
+    tables = page.split("| column | type | |\n| --- | --- | --- |\n")[1:]
+    return [
+        dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table.split("\n\n")[0], re.MULTILINE))
+        for table in tables
+    ]
+
+
+def columns(ddl: str) -> dict[str, str]:
+    """Column → the first word of its type, for a schema in Spark's DDL."""
+    flat = ddl
+    while "<" in flat:
+        flat = re.sub(r"<[^<>]*>", "", flat)
+    return dict(re.findall(r"(\w+) (\w+)(?: NOT NULL)?(?:,|$)", " ".join(flat.split())))
+
+
+@pytest.mark.parametrize(
+    ("number", "schema"),
+    list(
+        enumerate(
+            [
+                *(index_statements.DROPPED, index_statements.INDEXES),
+                *(build_statements.ENTRIES, build_statements.INDEXING),
+                *(build_statements.BUILD, build_statements.CANCELLED, explain.EXPLAINED),
+            ]
+        )
+    ),
+)
+def test_columns_of_results(number: int, schema: str) -> None:
+    page, real = listed_columns()[number], columns(schema)
+    assert list(page) == list(real)
+    assert [kind.split()[0] for kind in page.values()] == [kind.lower() for kind in real.values()]

@@ -1,13 +1,15 @@
-"""The examples of pages that have no test of their own run as they stand on a real table."""
+"""The examples of pages that have no test of their own run as they stand on a real table, and the
+tutorial from the first block to the last."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hudi_index_service import open_table
-from tests.docs.markdown import code_blocks, only_block
-from tests.docs.test_readme import run
+from tests.docs.markdown import ROOT, code_blocks, only_block
+from tests.docs.test_readme import SHOWN_PATH, run
 from tests.golden.table import Golden
 from tests.indexed import indexed
 
@@ -76,3 +78,37 @@ def test_a_session_is_enabled(spark: "SparkSession", messages: Path) -> None:
     spark.read.format("hudi").load(str(messages)).where("sender = 'UserB'").collect()
     (use,) = names["last_queries"](spark)[-1]
     assert use.table.endswith(str(messages))
+
+
+@pytest.mark.usefixtures("reads_by_index")
+def test_blocks_run_in_order(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, table = "docs/tutorial.md", tmp_path / "messages"
+    names: dict[str, object] = {}
+    printed: dict[str, str] = {}
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 7
+
+    for language, block in blocks:
+        if language == "python":
+            code = block.replace(SHOWN_PATH, str(table))
+            exec(compile(code, page, "exec"), names)  # the builder finds the tests' session
+            continue
+        for line in block.splitlines():
+            printed[line] = run(line, table)
+
+    assert names["spark"] is spark
+    commands = list(printed)
+    assert [line.split()[1] for line in commands] == [
+        *("init", "create", "build", "build", "status", "query", "explain", "drop")
+    ]
+    assert "sender" in printed[commands[0]]
+    assert "Would build" in printed[commands[2]]
+    assert "built" in printed[commands[3]]
+    assert "User1234" in printed[commands[5]]
+    assert "by index" in printed[commands[6]]
+    out = capsys.readouterr().out
+    assert "by index: lucene entry" in out
+    assert "by_index=True" in out

@@ -1,4 +1,5 @@
-"""The plots and numbers of the README are those of the committed results."""
+"""The plots and numbers of the README are those of the committed results, which state their targets
+and whether they were reached."""
 
 import json
 from pathlib import Path
@@ -8,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.bench_targets import at_least, at_most
 from benchmarks.plots import IMAGES, RESULTS, bars, plots
 from tests.docs.markdown import ROOT
 
@@ -71,3 +73,19 @@ def test_readme_says_where_lance_is_faster() -> None:
     assert f"in {faster} of the {len(compared)} queries" in text
     assert "half as fast as Lance at the median" in text
     assert round(mixed, 1) == 0.5
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_targets_are_stated(path: Path) -> None:
+    targets = json.loads(path.read_text())["targets"]
+
+    assert targets
+    for each in targets:
+        words, bound = each["wanted"].rsplit(" ", 1)
+        target = {"at most": at_most, "at least": at_least}[words]
+        assert target(each["name"], float(bound), each["measured"]) == each
+
+
+def test_missing_measurement_does_not_reach_its_target() -> None:
+    assert not at_most("ms", 5, None)["reached"]
+    assert not at_least("times as fast", 5, None)["reached"]

@@ -1,4 +1,5 @@
-"""The listener as a separate process: prints the write options, builds, and stops on a signal."""
+"""The listener as a separate process: prints the write options, builds, and stops on a signal,
+which may arrive at any moment."""
 
 import re
 import signal
@@ -14,10 +15,11 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.daemon import stopped_by_signals
 from hudi_index_service.hook.hook import serve
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
-from tests.programs import Running
+from tests.programs import Running, ended
 
 CALLBACK = "hoodie.write.commit.callback"
 SERVE = "import sys; from hudi_index_service.hook.hook import serve; serve(sys.argv[1:], wait=60)"
@@ -31,19 +33,16 @@ def daemon(running: Running) -> Running:
 
 def printed_options(process: subprocess.Popen[str]) -> dict[str, str]:
     """The write options that the daemon prints, which have the form of a properties file."""
-    assert process.stdout is not None
     assert process.stdout.readline().startswith("Listening for commits of ")
     return parse_properties("".join(process.stdout.readline() for _ in range(4)).encode())
 
 
 def named_file(process: subprocess.Popen[str]) -> Path:
     """The file with all write options, which the daemon names after printing them."""
-    assert process.stdout is not None
     named = re.fullmatch(
         r"All of them, with the secret of this run, are in (.+); only this user can read it\.\n",
         process.stdout.readline(),
     )
-    assert named is not None
     return Path(named[1])
 
 
@@ -97,7 +96,6 @@ def test_random_secret_is_only_in_a_private_file(tmp_path, daemon):
 def test_path_without_a_table_is_told_and_served_with_the_configured_secret(tmp_path, daemon):
     path = tmp_path / "typo"
     process = daemon(path, HUDI_INDEX_HOOK__SECRET="do-not-show-me")
-    assert process.stderr is not None
     options = printed_options(process)
     assert process.stderr.readline().startswith(f"{path}: TABLE_NOT_FOUND: ")
     url = options[f"{CALLBACK}.http.url"]
@@ -128,3 +126,55 @@ def test_unwritable_state_folder_is_reported(tmp_path):
 def test_address_of_another_machine_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"cannot listen on 203\.0\.113\.1:0"):
         serve([tmp_path], host="203.0.113.1", settings=Settings())
+
+
+SIGNAL_AT_EVERY_LINE = """
+import signal, sys
+from hudi_index_service.hook.daemon import stopped_by_signals
+
+def signalled_at(line):
+    count = 0
+
+    def trace(frame, event, argument):
+        nonlocal count
+        count += event == "line"
+        if event == "line" and count == line:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    with stopped_by_signals() as stop:
+        sys.settrace(trace)
+        stop.wait(0.001)
+        stop.set()
+        stop.wait(0)
+        stop.is_set()
+        sys.settrace(None)
+        assert stop.wait(0)
+    return line <= count
+
+line = 1
+while signalled_at(line):
+    line += 1
+print(line)
+with stopped_by_signals() as stop:
+    signal.raise_signal(signal.SIGTERM)
+    print(stop.wait(60), flush=True)
+    signal.raise_signal(signal.SIGTERM)
+    print("still here", flush=True)
+"""
+
+
+def test_a_signal_at_any_line_causes_no_hang_and_a_second_one_has_its_original_effect() -> None:
+    done = ended(SIGNAL_AT_EVERY_LINE)
+    line, waited = done.stdout.splitlines()
+    assert int(line) > 10, "there were lines to interrupt"
+    assert (waited, done.returncode) == ("True", -15)
+
+
+def test_the_wait_can_end_without_a_signal() -> None:
+    with stopped_by_signals() as stop:
+        assert not stop.wait(0.01)
+        assert not stop.is_set()
+        for _ in range(100_000):
+            stop.set()
+        assert stop.wait()

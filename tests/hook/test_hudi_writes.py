@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,14 +20,9 @@ from tests.hook.callbacks import (
     service_callback_of,
 )
 from tests.hudi_tables import run_compaction, write
+from tests.indexed import covered
 
 LONG_ENOUGH = 120
-
-
-def indexed_files(path: Path, name: str = "by_sender") -> int:
-    """How many base files of the current snapshot the index has entries for."""
-    status = {each.definition.name: each for each in open_table(path).status()}
-    return status[name].covered
 
 
 def spark_count(table) -> int:
@@ -43,7 +37,7 @@ def test_clustering_write_returns_after_its_entries_are_built(spark, message_tab
         options = hook.write_options(table.path)
         table.write(INLINE_CLUSTERING | options)
         # Still inside the context: the callback built it, not the end of the context.
-        assert indexed_files(table.path) == 1
+        assert covered(table.path) == 1
 
     found = open_table(table.path).scan("sender = 'User3'", columns=["id"], use_index="require")
     assert sorted(found.to_arrow()["id"].to_pylist(), key=int) == [
@@ -59,34 +53,29 @@ def test_compacting_write_of_a_merge_on_read_table_is_indexed(message_table):
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:  # builds with local threads
         table.write(INLINE_COMPACTION | hook.write_options(table.path))
-        assert indexed_files(table.path) == 1
+        assert covered(table.path) == 1
 
 
-def test_table_services_without_a_callback_are_built_at_the_next_wake_up(spark, message_table):
-    table = message_table(table_type="MERGE_ON_READ", index="sender")
-    table.write()
-
-    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
-        # Like an asynchronous service: it commits by itself, and Hudi sends no callback.
-        assert len(run_compaction(spark, table.path)) == 1
-        assert indexed_files(table.path) == 0
-
-        write(table.rows().limit(0), table.path, table.options | hook.write_options(table.path))
-        assert indexed_files(table.path) == 1
-
-
-def test_callback_of_an_asynchronous_service_builds_its_entries(spark, message_table):
+@pytest.mark.parametrize("calls_back", [False, True])
+def test_an_asynchronous_service_is_built_by_its_callback_or_at_the_next_wake_up(
+    spark, message_table, calls_back
+):
+    """It commits by itself, and Hudi 1.2.0 sends no callback."""
     table = message_table(table_type="MERGE_ON_READ", index="sender")
     table.write()
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
         assert len(run_compaction(spark, table.path)) == 1
+        assert covered(table.path) == 0
         options = hook.write_options(table.path)
-        listener = SimpleNamespace(url=options["hoodie.write.commit.callback.http.url"])
-        secret = options["hoodie.write.commit.callback.http.api.key"]
-        _, answer = post(listener, service_callback_of(table.path, "commit"), secret=secret)
-
-    assert answer == {"status": "built", "built": 1, "failed": 0}
+        if calls_back:
+            listener = SimpleNamespace(url=options["hoodie.write.commit.callback.http.url"])
+            secret = options["hoodie.write.commit.callback.http.api.key"]
+            _, answer = post(listener, service_callback_of(table.path, "commit"), secret=secret)
+            assert answer == {"status": "built", "built": 1, "failed": 0}
+        else:
+            write(table.rows().limit(0), table.path, table.options | options)
+        assert covered(table.path) == 1
     assert [each.state for each in open_table(table.path).builds()] == ["finished"]
 
 
@@ -94,12 +83,12 @@ def test_only_a_write_with_the_options_is_built_before_the_context_ends(message_
     table = message_table(index="sender")
     with IndexHook([table.path]):
         table.write(INLINE_CLUSTERING)
-    assert indexed_files(table.path) == 0
+    assert covered(table.path) == 0
     assert [entry.base_file.file_id for entry in open_table(table.path).build(dry_run=True).due]
 
     with IndexHook([table.path]) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
-    assert indexed_files(table.path) == 1
+    assert covered(table.path) == 1
 
 
 def test_write_returns_while_its_build_hangs(message_table, listening):
@@ -129,7 +118,7 @@ def test_failing_build_affects_no_write_and_is_retried_after_the_next(message_ta
 
         builds.unlink()
         write(table.rows().limit(0), table.path, table.options | hook.write_options(table.path))
-        assert indexed_files(table.path) == 1
+        assert covered(table.path) == 1
 
 
 def test_index_of_an_unknown_type_affects_neither_write_nor_other_index(message_table):
@@ -141,7 +130,7 @@ def test_index_of_an_unknown_type_affects_neither_write_nor_other_index(message_
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
-        assert indexed_files(table.path) == 1
+        assert covered(table.path, "by_sender") == 1
 
     assert table.rows().count() == spark_count(table)
 
@@ -168,7 +157,7 @@ def test_two_hooks_in_one_process_serve_their_own_tables(message_table):
             one.write_options(second.path)
         first.write(INLINE_CLUSTERING | one.write_options(first.path))
         second.write(INLINE_CLUSTERING | two.write_options(second.path))
-        assert (indexed_files(first.path), indexed_files(second.path)) == (1, 1)
+        assert (covered(first.path), covered(second.path)) == (1, 1)
 
 
 def test_hook_cleans_after_building_if_configured(message_table):
@@ -181,7 +170,7 @@ def test_hook_cleans_after_building_if_configured(message_table):
     with IndexHook([table.path], wait=LONG_ENOUGH, clean=True, settings=grace) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
         assert not orphan.exists()
-        assert indexed_files(table.path) == 1
+        assert covered(table.path) == 1
 
 
 def test_write_options_contain_url_secret_and_timeout(tmp_path):
@@ -227,11 +216,6 @@ def test_address_in_use_is_reported(tmp_path):
         same_port = Settings(hook=HookSettings(port=port))
         with pytest.raises(ConfigInvalid, match=f"cannot listen on 127.0.0.1:{port}"):
             IndexHook([tmp_path], settings=same_port).start()
-
-
-def test_write_options_need_a_running_hook(tmp_path):
-    with pytest.raises(ConfigInvalid, match="not running"):
-        IndexHook([tmp_path]).write_options(tmp_path)
 
 
 def test_missing_package_extra_is_named(tmp_path, monkeypatch):

@@ -246,8 +246,6 @@ for _ in sys.stdin:
 @pytest.mark.slow
 def test_a_flood_of_connections_leaves_file_descriptors_free(running: Running) -> None:
     process = running(LISTEN_WITH_FEW_FILES)
-    assert process.stdout is not None
-    assert process.stdin is not None
     url = urlsplit(process.stdout.readline())
     with ExitStack() as stack:
         for number in range(480):

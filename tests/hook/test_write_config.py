@@ -11,6 +11,7 @@ from hudi_index_service.hook.table_keys import INDEX_NAME
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
+from tests.indexed import covered
 
 PREFIX_OPTION = "hoodie.datasource.write.commitmeta.key.prefix"
 # The keys of a user's write config, with the option that makes Hudi store them in the timeline.
@@ -21,10 +22,6 @@ def columns_of(path: Path, name: str = INDEX_NAME) -> dict[str, dict[str, str]] 
     """The columns of a live index with their options; None if there is no such index."""
     live = {each.name: each for each in open_table(path).indexes()}
     return {c.name: dict(c.options) for c in live[name].columns} if name in live else None
-
-
-def covered(path: Path, name: str = INDEX_NAME) -> int:
-    return {each.definition.name: each for each in open_table(path).status()}[name].covered
 
 
 @pytest.fixture
@@ -107,7 +104,7 @@ def test_wrong_keys_affect_neither_the_write_nor_other_indexes(message_table, ca
 
     with IndexHook([table.path], wait=120) as hook:
         table.write(hook.write_options(table.path, wrong | INLINE_CLUSTERING))
-        assert covered(table.path, "mine") == 1
+        assert covered(table.path) == 1
 
     assert code in caplog.text
     assert columns_of(table.path) is None

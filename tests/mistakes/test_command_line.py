@@ -15,146 +15,111 @@ from tests.golden.table import Golden
 from tests.mistakes.clear import PYTHON, STATEMENTS, assert_clear
 from tests.programs import Command, ended
 
-USAGE, FAILED = 2, 1
+# A wrong command line → part of the message, part of the remedy.
+USAGE = [
+    ("qeury {table} id=1", "'qeury'", "Did you mean 'query'?"),
+    ("query {table} id=1 --colums id", "--colums", "--columns"),
+    ("query {table}", "'WHERE'", "`hudi-index query --help`"),
+    ("create {table} x", "Missing argument", "`hudi-index create --help`"),
+    ("query {table} id=1 --limit ten", "'--limit'", "valid integer"),
+    ("query {table} id=1 --use-index no", "'no' is not one of", "'never'"),
+    ("query {table} id=1 -o xml", "'xml' is not one of", "'json'"),
+    ("build {table} --strategy some", "'some' is not", "'incremental'"),
+    ("build {table} --max-bytes 10MB", "'--max-bytes'", "valid integer"),
+    ("serve {table} --port 99999", "'--port'", "65535"),
+    ("clean {table} --grace -5", "'--grace'", "greater than or equal to 0"),
+    ("sql", "Missing argument", "`hudi-index sql --help`"),
+    ("sql x --format xml", "'xml' is not one of", "'csv'"),
+    ("verify {table} --sample -2", "'--sample'", "greater than or equal"),
+]
 
-# The command line → exit status, code, part of the message, part of the remedy. {table} has the
-# index by_amount on amount and msg.
+# Another one → code, part of the message, part of the remedy. {table} has the index by_amount on
+# amount and msg.
 MISTAKES = [
-    # Usage.
-    ("qeury {table} id=1", USAGE, "USAGE_INVALID", "'qeury'", "Did you mean 'query'?"),
-    ("query {table} id=1 --colums id", USAGE, "USAGE_INVALID", "--colums", "--columns"),
-    ("query {table}", USAGE, "USAGE_INVALID", "'WHERE'", "`hudi-index query --help`"),
-    ("create {table} x", USAGE, "USAGE_INVALID", "Missing argument", "`hudi-index create --help`"),
-    ("query {table} id=1 --limit ten", USAGE, "USAGE_INVALID", "'--limit'", "valid integer"),
-    ("query {table} id=1 --use-index no", USAGE, "USAGE_INVALID", "'no' is not one of", "'never'"),
-    ("query {table} id=1 -o xml", USAGE, "USAGE_INVALID", "'xml' is not one of", "'json'"),
-    ("build {table} --strategy some", USAGE, "USAGE_INVALID", "'some' is not", "'incremental'"),
-    ("build {table} --max-bytes 10MB", USAGE, "USAGE_INVALID", "'--max-bytes'", "valid integer"),
-    ("serve {table} --port 99999", USAGE, "USAGE_INVALID", "'--port'", "65535"),
-    ("clean {table} --grace -5", USAGE, "USAGE_INVALID", "'--grace'", "greater than or equal to 0"),
-    ("sql", USAGE, "USAGE_INVALID", "Missing argument", "`hudi-index sql --help`"),
-    ("sql x --format xml", USAGE, "USAGE_INVALID", "'xml' is not one of", "'csv'"),
-    ("sql x --conf a", FAILED, "CONFIG_INVALID", "'a' is not of the form", "--conf key=value"),
-    (
-        "create {table} x msg:analyzer",
-        FAILED,
-        "USAGE_INVALID",
-        "has no value",
-        "msg:analyzer=VALUE",
-    ),
-    (
-        "watch {table} --once --interval 5",
-        FAILED,
-        "USAGE_INVALID",
-        "no second poll",
-        "one of the two",
-    ),
-    ("--log-level loud show {table}", FAILED, "CONFIG_INVALID", "'loud'", "Use debug, info"),
+    ("sql x --conf a", "CONFIG_INVALID", "'a' is not of the form", "--conf key=value"),
+    ("create {table} x msg:analyzer", "USAGE_INVALID", "has no value", "msg:analyzer=VALUE"),
+    ("watch {table} --once --interval 5", "USAGE_INVALID", "no second poll", "one of the two"),
+    ("--log-level loud show {table}", "CONFIG_INVALID", "'loud'", "Use debug, info"),
     # Tables.
-    ("status {folder}/tabel", FAILED, "TABLE_NOT_FOUND", "/tabel", "Did you mean table?"),
-    ("status {folder}/plain", FAILED, "NOT_A_HUDI_TABLE", "/plain has no", "Give the base path of"),
-    ("status {base_file}", FAILED, "NOT_A_HUDI_TABLE", "is a file", "the Hudi table {table}: give"),
-    ("status {partition}", FAILED, "NOT_A_HUDI_TABLE", "has no .hoodie", "the Hudi table {parts}"),
-    ("status {table}/.hoodie", FAILED, "NOT_A_HUDI_TABLE", "has no", "the Hudi table {table}"),
-    ("status s4://bucket/t", FAILED, "STORAGE_UNSUPPORTED", "s4:// is not", "s3://, gs://"),
-    ("status s3://", FAILED, "STORAGE_UNSUPPORTED", "no bucket", "s3://, gs://"),
-    ("status db.messages", FAILED, "TABLE_NOT_FOUND", "no folder db.messages", "./db.messages"),
-    (
-        "status glue://messages",
-        FAILED,
-        "STORAGE_UNSUPPORTED",
-        "glue://messages",
-        "glue://database.",
-    ),
-    ("status hive://127.0.0.1:1/a.b", FAILED, "CATALOG_FAILED", "refused", "Check host and port"),
+    ("status {folder}/tabel", "TABLE_NOT_FOUND", "/tabel", "Did you mean table?"),
+    ("status {folder}/plain", "NOT_A_HUDI_TABLE", "/plain has no", "Give the base path of"),
+    ("status {base_file}", "NOT_A_HUDI_TABLE", "is a file", "the Hudi table {table}: give"),
+    ("status {partition}", "NOT_A_HUDI_TABLE", "has no .hoodie", "the Hudi table {parts}"),
+    ("status {table}/.hoodie", "NOT_A_HUDI_TABLE", "has no", "the Hudi table {table}"),
+    ("status s4://bucket/t", "STORAGE_UNSUPPORTED", "s4:// is not", "s3://, gs://"),
+    ("status s3://", "STORAGE_UNSUPPORTED", "no bucket", "s3://, gs://"),
+    ("status db.messages", "TABLE_NOT_FOUND", "no folder db.messages", "./db.messages"),
+    ("status glue://messages", "STORAGE_UNSUPPORTED", "glue://messages", "glue://database."),
+    ("status hive://127.0.0.1:1/a.b", "CATALOG_FAILED", "refused", "Check host and port"),
     # Queries.
-    ("query {table} amuont=1", FAILED, "COLUMN_NOT_FOUND", "no column 'amuont'", "amount, and"),
-    ("query {table} amount==", FAILED, "PREDICATE_INVALID", "line 1, column 9", "Spark SQL"),
-    ("query {table} (amount=1", FAILED, "PREDICATE_INVALID", ") expected", "Spark SQL"),
-    ("query {table} amount", FAILED, "PREDICATE_INVALID", "not boolean", "Compare it with a"),
-    ("query {table} lenght(msg)=3", FAILED, "PREDICATE_UNSUPPORTED", "'lenght'", "Compare columns"),
-    ("query {table} amount=true", FAILED, "PREDICATE_UNSUPPORTED", "with true", "`hudi-index sql`"),
-    ("query {table} amount=1;x", FAILED, "PREDICATE_UNSUPPORTED", "More than one", "without ';'"),
-    ("query {table} id=1 --limit -3", FAILED, "CONFIG_INVALID", "limit=-3", "from 0 on"),
-    ("query {table} amount=1 --columns id,tss", FAILED, "COLUMN_NOT_FOUND", "'tss'", "ts, and"),
-    ("query {table} amount=1 --columns id,id", FAILED, "CONFIG_INVALID", "named twice", "once"),
-    ("query {table} id=1 --as-of noon", FAILED, "CONFIG_INVALID", "'noon'", "yyyy-MM-dd"),
+    ("query {table} amuont=1", "COLUMN_NOT_FOUND", "no column 'amuont'", "amount, and"),
+    ("query {table} amount==", "PREDICATE_INVALID", "line 1, column 9", "Spark SQL"),
+    ("query {table} (amount=1", "PREDICATE_INVALID", ") expected", "Spark SQL"),
+    ("query {table} amount", "PREDICATE_INVALID", "not boolean", "Compare it with a"),
+    ("query {table} lenght(msg)=3", "PREDICATE_UNSUPPORTED", "'lenght'", "Compare columns"),
+    ("query {table} amount=true", "PREDICATE_UNSUPPORTED", "with true", "`hudi-index sql`"),
+    ("query {table} amount=1;x", "PREDICATE_UNSUPPORTED", "More than one", "without ';'"),
+    ("query {table} id=1 --limit -3", "CONFIG_INVALID", "limit=-3", "from 0 on"),
+    ("query {table} amount=1 --columns id,tss", "COLUMN_NOT_FOUND", "'tss'", "ts, and"),
+    ("query {table} amount=1 --columns id,id", "CONFIG_INVALID", "named twice", "once"),
+    ("query {table} id=1 --as-of noon", "CONFIG_INVALID", "'noon'", "yyyy-MM-dd"),
     (
-        *("query {table} id=1 --as-of 2001-01-01", FAILED, "TABLE_FEATURE_UNSUPPORTED"),
+        *("query {table} id=1 --as-of 2001-01-01", "TABLE_FEATURE_UNSUPPORTED"),
         *("before the active timeline", "Query a later instant"),
     ),
     (
-        *("query {table} id='1' --use-index require", FAILED, "INDEX_REQUIRED"),
+        *("query {table} id='1' --use-index require", "INDEX_REQUIRED"),
         *("cannot be read through an index", "`hudi-index build <table> --strategy all`"),
     ),
-    (
-        "search {table} msg car",
-        FAILED,
-        "PREDICATE_UNSUPPORTED",
-        "words of `msg`",
-        "hudi-index create",
-    ),
+    ("search {table} msg car", "PREDICATE_UNSUPPORTED", "words of `msg`", "hudi-index create"),
     # Definitions.
-    ("create {table} by_amount id", FAILED, "INDEX_EXISTS", "by_amount", "--if-not-exists"),
-    ("create {table} by-id id", FAILED, "INDEX_DEFINITION_INVALID", "'by-id'", "letters, digits"),
-    ("create {table} x mgs", FAILED, "COLUMN_NOT_FOUND", "'mgs'", "msg, and"),
-    ("create {table} x id ID", FAILED, "INDEX_DEFINITION_INVALID", "id twice", "once"),
+    ("create {table} by_amount id", "INDEX_EXISTS", "by_amount", "--if-not-exists"),
+    ("create {table} by-id id", "INDEX_DEFINITION_INVALID", "'by-id'", "letters, digits"),
+    ("create {table} x mgs", "COLUMN_NOT_FOUND", "'mgs'", "msg, and"),
+    ("create {table} x id ID", "INDEX_DEFINITION_INVALID", "id twice", "once"),
+    ("create {table} x id --using lucine", "INDEX_TYPE_UNKNOWN", "'lucine'", "mean lucene?"),
+    ("create {table} x id --include tss", "COLUMN_NOT_FOUND", "'tss'", "ts, and"),
     (
-        "create {table} x id --using lucine",
-        FAILED,
-        "INDEX_TYPE_UNKNOWN",
-        "'lucine'",
-        "mean lucene?",
-    ),
-    ("create {table} x id --include tss", FAILED, "COLUMN_NOT_FOUND", "'tss'", "ts, and"),
-    (
-        *("create {table} x msg:analyzer=standrad", FAILED, "INDEX_DEFINITION_INVALID"),
+        *("create {table} x msg:analyzer=standrad", "INDEX_DEFINITION_INVALID"),
         *("no analyzer 'standrad'", "Did you mean standard?"),
     ),
     (
-        *("create {table} x msg:analyser=standard", FAILED, "INDEX_DEFINITION_INVALID"),
+        *("create {table} x msg:analyser=standard", "INDEX_DEFINITION_INVALID"),
         *("no column option 'analyser'", "Did you mean analyzer?"),
     ),
     (
-        *("create {table} x amount:analyzer=simple", FAILED, "INDEX_DEFINITION_INVALID"),
+        *("create {table} x amount:analyzer=simple", "INDEX_DEFINITION_INVALID"),
         *("only string columns", "Remove the option analyzer"),
     ),
-    ("create {nested} x pairs", FAILED, "COLUMN_NOT_INDEXABLE", "type map", "separate column"),
-    ("create {nested} x id --include nested", FAILED, "COLUMN_NOT_INDEXABLE", "nested", "INCLUDE"),
-    ("alter {table} by_amount", FAILED, "INDEX_DEFINITION_INVALID", "would change", "Name columns"),
-    ("alter {table} by_amuont --add ts", FAILED, "INDEX_NOT_FOUND", "by_amuont", "mean by_amount?"),
-    (
-        "alter {table} by_amount --drop ts",
-        FAILED,
-        "COLUMN_NOT_FOUND",
-        "no column ts",
-        "amount, msg",
-    ),
-    ("drop {table} by_amuont", FAILED, "INDEX_NOT_FOUND", "by_amuont", "Did you mean by_amount?"),
-    ("drop {table}", FAILED, "CONFIG_INVALID", "by its name, or", "NAME or --column"),
-    ("drop {table} --column ts", FAILED, "INDEX_NOT_FOUND", "column ts", "`hudi-index show"),
+    ("create {nested} x pairs", "COLUMN_NOT_INDEXABLE", "type map", "separate column"),
+    ("create {nested} x id --include nested", "COLUMN_NOT_INDEXABLE", "nested", "INCLUDE"),
+    ("alter {table} by_amount", "INDEX_DEFINITION_INVALID", "would change", "Name columns"),
+    ("alter {table} by_amuont --add ts", "INDEX_NOT_FOUND", "by_amuont", "mean by_amount?"),
+    ("alter {table} by_amount --drop ts", "COLUMN_NOT_FOUND", "no column ts", "amount, msg"),
+    ("drop {table} by_amuont", "INDEX_NOT_FOUND", "by_amuont", "Did you mean by_amount?"),
+    ("drop {table}", "CONFIG_INVALID", "by its name, or", "NAME or --column"),
+    ("drop {table} --column ts", "INDEX_NOT_FOUND", "column ts", "`hudi-index show"),
     # Building.
-    ("build {table} --instant now", FAILED, "CONFIG_INVALID", "no completed instant", "requested"),
-    ("build {parts} --partition 2027", FAILED, "CONFIG_INVALID", "'2027'", "2026-01-01"),
-    ("build {table} --max-files 0", FAILED, "CONFIG_INVALID", "files is 0", "above 0"),
-    ("build {table} --max-bytes 0", FAILED, "CONFIG_INVALID", "bytes is 0", "above 0"),
-    ("build {table} --max-minutes -1", FAILED, "CONFIG_INVALID", "minutes is -1", "above 0"),
-    ("build {table} --props {folder}/no", FAILED, "CONFIG_INVALID", "No such file", "Name a prop"),
-    ("build {table} --hoodie-conf msg", FAILED, "CONFIG_INVALID", "'msg'", "key=value"),
+    ("build {table} --instant now", "CONFIG_INVALID", "no completed instant", "requested"),
+    ("build {parts} --partition 2027", "CONFIG_INVALID", "'2027'", "2026-01-01"),
+    ("build {table} --max-files 0", "CONFIG_INVALID", "files is 0", "above 0"),
+    ("build {table} --max-bytes 0", "CONFIG_INVALID", "bytes is 0", "above 0"),
+    ("build {table} --max-minutes -1", "CONFIG_INVALID", "minutes is -1", "above 0"),
+    ("build {table} --props {folder}/no", "CONFIG_INVALID", "No such file", "Name a prop"),
+    ("build {table} --hoodie-conf msg", "CONFIG_INVALID", "'msg'", "key=value"),
     (
-        *("build {table} --hoodie-conf hoodie.index.colums=id", FAILED, "CONFIG_INVALID"),
+        *("build {table} --hoodie-conf hoodie.index.colums=id", "CONFIG_INVALID"),
         *("hoodie.index.colums", "Did you mean hoodie.index.columns?"),
     ),
     (
-        *("build {table} --hoodie-conf hoodie.index.strategy=x", FAILED, "CONFIG_INVALID"),
+        *("build {table} --hoodie-conf hoodie.index.strategy=x", "CONFIG_INVALID"),
         *("hoodie.index.strategy=x", "Correct or remove the key hoodie.index.strategy"),
     ),
-    ("refresh {table} nothing", FAILED, "INDEX_NOT_FOUND", "nothing", "`hudi-index show <table>`"),
-    ("verify {table} --sample -2", USAGE, "USAGE_INVALID", "'--sample'", "greater than or equal"),
-    ("watch {table} --interval -1", FAILED, "CONFIG_INVALID", "interval=-1", "more than 0"),
-    ("serve {table} --port {taken}", FAILED, "CONFIG_INVALID", "Address already in use", "--port"),
-    ("pack {folder}/x.zip", FAILED, "CONFIG_INVALID", "x.zip", "ends with .tar.gz"),
-    ("pack {folder}/no/x.tgz", FAILED, "CONFIG_INVALID", "No such file", "existing, writable"),
+    ("refresh {table} nothing", "INDEX_NOT_FOUND", "nothing", "`hudi-index show <table>`"),
+    ("watch {table} --interval -1", "CONFIG_INVALID", "interval=-1", "more than 0"),
+    ("serve {table} --port {taken}", "CONFIG_INVALID", "Address already in use", "--port"),
+    ("pack {folder}/x.zip", "CONFIG_INVALID", "x.zip", "ends with .tar.gz"),
+    ("pack {folder}/no/x.tgz", "CONFIG_INVALID", "No such file", "existing, writable"),
 ]
 
 # A variable and its value → part of the message, part of the remedy.
@@ -197,11 +162,15 @@ def places(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "code", "says", "remedy"), MISTAKES, ids=[each[0] for each in MISTAKES]
+    ("status", "line", "code", "says", "remedy"),
+    [
+        *((2, line, "USAGE_INVALID", says, remedy) for line, says, remedy in USAGE),
+        *((1, *each) for each in MISTAKES),
+    ],
 )
 def test_a_mistake_is_explained_in_one_line(
-    line: str,
     status: int,
+    line: str,
     code: str,
     says: str,
     remedy: str,
@@ -226,7 +195,7 @@ def test_a_wrong_setting_is_explained_in_one_line(
     monkeypatch.setenv(name, value.format(**places))
     config.settings.cache_clear()
     try:
-        error = command("show", places["table"], status=FAILED)
+        error = command("show", places["table"], status=1)
     finally:
         config.settings.cache_clear()
     assert_clear(error, "CONFIG_INVALID", says, remedy, foreign=(PYTHON, STATEMENTS))
@@ -252,7 +221,7 @@ def test_a_disk_that_refuses_is_explained_in_one_line(
         raise error
 
     monkeypatch.setattr(Disk, "create", refuse)
-    line = command("create", places["table"], "x", "id", status=FAILED)
+    line = command("create", places["table"], "x", "id", status=1)
     assert_clear(line, code, says, remedy, foreign=(PYTHON, STATEMENTS))
 
 
@@ -266,7 +235,7 @@ def test_an_endpoint_without_tls_is_explained_in_one_line(
         "AWS_SECRET_ACCESS_KEY": "b",
     }.items():
         monkeypatch.setenv(name, value)
-    line = command("status", "s3://bucket/table", status=FAILED)
+    line = command("status", "s3://bucket/table", status=1)
     expected = ("STORAGE_FAILED", "http:, which is not allowed", "AWS_ALLOW_HTTP=true")
     assert_clear(line, *expected, foreign=(PYTHON, STATEMENTS))
 
@@ -274,7 +243,7 @@ def test_an_endpoint_without_tls_is_explained_in_one_line(
 def test_a_wrong_java_home_is_explained_in_one_line(places: dict[str, object]) -> None:
     build = ("build", places["table"], "--strategy", "all")
     done = ended("hudi_index_service", *build, module=True, JAVA_HOME="/nowhere")
-    assert done.returncode == FAILED
+    assert done.returncode == 1
     expected = ("NATIVE_MODULE_MISSING", "/nowhere/lib", "set JAVA_HOME to its folder")
     assert_clear(done.stderr, *expected, foreign=(PYTHON, STATEMENTS))
 
@@ -287,5 +256,5 @@ def test_a_question_without_an_answer_is_aborted(
     monkeypatch.setattr("hudi_index_service.cli.advice.is_terminal", lambda: True)
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
-        printed = command("init", places["parts"], status=FAILED)
+        printed = command("init", places["parts"], status=1)
     assert printed.endswith("Aborted.\n")

@@ -142,6 +142,10 @@ MISTAKES: list[tuple[Callable[[Any], object], str, str, str]] = [
     ),
     (lambda t: IndexHook([t.uri]).url, "CONFIG_INVALID", "not running", "with IndexHook([table])"),
     (
+        lambda t: IndexHook([t.uri]).write_options(t.uri),
+        *("CONFIG_INVALID", "not running", "with IndexHook([table])"),
+    ),
+    (
         lambda t: IndexHook([t.uri]).write_options("/other"),
         *("CALLBACK_REFUSED", "'/other'", "IndexHook([table, ...])"),
     ),

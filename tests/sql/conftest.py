@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -11,18 +10,10 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service.sql import IndexSession
 from tests.cost_constants import given_costs
-from tests.hudi_tables import hudi_options, numbered_rows, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.spark_session import PATIENT
 
 _numbers = count(1)
-
-
-@dataclass(frozen=True)
-class Messages:
-    """The table: 20 rows in two base files, one in each partition."""
-
-    name: str
-    path: Path
 
 
 @pytest.fixture(scope="session")
@@ -44,16 +35,16 @@ def session(spark: SparkSession) -> Iterator[IndexSession]:
 @pytest.fixture(scope="session")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sql") / "messages"
-    options = hudi_options("messages", partition_column="dt")
+    options = hudi_options("messages", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 20), path, options, "insert")
     return path
 
 
 @pytest.fixture
-def messages(spark: SparkSession, written: Path, tmp_path: Path) -> Iterator[Messages]:
-    table = Messages(f"messages_{next(_numbers)}", tmp_path / "messages")
-    shutil.copytree(written, table.path)
-    spark.sql(f"CREATE TABLE {table.name} USING hudi LOCATION '{table.path}'")
+def messages(spark: SparkSession, written: Path, tmp_path: Path) -> Iterator[Path]:
+    """The table's folder, which has its name: 20 rows in two base files, one in each partition."""
+    table = shutil.copytree(written, tmp_path / f"messages_{next(_numbers)}")
+    spark.sql(f"CREATE TABLE {table.name} USING hudi LOCATION '{table}'")
     yield table
     spark.sql(f"DROP TABLE {table.name}")
 

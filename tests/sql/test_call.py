@@ -10,6 +10,7 @@ from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.call import call_statement, serviced_table
 from hudi_index_service.sql.grammar import TableName, TablePath
 from tests.hudi_tables import hudi_options, numbered_rows, write
+from tests.indexed import covered
 
 NASTY = [
     "it's",
@@ -26,19 +27,15 @@ NASTY = [
 ]
 
 
-def indexed(path) -> int:
-    return open_table(path).status()[0].covered
-
-
 def test_clustering_by_name_builds_entries_for_the_new_files(session, messages):
-    open_table(messages.path).create_index("by_msg", ["msg"])
+    open_table(messages).create_index("by_msg", ["msg"])
 
     result = session.call("run_clustering", table=messages.name, op="scheduleAndExecute")
 
     assert "timestamp" in result.columns
     assert len(result.collect()) == 1
-    assert indexed(messages.path) == 2
-    assert open_table(messages.path).scan("msg = 'Buying car 3'", use_index="require").count() == 3
+    assert covered(messages) == 2
+    assert open_table(messages).scan("msg = 'Buying car 3'", use_index="require").count() == 3
 
 
 def test_compaction_of_a_table_whose_path_contains_a_quote(session, spark, tmp_path):
@@ -56,36 +53,34 @@ def test_compaction_of_a_table_whose_path_contains_a_quote(session, spark, tmp_p
     )
 
     assert len(result.collect()) == 1
-    assert indexed(path) == 1
+    assert covered(path) == 1
     assert open_table(path).scan("amount = 31", use_index="never").count() == 1
 
 
 def test_failed_build_does_not_hide_the_result(session, messages, caplog):
-    open_table(messages.path).create_index("by_msg", ["msg"])
-    builds = messages.path / ".hoodie" / ".index" / "_service" / "builds"
+    open_table(messages).create_index("by_msg", ["msg"])
+    builds = messages / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
 
-    result = session.sql(
-        f"CALL run_clustering(path => '{messages.path}', op => 'scheduleAndExecute');"
-    )
+    result = session.sql(f"CALL run_clustering(path => '{messages}', op => 'scheduleAndExecute');")
 
     assert len(result.collect()) == 1
-    assert f"The build after the table service on {messages.path} failed: STORAGE_" in caplog.text
+    assert f"The build after the table service on {messages} failed: STORAGE_" in caplog.text
 
 
 def test_other_procedures_are_passed_through_without_a_build(session, messages):
-    open_table(messages.path).create_index("by_msg", ["msg"])
+    open_table(messages).create_index("by_msg", ["msg"])
 
     commits = session.call("show_commits", table=messages.name, limit=5)
 
     assert [row.action for row in commits.collect()] == ["commit"]
-    assert open_table(messages.path).builds() == []
+    assert open_table(messages).builds() == []
 
 
 def test_error_of_the_procedure_is_raised_without_a_build(session, messages):
     with pytest.raises(Py4JJavaError, match="not supported on a CopyOnWrite table"):
         session.call("run_compaction", op="scheduleAndExecute", table=messages.name)
-    assert open_table(messages.path).builds() == []
+    assert open_table(messages).builds() == []
 
 
 @pytest.mark.parametrize("text", NASTY)

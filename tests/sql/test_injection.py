@@ -137,7 +137,7 @@ def test_unquoted_text_that_is_no_name_is_refused(statement, text):
 
 def state(messages) -> dict[str, bytes]:
     """The contents of all files of the table."""
-    return {str(path): path.read_bytes() for path in messages.path.rglob("*") if path.is_file()}
+    return {str(path): path.read_bytes() for path in messages.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_hostile_statements_change_nothing_on_a_real_table(session, messages, te
             with pytest.raises(IndexServiceError):
                 session.sql(statement)
         condition = f"dt = {literal(text)} OR dt LIKE {literal(text)} ESCAPE '!'"
-        with open_table(messages.path) as opened:
+        with open_table(messages) as opened:
             assert opened.partitions(condition) == ()
     assert state(messages) == before
     assert session.spark.sql("SHOW TABLES").collect() == tables
@@ -192,7 +192,7 @@ def test_hostile_statements_change_nothing_on_a_real_table(session, messages, te
 
 def test_path_of_hostile_text_is_that_table(session, messages, tmp_path):
     folder = tmp_path / "it's; DROP TABLE `t` -- ${x} {#\\n %41"
-    shutil.copytree(messages.path, folder)
+    shutil.copytree(messages, folder)
     before = state(messages)
     for table in (literal(str(folder)), f"hudi.{name(str(folder))}"):
         session.sql(f"CREATE INDEX by_id ON {table} USING lucene (id)")

@@ -44,16 +44,14 @@ def test_only_matching_partitions_are_built(session, messages):
     table = f"`spark_catalog`.default.`{messages.name}`"
     session.sql(f"CREATE INDEX by_id ON {table} USING lucene (id)")
     assert due(session, table, "dt < '2026-01-02'") == ["2026-01-01"]
-    assert due(session, f"'{messages.path}'", "DT LIKE '2026-01-%' AND NOT dt <=> NULL") == [
+    assert due(session, f"'{messages}'", "DT LIKE '2026-01-%' AND NOT dt <=> NULL") == [
         "2026-01-01",
         "2026-01-02",
     ]
     assert due(session, table, "dt IN ('nowhere', NULL)") == []
     assert due(session, table, "true AND dt IS NOT NULL") == ["2026-01-01", "2026-01-02"]
 
-    built = session.sql(
-        f"OPTIMIZE TABLE hudi.`{messages.path}` WHERE dt = '2026-01-02' STRATEGY ALL"
-    )
+    built = session.sql(f"OPTIMIZE TABLE hudi.`{messages}` WHERE dt = '2026-01-02' STRATEGY ALL")
 
     assert [row.base_file.split("/")[0] for row in built.collect()] == ["2026-01-02"]
     (status,) = session.sql(f"SHOW INDEXING {table}").collect()

@@ -56,14 +56,14 @@ def test_unknown_indexes(session, messages):
         f"DROP INDEX other ON {messages.name}",
         f"REFRESH INDEX other ON {messages.name}",
         f"ALTER INDEX other ON {messages.name} ADD (id)",
-        f"REFRESH INDEX other ON '{messages.path}'",
+        f"REFRESH INDEX other ON '{messages}'",
     ):
         with pytest.raises(IndexNotFound) as raised:
             session.sql(statement)
         assert "no index named other" in raised.value.message
         assert raised.value.remedy.startswith("SHOW INDEXES FROM ")
     assert session.sql(f"DROP INDEX IF EXISTS other ON {messages.name}").columns == []
-    dropped = session.sql(f"DROP INDEX IF EXISTS other ON '{messages.path}'").collect()
+    dropped = session.sql(f"DROP INDEX IF EXISTS other ON '{messages}'").collect()
     assert [tuple(row) for row in dropped] == [("other", False, None)]
 
 
@@ -79,7 +79,7 @@ def test_error_of_hudi_is_shortened_to_one_line(session, messages, columns):
 @pytest.mark.parametrize("query", ["SELECT id FROM {t}", "EXPLAIN INDEX SELECT id FROM {t}"])
 def test_table_by_path_in_a_query_is_refused_with_a_remedy(session, messages, query):
     """Spark accepts paths only for its own formats, here as in ``spark.sql``."""
-    table = f"hudi.`{messages.path}`"
+    table = f"hudi.`{messages}`"
     with pytest.raises(AnalysisException, match="UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"):
         session.spark.sql(query.format(t=table).removeprefix("EXPLAIN INDEX "))
     with pytest.raises(StatementInvalid, match="a Hudi table by its path") as raised:

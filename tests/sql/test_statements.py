@@ -39,8 +39,8 @@ BUILD = [
 
 def test_create_optimize_show_and_drop(session, messages):
     """Each statement names the table in another way."""
-    by_name, by_path = messages.name, f"'{messages.path}'"
-    in_database, as_hudis = f"`spark_catalog`.default.`{by_name}`", f"hudi.`{messages.path}`"
+    by_name, by_path = messages.name, f"'{messages}'"
+    in_database, as_hudis = f"`spark_catalog`.default.`{by_name}`", f"hudi.`{messages}`"
     before = datetime.now(UTC)
     created = session.sql(
         f"CREATE INDEX by_msg ON {in_database} "
@@ -79,7 +79,7 @@ def test_create_optimize_show_and_drop(session, messages):
     assert (build.due, build.built, build.failed) == (2, 2, 0)
     assert build.started <= build.finished
 
-    with open_table(messages.path) as table:
+    with open_table(messages) as table:
         found = table.scan("msg = 'Buying car 3'", columns=["id"], use_index="require").to_arrow()
     assert sorted(found["id"].to_pylist()) == ["10", "17", "3"]
 
@@ -109,7 +109,7 @@ def test_if_not_exists_returns_the_existing_definition(session, messages):
 def test_drop_with_purge_removes_the_entries(session, messages):
     session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
     session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY ALL")
-    entries = messages.path / ".hoodie" / ".index" / "lucene"
+    entries = messages / ".hoodie" / ".index" / "lucene"
     assert len(list(entries.rglob("manifest-*.json"))) == 2
     dropped = session.sql(f"DROP INDEX by_id ON {messages.name} PURGE").collect()
     assert [tuple(row) for row in dropped] == [("by_id", True, [])]
@@ -166,9 +166,9 @@ def test_options_of_the_statement_apply_to_all_columns(session, messages):
 
 
 def test_show_and_cancel_a_build(session, messages):
-    name, path = f"spark_catalog.default.`{messages.name}`", f"hudi.`{messages.path}`"
+    name, path = f"spark_catalog.default.`{messages.name}`", f"hudi.`{messages}`"
     session.sql(f"CREATE INDEX by_id ON {name} USING lucene (id)")
-    nothing = session.sql(f"CANCEL INDEXING '{messages.path}'")
+    nothing = session.sql(f"CANCEL INDEXING '{messages}'")
     assert nothing.columns == ["build_id", "requested"]
     assert [tuple(row) for row in nothing.collect()] == [(None, False)]
     with pytest.raises(BuildNotFound, match="000001"):
@@ -188,7 +188,7 @@ def test_show_and_cancel_a_build(session, messages):
     ]
 
     # Another build, as if another process were running it.
-    with open_table(messages.path) as table:
+    with open_table(messages) as table:
         BuildRecords(table.hudi_table.storage, stale_seconds=600).start({"due": 2})
     cancelled = session.sql(f"CANCEL INDEXING TABLE {name}").collect()
     assert [tuple(row) for row in cancelled] == [("000002", True)]
@@ -221,14 +221,14 @@ def test_drop_by_columns(session, messages):
 def test_optimize_builds_what_clustering_wrote(session, messages):
     session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
     assert session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY INCREMENTAL").collect() == []
-    run_clustering(session.spark, messages.path)
+    run_clustering(session.spark, messages)
     built = session.sql(f"OPTIMIZE TABLE {messages.name}").collect()
     assert [(r.status, r.row_count) for r in built] == [("built", 10), ("built", 10)]
 
 
 def test_table_name_in_the_current_database(session, messages):
     session.spark.sql("CREATE DATABASE other")
-    session.spark.sql(f"CREATE TABLE other.copy USING hudi LOCATION '{messages.path}'")
+    session.spark.sql(f"CREATE TABLE other.copy USING hudi LOCATION '{messages}'")
     session.spark.sql("USE other")
     try:
         session.sql("CREATE INDEX by_id ON copy USING lucene (id)")

@@ -1,6 +1,7 @@
-"""Errors on the command line contain remedies for the command line."""
+"""Errors contain remedies in terms of the command line, and of SQL."""
 
 import pickle
+import re
 
 import pytest
 
@@ -17,6 +18,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.read.base_file.record_keys import SEARCH
 from hudi_index_service.read.queries import USE_SPARK
 from hudi_index_service.read.spark.slice_task import LATE_REMEDY
+from hudi_index_service.sql.errors import remedies_in_sql
 
 KINDS = [
     kind
@@ -25,13 +27,39 @@ KINDS = [
 ]
 
 
+# Errors that no statement causes.
+ELSEWHERE = {
+    "CALLBACK_REFUSED",
+    "CONFIG_INVALID",
+    "HISTORY_UNAVAILABLE",
+    "REQUEST_REFUSED",
+    "STATEMENT_FAILED",
+    "USAGE_INVALID",
+}
+
+
+def in_sql(error: IndexServiceError) -> str:
+    with pytest.raises(type(error)) as raised, remedies_in_sql():
+        raise error
+    assert raised.value is error
+    return raised.value.remedy
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
-def test_default_remedies_contain_no_python(kind: type[IndexServiceError]) -> None:
+def test_default_remedies_are_not_those_of_other_interfaces(kind: type[IndexServiceError]) -> None:
     line = error_line(kind("Something is wrong."))
     assert line.startswith(f"{kind.code}: Something is wrong. ")
     # Write options can only come from an instance of IndexHook; a daemon prints them too.
     for python in ("=True", "spark=", "open_table", "IndexedTable.", "()"):
         assert python not in line.replace("score()", "")
+    if kind.code not in ELSEWHERE:
+        remedy = in_sql(kind("Something is wrong."))
+        assert not re.search(r"hudi-index |--\w|=True|=<|open_table|IndexedTable|IndexHook", remedy)
+
+
+def test_specific_remedy_is_kept_in_sql() -> None:
+    assert in_sql(IndexExists("It is there.", remedy="Look again.")) == "Look again."
+    assert in_sql(IndexExists("It is there.")).endswith("or add IF NOT EXISTS.")
 
 
 @pytest.mark.parametrize(
