@@ -1,15 +1,18 @@
 """Two sessions on the same indexed tables: a plain one, and one whose queries may use the index."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hudi_index_service.sql import enable, last_queries
+from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import RelationUse
 from tests.cost_constants import given_costs
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
@@ -169,6 +172,12 @@ def settings_of_both(
 
 
 @pytest.fixture
+def no_metadata_table(settings_of_both: Callable[[str, str], None]) -> None:
+    """Statements that write take a third of the time."""
+    settings_of_both("hoodie.metadata.enable", "false")
+
+
+@pytest.fixture
 def costs(enabled_once: SparkSession) -> Iterator[Callable[..., None]]:
     """Sets some of the optimizer's cost constants until the end of the test."""
     with given_costs(enabled_once) as costs:
@@ -188,24 +197,41 @@ Query = Callable[[SparkSession], DataFrame]
 def agreed(
     spark: SparkSession, enabled: SparkSession, tables: Tables
 ) -> Callable[[str | Query], tuple[RelationUse, ...]]:
-    """Runs a query with and without the rule, compares rows, names, types and nullability, and
-    returns how the relations were read."""
+    """Runs a query with and without the rule, see `compared`."""
+    return partial(compared, enabled, spark)
 
-    def run(query: str | Query) -> tuple[RelationUse, ...]:
-        def frame(session: SparkSession) -> DataFrame:
-            return session.sql(query) if isinstance(query, str) else query(session)
 
-        found, plain = frame(enabled), frame(spark)
-        assert found.schema == plain.schema
-        assert rows_of(found) == rows_of(plain)
-        return last_queries(enabled)[-1]
+def compared(
+    session: SparkSession, plain: SparkSession, query: str | Query
+) -> tuple[RelationUse, ...]:
+    """Runs a query in a session with the rule and in a plain one, compares rows, names, types and
+    nullability, and returns how the relations were read."""
+    found, expected = (
+        each.sql(query) if isinstance(query, str) else query(each) for each in (session, plain)
+    )
+    assert found.schema == expected.schema, query
+    assert rows_of(found) == rows_of(expected), query
+    return last_queries(session)[-1]
 
-    return run
+
+@pytest.fixture
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rows can be read by index: "gone"."""
+
+    def fail(self: RelationReader, *_: object) -> None:
+        raise OSError("gone")
+
+    monkeypatch.setattr(RelationReader, "rows", fail)
 
 
 def rows_of(frame: DataFrame) -> list[str]:
     """A query's rows, sorted."""
     return sorted(map(repr, frame.collect()))
+
+
+def each_of(groups: Mapping[Any, Sequence[str]]) -> list[tuple[str, Any]]:
+    """Queries by what is expected of them, as cases of a test: each query with that."""
+    return [(query, expected) for expected, queries in groups.items() for query in queries]
 
 
 def by_index(uses: tuple[RelationUse, ...]) -> list[bool]:

@@ -53,7 +53,7 @@ def _without_plan(error: Exception) -> str:
 
 EXPLAINED = "SELECT id, msg FROM messages WHERE msg = 'Buying car 3' AND amount < 60"
 
-IN_ORDER = (
+_WHILE_BUILT = (
     "SHOW INDEXES FROM messages",
     "SHOW INDEXING messages",
     "OPTIMIZE TABLE messages",
@@ -76,6 +76,8 @@ IN_ORDER = (
     "EXPLAIN INDEX SELECT * FROM messages WHERE",
     "EXPLAIN INDEX WITH t AS (TABLE messages) INSERT INTO messages SELECT * FROM t",
     "EXPLAIN INDEX DROP TABLE messages",
+)
+_AFTERWARDS = (
     "ALTER INDEX i ON messages ADD (age) DROP (amount) SET OPTIONS(ranked='true')",
     "ALTER INDEX i ON messages RENAME TO k",
     "REFRESH INDEX k ON messages",
@@ -96,18 +98,24 @@ IN_ORDER = (
     "OPTIMIZE TABLE messages; SELECT 1",
     "CREATE INDEX `i ON messages USING lucene (id)",
 )
-"""Statements on the table, from its first index to the last one's end."""
 
 _QUERY = (
     "EXPLAIN INDEX WITH few AS (TABLE messages LIMIT {}) "
     "SELECT msg FROM messages WHERE id = {} AND amount IN (SELECT amount * 1 FROM few)"
 )
 _NAMED, _POSITIONED = _QUERY.format(":n", ":id"), _QUERY.format("?", "?")
-WITH_PARAMETERS: tuple[tuple[str, Any], ...] = (
+POSITIONED = (_POSITIONED, [5, "3"])
+_WITH_PARAMETERS = (
     (_NAMED, {"n": 5, "id": "it's \\ 3"}),
-    (_POSITIONED, [5, "3"]),
+    POSITIONED,
     (_POSITIONED, [5]),
     (_NAMED, {"n": 5}),
     (_NAMED, None),
 )
-"""Statements with the values of their parameters, some of which are missing."""
+IN_ORDER: tuple[tuple[str, Any], ...] = (
+    *((each, None) for each in _WHILE_BUILT),
+    *_WITH_PARAMETERS,  # some of which are missing
+    *((each, None) for each in _AFTERWARDS),
+)
+"""Statements on the table with the values of their parameters, from its first index to the last
+one's end."""

@@ -11,10 +11,9 @@ from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices import counting
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import weighing
-from hudi_index_service.sql.rule.reader import RelationReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.read.spark_jobs import jobs_so_far
-from tests.spark_rule.conftest import rows, rows_of
+from tests.spark_rule.conftest import each_of, rows, rows_of
 
 COUNTED = "the index counts its rows"
 
@@ -106,14 +105,14 @@ def test_counts_of_dataframes_and_existence(agreed, runs):
 def test_actions_that_need_a_number(enabled, spark, tables, runs):
     for condition in ("id < '3'", "id = 'absent'"):
         found, plain = (each.table("rule_cow").where(condition) for each in (enabled, spark))
-        assert found.count() == plain.count()
-        assert last_queries(enabled)[-1][0].reason == COUNTED
-        assert found.limit(1).count() == plain.limit(1).count()
-        assert last_queries(enabled)[-1][0].reason == COUNTED
-        assert found.isEmpty() == plain.isEmpty()
-        assert last_queries(enabled)[-1][0].reason == COUNTED
-        assert found.select().collect() == plain.select().collect()
-        assert last_queries(enabled)[-1][0].reason == COUNTED
+        for act in (
+            DataFrame.count,
+            lambda frame: frame.limit(1).count(),
+            DataFrame.isEmpty,
+            lambda frame: frame.select().collect(),
+        ):
+            assert act(found) == act(plain)
+            assert last_queries(enabled)[-1][0].reason == COUNTED
     assert pages_read(runs) == (0, 0)
 
 
@@ -150,79 +149,49 @@ def test_counts_run_no_job(enabled, tables):
     assert jobs_so_far(enabled) == before
 
 
+WITHIN = {
+    1: [
+        "SELECT id FROM {t} WHERE id < '2' AND age = (SELECT count(*) FROM {t} "
+        "WHERE msg = 'Buying car 3')",
+        "SELECT a.msg, a.n, b.amount FROM (SELECT msg, count(*) AS n FROM {t} GROUP BY msg) a "
+        "JOIN {t} b ON a.msg = b.msg WHERE b.id < '11'",
+        "SELECT id FROM {t} a WHERE id < '15' AND (SELECT count(*) FROM {t} b "
+        "WHERE b.id = concat(a.id, '0')) = 0",
+        "SELECT id, n FROM {t} a, LATERAL (SELECT count(*) AS n FROM {t} b "
+        "WHERE b.msg = a.msg AND id < '15') WHERE id < '12'",
+        "SELECT id, n FROM {t}, LATERAL (SELECT count(*) AS n FROM {t} WHERE id < '15') "
+        "WHERE id < '12'",
+        "WITH c AS (SELECT msg, count(*) AS n, rand() AS x FROM {t} GROUP BY msg) "
+        "SELECT a.msg, b.n FROM c a JOIN c b ON a.msg = b.msg AND a.x = b.x",
+        "SELECT DISTINCT msg FROM {t} WHERE id < '3' INTERSECT "
+        "SELECT msg FROM {t} WHERE id > '2' GROUP BY msg HAVING count(*) > 5",
+        "SELECT id, (SELECT max(n) FROM (SELECT msg, count(*) AS n FROM {t} GROUP BY msg) b "
+        "WHERE b.msg = a.msg) AS n FROM {t} a WHERE id < '12'",
+        "SELECT id FROM {t} WHERE id < '12' AND msg IN (SELECT msg FROM {t} GROUP BY msg "
+        "HAVING count(*) > 26)",
+        "SELECT id FROM {t} WHERE id < '12' AND EXISTS (SELECT 1 FROM {t} WHERE id = '150')",
+    ],
+    3: [
+        "SELECT count(*) FROM {t} WHERE id < '3' UNION ALL SELECT count(msg) FROM {t} "
+        "UNION ALL SELECT count(*) FROM {t} WHERE id < '3'",
+        "SELECT (SELECT count(*) FROM {t} WHERE id < '2') + (SELECT count(msg) FROM {t}) AS n, "
+        "(SELECT count(*) FROM {t} WHERE id < '2') AS m",
+    ],
+    0: [
+        # the rows are found before Spark makes a join of it
+        "SELECT id, (SELECT count(*) FROM {t} b WHERE b.msg = a.msg AND amount < 90) AS n "
+        "FROM {t} a WHERE id < '12'",
+    ],
+    2: [
+        "SELECT count(*) + (SELECT count(*) FROM {t} WHERE id < '2') AS n FROM {t} "
+        "WHERE msg < 'Buying car 4'",
+    ],
+}
+
+
 @pytest.mark.parametrize(
     ("query", "counted"),
-    [
-        (
-            "SELECT id FROM {t} WHERE id < '2' AND age = (SELECT count(*) FROM {t} "
-            "WHERE msg = 'Buying car 3')",
-            1,
-        ),
-        (
-            "SELECT count(*) FROM {t} WHERE id < '3' UNION ALL SELECT count(msg) FROM {t} "
-            "UNION ALL SELECT count(*) FROM {t} WHERE id < '3'",
-            3,
-        ),
-        (
-            "SELECT a.msg, a.n, b.amount FROM (SELECT msg, count(*) AS n FROM {t} GROUP BY msg) a "
-            "JOIN {t} b ON a.msg = b.msg WHERE b.id < '11'",
-            1,
-        ),
-        (
-            "SELECT id, (SELECT count(*) FROM {t} b WHERE b.msg = a.msg AND amount < 90) AS n "
-            "FROM {t} a WHERE id < '12'",
-            0,  # the rows are found before Spark makes a join of it
-        ),
-        (
-            "SELECT id FROM {t} a WHERE id < '15' AND (SELECT count(*) FROM {t} b "
-            "WHERE b.id = concat(a.id, '0')) = 0",
-            1,
-        ),
-        (
-            "SELECT id, n FROM {t} a, LATERAL (SELECT count(*) AS n FROM {t} b "
-            "WHERE b.msg = a.msg AND id < '15') WHERE id < '12'",
-            1,
-        ),
-        (
-            "SELECT id, n FROM {t}, LATERAL (SELECT count(*) AS n FROM {t} WHERE id < '15') "
-            "WHERE id < '12'",
-            1,
-        ),
-        (
-            "WITH c AS (SELECT msg, count(*) AS n, rand() AS x FROM {t} GROUP BY msg) "
-            "SELECT a.msg, b.n FROM c a JOIN c b ON a.msg = b.msg AND a.x = b.x",
-            1,
-        ),
-        (
-            "SELECT DISTINCT msg FROM {t} WHERE id < '3' INTERSECT "
-            "SELECT msg FROM {t} WHERE id > '2' GROUP BY msg HAVING count(*) > 5",
-            1,
-        ),
-        (
-            "SELECT id, (SELECT max(n) FROM (SELECT msg, count(*) AS n FROM {t} GROUP BY msg) b "
-            "WHERE b.msg = a.msg) AS n FROM {t} a WHERE id < '12'",
-            1,
-        ),
-        (
-            "SELECT (SELECT count(*) FROM {t} WHERE id < '2') + (SELECT count(msg) FROM {t}) AS n, "
-            "(SELECT count(*) FROM {t} WHERE id < '2') AS m",
-            3,
-        ),
-        (
-            "SELECT count(*) + (SELECT count(*) FROM {t} WHERE id < '2') AS n FROM {t} "
-            "WHERE msg < 'Buying car 4'",
-            2,
-        ),
-        (
-            "SELECT id FROM {t} WHERE id < '12' AND msg IN (SELECT msg FROM {t} GROUP BY msg "
-            "HAVING count(*) > 26)",
-            1,
-        ),
-        (
-            "SELECT id FROM {t} WHERE id < '12' AND EXISTS (SELECT 1 FROM {t} WHERE id = '150')",
-            1,
-        ),
-    ],
+    each_of(WITHIN),
 )
 @pytest.mark.parametrize(
     ("adaptive", "kind"), [("true", "rule_partitioned"), ("false", "rule_cow")]
@@ -282,11 +251,7 @@ FALLEN_BACK = [
 
 
 @pytest.mark.parametrize("query", FALLEN_BACK)
-def test_spark_counts_if_the_index_fails(agreed, monkeypatch, query):
-    def fail(self, *_):
-        raise OSError("gone")
-
-    monkeypatch.setattr(RelationReader, "rows", fail)
+def test_spark_counts_if_the_index_fails(agreed, unreadable, query):
     assert "gone" in [each.reason for each in agreed(query)]
 
 

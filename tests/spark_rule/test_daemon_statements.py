@@ -1,6 +1,5 @@
 """Index statements of sessions that ask a daemon: outcomes are those of `IndexSession`."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,8 +12,8 @@ from pyspark.sql import SparkSession
 from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession, enable
 from tests.indexed import indexed
-from tests.spark_rule.daemons import answering, asks, code, daemon, post
-from tests.spark_rule.outcomes import IN_ORDER, WITH_PARAMETERS, outcome, with_messages
+from tests.spark_rule.daemons import answering, asks, daemon
+from tests.spark_rule.outcomes import IN_ORDER, outcome, with_messages
 
 
 @pytest.fixture
@@ -49,11 +48,11 @@ def reading(unasked, folder) -> Iterator[SparkSession]:
 def test_results_and_errors_equal_those_of_index_session(session, spark, written, tmp_path):
     copy = tmp_path / "reference"
     reference = IndexSession(with_messages(spark.newSession(), "of_python", written, copy))
-    for statement in IN_ORDER:
+    for statement, args in IN_ORDER:
         if "/no/such/folder" in statement:
             continue  # which is in none of the daemon's
-        expected = outcome(reference.sql, statement)
-        assert outcome(session.sql, statement) == expected, statement
+        expected = outcome(reference.sql, statement, args)
+        assert outcome(session.sql, statement, args) == expected, statement
 
 
 @pytest.mark.fast
@@ -104,16 +103,6 @@ def test_a_daemon_changes_nothing_unless_it_may(reading, folder):
     assert reading.sql("SHOW INDEXING messages").first().covered == 2
     assert reading.sql("OPTIMIZE TABLE messages DRY RUN").collect() == []
     assert reading.sql("EXPLAIN INDEX SELECT * FROM messages WHERE id = '3'").first().reader
-
-
-def test_parameters_of_an_explained_query(session, spark, written, tmp_path):
-    reference = with_messages(spark.newSession(), "of_python", written, tmp_path / "reference")
-    for sql in (session.sql, IndexSession(reference).sql):
-        sql("CREATE INDEX i ON messages USING lucene (id, amount, at)")
-        sql("OPTIMIZE TABLE messages STRATEGY ALL")
-    for statement, args in WITH_PARAMETERS:
-        expected = outcome(IndexSession(reference).sql, statement, args)
-        assert outcome(session.sql, statement, args) == expected
 
 
 @pytest.mark.parametrize("policy", ["LEGACY", "CORRECTED"])
@@ -174,21 +163,3 @@ def test_a_daemon_that_is_not_there(unasked):
         unasked.sql("SHOW INDEXES FROM messages")
     assert raised.value.getErrorClass() == "INDEX_NOT_ANSWERING"
     assert unasked.sql("SELECT count(*) FROM messages").first()[0] == 40
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize(
-    ("question", "body"),
-    [
-        ("statement", "{}"),
-        ("statement", '{"text": 1, "catalog": "spark_catalog"}'),
-        ("run", '{"text": "SHOW INDEXES FROM t", "catalog": "c", "more": 1}'),
-        ("run", '{"text": "SHOW INDEXES FROM t", "catalog": "c", "entry": {}}'),
-        ("explain", '{"uses": []}'),
-    ],
-)
-def test_malformed_questions(tmp_path, question, body):
-    with daemon(tmp_path) as listener:
-        status, answer = post(listener.url, question, body)
-        assert (status, json.loads(answer)["error"]) == (200, "REQUEST_REFUSED")
-        assert code(post(listener.url, question, "[]")) == (400, "REQUEST_REFUSED")

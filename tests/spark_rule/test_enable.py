@@ -53,11 +53,16 @@ def test_session_without_jvm_is_refused():
 
 
 def test_enable_readies_what_the_first_query_needs(tables, tmp_path):
-    """The time for a decision counts from there. A running session keeps its parser; and once its
-    calls are not answered any more, Spark reads, soon, until it is enabled again."""
+    """The time for a decision counts from there. A running session keeps its parser, and knows the
+    hint, too: Spark has nothing to warn of. Once its calls are not answered any more, Spark reads,
+    soon, until it is enabled again."""
     program = """
     import sys, time
+    os.dup2(1, 2)
     spark = session()
+    hinted = "SELECT {} id FROM t WHERE id = '3'"
+    table(spark).createOrReplaceTempView("t")
+    spark.sql(hinted.format("")).collect()
     enable(spark)
     import lucene
     print(lucene.getVMEnv() is not None)
@@ -74,10 +79,19 @@ def test_enable_readies_what_the_first_query_needs(tables, tmp_path):
     print(time.monotonic() - started < 30)
     enable(spark)
     print(len(table(spark).where("id = '5'").collect()), uses(spark)[0].by_index)
+    spark.sparkContext.setLogLevel("WARN")
+    for hint in ("", "/*+ NO_INDEX */", "/*+ NO_INDEX(t) */", "/*+ NO_INDEX(u) */"):
+        enable(spark)
+        print("rows", spark.sql(hinted.format(hint)).collect()[0].id, uses(spark)[0].by_index)
+    spark.stop()
     """
     lines = run_program(program, tables.folder, tmp_path)
     running = ["True", "1 True", "[]", "ParseException PARSE_SYNTAX_ERROR"]
-    assert lines == [*running, "1 False", "True", "1 True"]
+    expected = [*running, "1 False", "True", "1 True"]
+    expected += ["rows 3 True", "rows 3 False", "rows 3 False", "rows 3 True"]
+    assert [each for each in lines if each in expected] == expected
+    [warning] = [each for each in lines if "hint" in each.lower()]
+    assert "'u'" in warning
 
 
 def test_nothing_is_left_of_a_context_that_was_stopped(tables, tmp_path):

@@ -9,13 +9,14 @@ import time
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import InheritableThread
 
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import answers
 from hudi_index_service.sql.rule.enable import Callback
 from hudi_index_service.sql.rule.reader import RelationReader
-from tests.spark_rule.conftest import rows_of
+from tests.spark_rule.conftest import compared, rows_of
 
 
 @pytest.fixture
@@ -46,9 +47,7 @@ def hanging(monkeypatch):
 
 
 def _agrees(session, spark, where):
-    frame = session.table("rule_cow").where(where)
-    assert rows_of(frame) == rows_of(spark.table("rule_cow").where(where))
-    [use] = last_queries(session)[-1]
+    [use] = compared(session, spark, lambda each: each.table("rule_cow").where(where))
     return use
 
 
@@ -184,19 +183,25 @@ def test_cancelled_job_group(fresh, hanging, spark):
     hanging("rows")
     fresh.conf.set("spark.hudi.index.readMillis", "1000")
     outcome = []
+    few = fresh.table("rule_cow").where("id = '3'")
+    _cancelled(fresh, "cancelled", lambda: outcome.append(few.count()))
+    assert outcome == [1]
 
-    def run():
-        fresh.sparkContext.setJobGroup("cancelled", "a query", True)
-        outcome.append(fresh.table("rule_cow").where("id = '3'").count())
 
-    from pyspark import InheritableThread
+def _cancelled(session, group, run, begun=lambda: True):
+    """Runs a query in a thread whose jobs have a group, which is cancelled once it has begun."""
 
-    thread = InheritableThread(target=run)
+    def in_the_group():
+        session.sparkContext.setJobGroup(group, "a query", True)
+        run()
+
+    thread = InheritableThread(target=in_the_group)
     thread.start()
-    fresh.sparkContext.cancelJobGroup("cancelled")
+    while not begun():
+        time.sleep(0.01)
+    session.sparkContext.cancelJobGroup(group)
     thread.join(60)
     assert not thread.is_alive()
-    assert outcome == [1]
 
 
 def test_cancelled_jobs_for_rows_end_the_query(fresh, monkeypatch):
@@ -221,21 +226,12 @@ def test_cancelled_job_group_while_rows_are_read(fresh, monkeypatch):
     errors = []
 
     def run():
-        context.setJobGroup("slow", "a query", True)
         try:
             fresh.table("rule_cow").where("id = '3'").collect()
         except Py4JJavaError as error:
             errors.append(str(error))
 
-    from pyspark import InheritableThread
-
-    thread = InheritableThread(target=run)
-    thread.start()
-    while not context.statusTracker().getJobIdsForGroup("slow"):
-        time.sleep(0.01)
-    context.cancelJobGroup("slow")
-    thread.join(60)
-    assert not thread.is_alive()
+    _cancelled(fresh, "slow", run, lambda: context.statusTracker().getJobIdsForGroup("slow"))
     assert "cancelled job group slow" in errors[0]
     assert len(context.statusTracker().getJobIdsForGroup("slow")) == 1
 

@@ -27,9 +27,11 @@ from tests.golden.recipes.texts import ROWS, text_of
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.read.test_full_text import SEARCHES
-from tests.spark_rule.conftest import by_index
+from tests.spark_rule.conftest import by_index, each_of
 
 CARS = [key for key in range(ROWS) if SEARCHES["Match ( MSG , 'car' )"](text_of(key) or "")]
+BOATS = [key for key in range(ROWS) if re.search(r"(?i)\bboat\b", text_of(key) or "")]
+BEST = "the index finds the 3 best rows"
 SEARCH, EACH = "SELECT id FROM texts AS t WHERE {}", "SELECT id, {} FROM texts"
 
 
@@ -83,16 +85,12 @@ def test_searches_in_dataframes(enabled, texts) -> None:
     scored = frame.select("id", F.expr("score() AS s")).orderBy(F.desc("s")).limit(3)
     best = sorted(scores(texts, "car", words="all").values(), reverse=True)[:3]
     assert [row.s for row in scored.collect()] == best
-    assert [each.reason for each in last_queries(enabled)[-1]] == [
-        "the index finds the 3 best rows"
-    ]
+    assert [each.reason for each in last_queries(enabled)[-1]] == [BEST]
     ordered = frame.orderBy(F.expr("score()").desc()).limit(3)
     assert ordered.columns == enabled.table("texts").columns
     every = scores(texts, "car", words="all")
     assert [every[row.id] for row in ordered.collect()] == best
-    assert [each.reason for each in last_queries(enabled)[-1]] == [
-        "the index finds the 3 best rows"
-    ]
+    assert [each.reason for each in last_queries(enabled)[-1]] == [BEST]
 
 
 def test_searches_without_the_index(without_index) -> None:
@@ -104,51 +102,39 @@ def test_searches_without_the_index(without_index) -> None:
         assert list(row[1:]) == expected, text
 
 
-SHAPES: list[tuple[str, list[bool]]] = [
-    ("SELECT a.id FROM texts a WHERE Match(A.Msg, 'car') OR amount = 3 ORDER BY id", [True]),
-    ("SELECT id, match(msg, 'car') FROM texts WHERE NOT match(msg, 'boat')", [True]),
-    (
-        "SELECT match(msg, 'car') AS m, count(*) FILTER (WHERE match(msg, 'old')) FROM texts "
-        "GROUP BY match(msg, 'car')",
-        [False],
-    ),
-    (
+SHAPES = {
+    (True,): [
+        "SELECT a.id FROM texts a WHERE Match(A.Msg, 'car') OR amount = 3 ORDER BY id",
+        "SELECT id, match(msg, 'car') FROM texts WHERE NOT match(msg, 'boat')",
         "SELECT msg, match(msg, 'car') AS m, count(*) FILTER (WHERE match(msg, 'old')) AS n, "
         "max(CAST(match(msg, 'car') AS INT)) AS o FROM texts WHERE amount = 3 GROUP BY msg",
-        [True],
-    ),
-    (
+        "SELECT id, msg FROM cars_view WHERE amount > 4 AND msg = 'car; new'",
+    ],
+    (False,): [
+        "SELECT match(msg, 'car') AS m, count(*) FILTER (WHERE match(msg, 'old')) FROM texts "
+        "GROUP BY match(msg, 'car')",
+    ],
+    (True, True): [
         "SELECT a.id, b.id FROM texts a LEFT JOIN texts b ON a.id = b.id AND match(b.msg, 'boat') "
         "WHERE match(a.msg, 'red') AND (match(b.msg, 'boat') OR b.msg IS NULL)",
-        [True, True],
-    ),
-    (
-        "SELECT a.id, b.id FROM texts a FULL JOIN texts b ON a.id = b.id AND match(b.msg, 'boat')",
-        [False, False],
-    ),
-    (
         "WITH cars AS (SELECT id AS k, msg AS m FROM texts WHERE match(msg, 'car')) "
         "SELECT k FROM cars WHERE match(m, 'new') UNION ALL SELECT k FROM cars WHERE k > '7'",
-        [True, True],
-    ),
-    (
+        "SELECT m, count(*) FROM (SELECT msg AS m FROM texts WHERE amount = 3 UNION ALL "
+        "SELECT body FROM texts_view) GROUP BY m HAVING match(m, 'car')",
+    ],
+    (False, False): [
+        "SELECT a.id, b.id FROM texts a FULL JOIN texts b ON a.id = b.id AND match(b.msg, 'boat')",
+    ],
+    (True, True, True): [
         "SELECT id FROM texts a WHERE EXISTS (SELECT 1 FROM texts b WHERE b.id = a.id "
         "AND match(b.msg, 'old') AND match(a.msg, 'car')) "
         "AND amount < (SELECT max(amount) FROM texts WHERE match(msg, 'boat'))",
-        [True, True, True],
-    ),
-    (
-        "SELECT m, count(*) FROM (SELECT msg AS m FROM texts WHERE amount = 3 UNION ALL "
-        "SELECT body FROM texts_view) GROUP BY m HAVING match(m, 'car')",
-        [True, True],
-    ),
-    ("SELECT id, msg FROM cars_view WHERE amount > 4 AND msg = 'car; new'", [True]),
-    # Spark infers the condition for the other side of the join too, whose analyzer differs.
-    (
+    ],
+    (True, False): [
+        # Spark infers the condition for the other side of the join too, whose analyzer differs.
         "SELECT count(*) FROM texts a JOIN stemmed b ON a.msg = b.msg WHERE match(a.msg, 'cars')",
-        [True, False],
-    ),
-]
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +151,8 @@ def views(enabled_once: SparkSession, spark, texts) -> Iterator[None]:
             each.catalog.dropTempView(name)
 
 
-@pytest.mark.parametrize(("query", "served"), SHAPES)
-def test_searches_in_query_shapes(spark, enabled, views, query: str, served: list[bool]) -> None:
+@pytest.mark.parametrize(("query", "served"), each_of(SHAPES))
+def test_searches_in_query_shapes(spark, enabled, views, query, served) -> None:
     """With and without the index, as a regular expression finds the same words in these texts."""
     plain = re.sub(r"(?i)match\(([\w.]+), '(\w+)'\)", r"\1 RLIKE r'(?i)\\b\2\\b'", query)
     expected = spark.sql(plain)
@@ -179,7 +165,7 @@ def test_searches_in_query_shapes(spark, enabled, views, query: str, served: lis
         answers = [sorted(map(repr, map(tuple, each.collect()))) for each in (found, expected)]
         assert answers[0] == answers[1]
         if is_on:
-            assert by_index(last_queries(enabled)[-1]) == served
+            assert tuple(by_index(last_queries(enabled)[-1])) == served
 
 
 @pytest.mark.usefixtures("read_by_tasks")
@@ -239,7 +225,7 @@ def test_scores_in_order_by_aggregates_windows_and_disjunctions(enabled, texts) 
     ordered = enabled.sql(f"SELECT id {search} ORDER BY score() DESC LIMIT 3").collect()
     assert [every[row.id] for row in ordered] == best
     [use] = last_queries(enabled)[-1]
-    assert (use.reason, use.rows) == ("the index finds the 3 best rows", 3)
+    assert (use.reason, use.rows) == (BEST, 3)
     query = f"SELECT id, score() s {search} AND amount < 7 ORDER BY s DESC LIMIT 2 OFFSET 1"
     narrowed = sorted((every[key] for key in every if int(key) % 10 < 7), reverse=True)
     assert [row.s for row in enabled.sql(query).collect()] == narrowed[1:3]
@@ -300,17 +286,15 @@ def test_searches_and_scores_without_an_answer_are_refused(enabled, texts, query
     assert code in ("PREDICATE_UNSUPPORTED", "PREDICATE_INVALID", "SCORE_UNAVAILABLE")
     assert str(caught.value).startswith(f"{code}: ")
     assert REFUSED[query] in str(caught.value)
+    with pytest.raises((PredicateUnsupported, PredicateInvalid, ScoreUnavailable)) as named:
+        IndexSession(enabled).sql(query)  # whose errors are the service's
+    assert REFUSED[query] in str(named.value)
+    assert named.value.remedy
 
 
 def test_index_sessions_of_an_enabled_session(enabled, texts) -> None:
-    """Queries are those of the session; errors are the service's."""
     session = IndexSession(enabled)
     assert keys(session.sql("SELECT id FROM texts WHERE match(msg, 'car')")) == CARS
-    for query, message in REFUSED.items():
-        with pytest.raises((PredicateUnsupported, PredicateInvalid, ScoreUnavailable)) as caught:
-            session.sql(query)
-        assert message in str(caught.value)
-        assert caught.value.remedy
     [row] = session.sql("EXPLAIN INDEX SELECT id FROM texts WHERE match(msg, 'car')").collect()
     assert (row.reader, row.condition) == ("driver", "match(`msg`, 'car')")
     session.close()
@@ -366,17 +350,16 @@ def test_statements_that_write(enabled, spark, texts, tmp_path) -> None:
     assert {
         row.id: row.s for row in enabled.sql("SELECT * FROM copied WHERE s > 0").collect()
     } == every
-    boats = [key for key in range(ROWS) if re.search(r"(?i)\bboat\b", text_of(key) or "")]
-    assert keys(enabled.sql("SELECT id FROM copied WHERE s = 0")) == boats
+    assert keys(enabled.sql("SELECT id FROM copied WHERE s = 0")) == BOATS
     enabled.sql("DROP TABLE copied")
     enabled.catalog.dropTempView("hits")
 
 
+@pytest.mark.usefixtures("no_metadata_table")
 def test_updates_and_deletes(enabled, texts, tmp_path) -> None:
     path = tmp_path / "texts"
     shutil.copytree(texts.uri.removeprefix("file://"), path)
     enabled.sql(f"CREATE TABLE changed USING hudi LOCATION '{path}'")
-    boats = [key for key in range(ROWS) if re.search(r"(?i)\bboat\b", text_of(key) or "")]
     enabled.sql("UPDATE changed SET amount = 77 WHERE match(msg, 'car')")
     assert keys(enabled.sql("SELECT id FROM changed WHERE amount = 77")) == CARS
     merge = (
@@ -399,10 +382,10 @@ def test_updates_and_deletes(enabled, texts, tmp_path) -> None:
         "WHERE match(msg, 'boat')"
     )
     added = enabled.sql("SELECT id FROM changed WHERE id >= '1000' AND length(id) = 4")
-    assert keys(added) == [1000 + key for key in boats]
+    assert keys(added) == [1000 + key for key in BOATS]
     enabled.sql("DELETE FROM changed WHERE match(msg, 'boat')")
     left = keys(enabled.table("changed"))
-    assert left == [key for key in range(ROWS) if key not in boats]
+    assert left == [key for key in range(ROWS) if key not in BOATS]
     enabled.sql("DROP TABLE changed")
 
 

@@ -5,84 +5,60 @@
 import pytest
 
 from hudi_index_service.sql import last_queries
-from tests.spark_rule.conftest import by_index, rows_of, without_ids
-from tests.spark_rule.programs import run_program
+from tests.spark_rule.conftest import by_index, each_of, rows_of, without_ids
 
 _REASON = "the query's hint NO_INDEX leaves it to Spark"
 
 
+HINTED = {
+    (False,): [
+        "SELECT /*+ NO_INDEX(rule_cow) */ msg FROM rule_cow WHERE id = '3'",
+        "SELECT /*+ no_index(`RULE_COW`) */ msg FROM rule_cow WHERE id = '3'",
+        "SELECT /*+ NO_INDEX(default.rule_cow) */ msg FROM rule_cow WHERE id = '3'",
+        "SELECT /*+ NO_INDEX */ msg FROM rule_cow WHERE id = '3'",
+        "SELECT /*+ NO_INDEX */ count(*) FROM rule_cow WHERE id = '3'",
+        "SELECT /*+ NO_INDEX(t) */ * FROM rule_partitioned t WHERE dt > '2026' AND id = '3'",
+        "SELECT /*+ NO_INDEX(t) */ place.zip FROM rule_merged t WHERE place.city = 'city 3'",
+        "SELECT /*+ NO_INDEX(t) */ msg FROM (SELECT * FROM rule_cow) t WHERE id = '3'",
+        # A name that a column has, too.
+        "SELECT /*+ NO_INDEX(id) */ msg FROM rule_cow id WHERE id = '3'",
+        "WITH few AS (SELECT * FROM rule_cow WHERE amount < 30), fewer AS (SELECT * FROM few "
+        "WHERE id < '3') SELECT /*+ NO_INDEX */ * FROM fewer",
+        "WITH few AS (SELECT id, rand() AS x FROM rule_cow WHERE amount < 30) "
+        "SELECT /*+ NO_INDEX(a) */ count(*) FROM few a JOIN few b ON a.x = b.x",
+    ],
+    (True, False): [
+        "SELECT /*+ NO_INDEX(b) */ b.id FROM (SELECT * FROM rule_cow WHERE id = '3') a "
+        "JOIN rule_merged b ON a.id = b.id",
+        "SELECT id FROM rule_cow WHERE amount < 30 AND id IN "
+        "(SELECT /*+ NO_INDEX */ id FROM rule_merged WHERE amount < 60)",
+        "SELECT id FROM rule_cow a WHERE amount < 30 AND EXISTS (SELECT /*+ NO_INDEX(b) */ 1 "
+        "FROM rule_merged b WHERE a.id = b.id AND b.amount < 60)",
+    ],
+    (True,): [
+        # Like Spark's own hints: an alias hides the name, and names further in are not found.
+        "SELECT /*+ NO_INDEX(rule_cow) */ msg FROM rule_cow t WHERE id = '3'",
+        "SELECT /*+ NO_INDEX(rule_cow) */ msg FROM (SELECT * FROM rule_cow) t WHERE id = '3'",
+        "SELECT /*+ NO_INDEX(other), NO_INDEX(1) */ msg FROM rule_cow WHERE id = '3'",
+    ],
+    (False, True): [
+        "SELECT /*+ NO_INDEX(a), BROADCAST(b) */ a.id, b.msg FROM rule_cow a JOIN rule_cow b "
+        "ON a.id = b.id WHERE a.amount < 30 AND b.amount < 60",
+        "SELECT id FROM rule_cow WHERE id = '3' UNION ALL "
+        "SELECT /*+ NO_INDEX */ id FROM rule_cow WHERE id = '3'",
+    ],
+    (False, False): [
+        "SELECT /*+ NO_INDEX(a, b) */ a.id, b.msg FROM rule_cow a JOIN rule_merged b "
+        "ON a.id = b.id WHERE a.amount < 30 AND b.amount < 60",
+        "SELECT /*+ NO_INDEX */ id FROM rule_cow WHERE amount < 30 AND id IN "
+        "(SELECT id FROM rule_merged WHERE amount < 60)",
+    ],
+}
+
+
 @pytest.mark.parametrize(
     ("query", "used"),
-    [
-        ("SELECT /*+ NO_INDEX(rule_cow) */ msg FROM rule_cow WHERE id = '3'", [False]),
-        ("SELECT /*+ no_index(`RULE_COW`) */ msg FROM rule_cow WHERE id = '3'", [False]),
-        ("SELECT /*+ NO_INDEX(default.rule_cow) */ msg FROM rule_cow WHERE id = '3'", [False]),
-        ("SELECT /*+ NO_INDEX */ msg FROM rule_cow WHERE id = '3'", [False]),
-        ("SELECT /*+ NO_INDEX */ count(*) FROM rule_cow WHERE id = '3'", [False]),
-        (
-            "SELECT /*+ NO_INDEX(b) */ b.id FROM (SELECT * FROM rule_cow WHERE id = '3') a "
-            "JOIN rule_merged b ON a.id = b.id",
-            [True, False],
-        ),
-        (
-            "SELECT /*+ NO_INDEX(t) */ * FROM rule_partitioned t WHERE dt > '2026' AND id = '3'",
-            [False],
-        ),
-        (
-            "SELECT /*+ NO_INDEX(t) */ place.zip FROM rule_merged t WHERE place.city = 'city 3'",
-            [False],
-        ),
-        # Like Spark's own hints: an alias hides the name, and names further in are not found.
-        ("SELECT /*+ NO_INDEX(rule_cow) */ msg FROM rule_cow t WHERE id = '3'", [True]),
-        (
-            "SELECT /*+ NO_INDEX(rule_cow) */ msg FROM (SELECT * FROM rule_cow) t WHERE id = '3'",
-            [True],
-        ),
-        ("SELECT /*+ NO_INDEX(t) */ msg FROM (SELECT * FROM rule_cow) t WHERE id = '3'", [False]),
-        ("SELECT /*+ NO_INDEX(other), NO_INDEX(1) */ msg FROM rule_cow WHERE id = '3'", [True]),
-        # A name that a column has, too.
-        ("SELECT /*+ NO_INDEX(id) */ msg FROM rule_cow id WHERE id = '3'", [False]),
-        (
-            "SELECT /*+ NO_INDEX(a), BROADCAST(b) */ a.id, b.msg FROM rule_cow a JOIN rule_cow b "
-            "ON a.id = b.id WHERE a.amount < 30 AND b.amount < 60",
-            [False, True],
-        ),
-        (
-            "SELECT /*+ NO_INDEX(a, b) */ a.id, b.msg FROM rule_cow a JOIN rule_merged b "
-            "ON a.id = b.id WHERE a.amount < 30 AND b.amount < 60",
-            [False, False],
-        ),
-        (
-            "SELECT /*+ NO_INDEX */ id FROM rule_cow WHERE amount < 30 AND id IN "
-            "(SELECT id FROM rule_merged WHERE amount < 60)",
-            [False, False],
-        ),
-        (
-            "SELECT id FROM rule_cow WHERE amount < 30 AND id IN "
-            "(SELECT /*+ NO_INDEX */ id FROM rule_merged WHERE amount < 60)",
-            [True, False],
-        ),
-        (
-            "SELECT id FROM rule_cow a WHERE amount < 30 AND EXISTS (SELECT /*+ NO_INDEX(b) */ 1 "
-            "FROM rule_merged b WHERE a.id = b.id AND b.amount < 60)",
-            [True, False],
-        ),
-        (
-            "WITH few AS (SELECT * FROM rule_cow WHERE amount < 30), fewer AS (SELECT * FROM few "
-            "WHERE id < '3') SELECT /*+ NO_INDEX */ * FROM fewer",
-            [False],
-        ),
-        (
-            "WITH few AS (SELECT id, rand() AS x FROM rule_cow WHERE amount < 30) "
-            "SELECT /*+ NO_INDEX(a) */ count(*) FROM few a JOIN few b ON a.x = b.x",
-            [False],
-        ),
-        (
-            "SELECT id FROM rule_cow WHERE id = '3' UNION ALL "
-            "SELECT /*+ NO_INDEX */ id FROM rule_cow WHERE id = '3'",
-            [False, True],
-        ),
-    ],
+    each_of(HINTED),
 )
 def test_hints_in_sql(agreed, query, used):
     uses = agreed(query)
@@ -154,26 +130,3 @@ def test_inserted_rows(spark, enabled, tables, tmp_path):
     assert not any(by_index(last_queries(enabled)[-1]))
     assert rows_of(spark.table("hinted")) == rows_of(spark.sql(query))
     spark.sql("DROP TABLE hinted")
-
-
-def test_sessions_that_ran_before(tables, tmp_path):
-    """They know the hint, too, and Spark has nothing to warn of."""
-    program = """
-    os.dup2(1, 2)
-    spark = session()
-    sql = "SELECT {} id FROM t WHERE id = '3'"
-    table(spark).createOrReplaceTempView("t")
-    spark.sql(sql.format("")).collect()
-    spark.sparkContext.setLogLevel("WARN")
-    for hint in ("", "/*+ NO_INDEX */", "/*+ NO_INDEX(t) */", "/*+ NO_INDEX(u) */"):
-        enable(spark)
-        print("rows", spark.sql(sql.format(hint)).collect()[0].id, uses(spark)[0].by_index)
-    spark.stop()
-    """
-    lines = run_program(program, tables.folder, tmp_path)
-    assert [line for line in lines if line.startswith("rows")] == [
-        *("rows 3 True", "rows 3 False", "rows 3 False"),
-        "rows 3 True",
-    ]
-    [warning] = [line for line in lines if "hint" in line.lower()]
-    assert "'u'" in warning

@@ -13,11 +13,10 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.sql import enable, last_queries
-from hudi_index_service.sql.rule.uses import RelationUse
 from tests.golden.table import Golden
 from tests.indexed import indexed
-from tests.spark_rule.conftest import rows_of
-from tests.spark_rule.daemons import TOKEN, answering, asks, daemon
+from tests.spark_rule.conftest import compared, rows_of
+from tests.spark_rule.daemons import answering, asks, daemon
 from tests.spark_session import PATIENT
 
 
@@ -39,14 +38,6 @@ def served(session, tables) -> Iterator[SparkSession]:
         yield asks(session, listener.url)
 
 
-def uses(session: SparkSession, spark: SparkSession, query: str) -> tuple[RelationUse, ...]:
-    """How the relations of a query are read, whose rows equal Spark's own."""
-    found, plain = session.sql(query), spark.sql(query)
-    assert found.schema == plain.schema
-    assert rows_of(found) == rows_of(plain)
-    return last_queries(session)[-1]
-
-
 @pytest.mark.fast
 @pytest.mark.parametrize(
     "query",
@@ -63,24 +54,24 @@ def uses(session: SparkSession, spark: SparkSession, query: str) -> tuple[Relati
     ],
 )
 def test_queries(served, spark, query):
-    assert any(each.by_index for each in uses(served, spark, query))
+    assert any(each.by_index for each in compared(served, spark, query))
     assert "HudiIndexScan" in served.sql(query)._jdf.queryExecution().toString()
 
 
 def test_many_rows_come_in_one_answer(served, spark, costs):
     """Tasks cannot read by index; what is read otherwise may be larger than with them."""
     costs(spark_scan_ms=1e12)
-    [use] = uses(served, spark, "SELECT * FROM rule_cow WHERE amount >= 0")
+    [use] = compared(served, spark, "SELECT * FROM rule_cow WHERE amount >= 0")
     assert (use.by_index, use.in_tasks, use.rows) == (False, False, None), "all rows"
-    [use] = uses(served, spark, "SELECT * FROM rule_cow WHERE amount >= 30")
+    [use] = compared(served, spark, "SELECT * FROM rule_cow WHERE amount >= 30")
     assert (use.by_index, use.in_tasks, use.rows) == (True, False, 190)
 
 
 def test_too_many_rows_are_left_to_spark(served, spark, costs, monkeypatch):
     monkeypatch.setattr("hudi_index_service.optimizer.cost.in_spark.DRIVER_VALUES", 20)
     costs(spark_scan_ms=1e12)
-    assert uses(served, spark, "SELECT id FROM rule_cow WHERE amount < 60")[0].by_index
-    [use] = uses(served, spark, "SELECT id, msg, age, day FROM rule_cow WHERE amount < 300")
+    assert compared(served, spark, "SELECT id FROM rule_cow WHERE amount < 60")[0].by_index
+    [use] = compared(served, spark, "SELECT id, msg, age, day FROM rule_cow WHERE amount < 300")
     assert use.reason == (
         "the index finds 100 of 200 rows, too many to hand to a session without Python"
     )
@@ -88,7 +79,7 @@ def test_too_many_rows_are_left_to_spark(served, spark, costs, monkeypatch):
 
 def test_rows_larger_than_thought_are_left_to_spark(served, spark, monkeypatch):
     monkeypatch.setattr("hudi_index_service.optimizer.cost.in_spark.DRIVER_BYTES", 1)
-    [use] = uses(served, spark, "SELECT id FROM rule_cow WHERE amount = 303")
+    [use] = compared(served, spark, "SELECT id FROM rule_cow WHERE amount = 303")
     assert use.reason == ("the rows that the index finds are large, and Spark scans them faster")
 
 
@@ -138,7 +129,7 @@ QUERY = "SELECT id, msg FROM rule_cow WHERE amount = {}"
 
 def reason(session: SparkSession, spark: SparkSession, number: int) -> str:
     """Why Spark reads the rows with some amount."""
-    [use] = uses(session, spark, QUERY.format(number))
+    [use] = compared(session, spark, QUERY.format(number))
     assert not use.by_index
     return use.reason
 
@@ -149,7 +140,7 @@ def test_daemon_that_dies_and_comes_back(session, spark, tables):
         asks(session, listener.url)
         planned = session.sql(QUERY.format(30))
         planned._jdf.queryExecution().executedPlan()
-        assert uses(session, spark, QUERY.format(33))[0].by_index
+        assert compared(session, spark, QUERY.format(33))[0].by_index
     assert rows_of(planned) == rows_of(spark.sql(QUERY.format(30)))
     reasons = [each.reason for each, *_ in last_queries(session)]
     assert reasons[-2].startswith("reading by index failed: 127.0.0.1:")
@@ -159,16 +150,16 @@ def test_daemon_that_dies_and_comes_back(session, spark, tables):
     port = int(listener.url.rsplit(":", 1)[1])
     with daemon(tables.folder, port=port) as listener:
         asks(session, listener.url)  # or after the pause
-        assert uses(session, spark, QUERY.format(39))[0].by_index
+        assert compared(session, spark, QUERY.format(39))[0].by_index
 
 
 def test_idle_connections_that_the_daemon_closes(session, spark, tables):
     """The pooled connection of the first daemon is of no use with the second, at the same port."""
     with daemon(tables.folder) as listener:
         asks(session, listener.url)
-        assert uses(session, spark, QUERY.format(42))[0].by_index
+        assert compared(session, spark, QUERY.format(42))[0].by_index
     with daemon(tables.folder, port=int(listener.url.rsplit(":", 1)[1])):
-        assert uses(session, spark, QUERY.format(45))[0].by_index
+        assert compared(session, spark, QUERY.format(45))[0].by_index
 
 
 def test_daemon_that_is_not_there(session, spark, tables):
@@ -224,11 +215,20 @@ def test_wrong_token(session, spark, tables):
         assert "tried again later" in reason(session, spark, 75)
 
 
-def test_another_release(session, spark, tables, monkeypatch):
-    monkeypatch.setattr("hudi_index_service.sql.daemon.listener.VERSION", 99)
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("VERSION", 99, "400: The session's jar asks in version 1, and .* answers version 99"),
+        (
+            *("Answers.decision", lambda *_: str(1 / 0)),
+            "500: The daemon has failed: ZeroDivisionError",
+        ),
+    ],
+)
+def test_errors_of_the_daemon(session, spark, tables, monkeypatch, name, value, why):
+    monkeypatch.setattr(f"hudi_index_service.sql.daemon.listener.{name}", value)
     with daemon(tables.folder) as listener:
-        why = reason(asks(session, listener.url), spark, 78)
-    assert re.search("400: The session's jar asks in version 1, and .* answers version 99", why)
+        assert re.search(why, reason(asks(session, listener.url), spark, 78))
 
 
 def test_tables_elsewhere(session, spark, tables, tmp_path):
@@ -238,22 +238,10 @@ def test_tables_elsewhere(session, spark, tables, tmp_path):
             assert "in none of the folders that this daemon reads" in reason(session, spark, number)
 
 
-def test_errors_of_the_daemon(session, spark, tables, monkeypatch):
-    monkeypatch.setattr(
-        "hudi_index_service.sql.daemon.listener.Answers.decision", lambda *_: str(1 / 0)
-    )
-    with daemon(tables.folder) as listener:
-        asks(session, listener.url)
-        assert "500: The daemon has failed: ZeroDivisionError" in reason(session, spark, 93)
-
-
-@pytest.mark.parametrize(
-    ("address", "token"),
-    [("not an address", TOKEN), ("127.0.0.1:7051", TOKEN), ("ftp://host", TOKEN), ("", TOKEN)],
-)
-def test_addresses_that_are_none(session, tables, address, token):
+@pytest.mark.parametrize("address", ["not an address", "127.0.0.1:7051", "ftp://host", ""])
+def test_addresses_that_are_none(session, tables, address):
     with pytest.raises(Exception, match="IllegalArgumentException"):
-        asks(session, address, token)
+        asks(session, address)
 
 
 def test_a_token_that_cannot_be_sent_is_not_shown(session, tables):

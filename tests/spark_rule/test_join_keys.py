@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service.sql import last_queries
-from tests.spark_rule.conftest import MakeTable, by_index, rows_of
+from tests.spark_rule.conftest import MakeTable, by_index, each_of, rows_of
 
 FEW = "(SELECT * FROM rule_cow WHERE id IN ('3', '4'))"
 
@@ -109,50 +109,48 @@ def test_keys_of_a_relation_that_tasks_would_read(agreed, costs):
     assert [(each.by_index, each.in_tasks) for each in uses] == [(True, False), (True, True)]
 
 
-def test_cte_evaluated_once_is_left_to_spark(agreed):
-    """Spark evaluates such a CTE once, so its random numbers are the same in both places."""
-    uses = agreed(
-        "WITH r AS (SELECT id, amount, rand() AS x FROM rule_partitioned) "
-        f"SELECT a.id, b.id FROM {FEW} a JOIN r b ON a.amount = b.amount JOIN r c ON b.x = c.x"
-    )
-    assert [use.by_index for use in uses if use.table.endswith("partitioned")].count(True) == 0
+def test_cte_that_spark_evaluates_once(agreed):
+    """Its random numbers are the same in both places; another CTE may take keys in one of two."""
+    cte = "WITH r AS (SELECT id, amount{} FROM rule_partitioned) "
+    joined = f"FROM {FEW} a JOIN r b ON a.amount = b.amount JOIN r c ON "
+    uses = agreed(cte.format(", rand() AS x") + f"SELECT a.id, b.id {joined} b.x = c.x")
+    assert not [use for use in uses if use.by_index and use.table.endswith("partitioned")]
+    agreed(cte.format("") + f"SELECT a.id, c.id {joined} b.id <> c.id")
 
 
-def test_cte_in_two_places_takes_keys_in_neither(agreed):
-    agreed(
-        "WITH r AS (SELECT id, amount FROM rule_partitioned) "
-        f"SELECT a.id, c.id FROM {FEW} a JOIN r b ON a.amount = b.amount JOIN r c ON b.id <> c.id"
-    )
-
-
-def test_keys_given_as_values_in_the_query(agreed):
-    keys = "(VALUES ('3'), ('4'), (NULL), ('absent')) AS k(id)"
-    uses = agreed(f"SELECT k.id, t.msg FROM {keys} JOIN rule_partitioned t ON k.id = t.id")
-    assert by_index(uses) == [True]
-    assert uses[0].rows == 2
-    days = "(VALUES (TIMESTAMP'2026-01-01 00:00:00')) AS k(at)"
-    at = "(SELECT timestamp(dt) AS at FROM rule_cow)"
-    assert by_index(agreed(f"SELECT 1 FROM {days} JOIN {at} t ON k.at = t.at")) == [False]
-
-
-def test_values_that_python_cannot_hold_beside_the_keys(agreed):
-    """Python has no dates before the year 1."""
-    keys = "(VALUES ('3', DATE'-0005-01-01'), ('4', NULL)) AS k(id, day)"
-    query = f"SELECT k.id, k.day IS NULL AS n, t.msg FROM {keys} JOIN rule_partitioned t"
-    assert by_index(agreed(f"{query} ON k.id = t.id")) == [True]
-
-
-def test_without_any_key_there_are_no_rows(agreed):
-    uses = agreed(
+KEYED = {
+    (True,): [
+        "SELECT k.id, t.msg FROM (VALUES ('3'), ('4'), (NULL), ('absent')) AS k(id) "
+        "JOIN {t} t ON k.id = t.id",
+        # Python has no dates before the year 1, which stand beside the keys.
+        "SELECT k.id, k.day IS NULL AS n, t.msg FROM (VALUES ('3', DATE'-0005-01-01'), "
+        "('4', NULL)) AS k(id, day) JOIN {t} t ON k.id = t.id",
+    ],
+    (False,): [
+        "SELECT 1 FROM (VALUES (TIMESTAMP'2026-01-01 00:00:00')) AS k(at) "
+        "JOIN (SELECT timestamp(dt) AS at FROM rule_cow) t ON k.at = t.at",
+        # JSON cannot hold texts that are not UTF-8.
+        "SELECT t.id FROM (VALUES (cast(X'C328' AS string)), ('3')) AS k(id) "
+        "JOIN {t} t ON k.id = t.id",
+    ],
+    (True, True): [
+        # Without any key there are no rows.
         "SELECT a.id, b.id FROM (SELECT * FROM rule_cow WHERE id = 'absent') a "
-        "LEFT JOIN rule_partitioned b ON a.amount = b.amount"
-    )
-    assert by_index(uses) == [True, True]
-    uses = agreed(
+        "LEFT JOIN {t} b ON a.amount = b.amount",
         "SELECT count(*) FROM (SELECT * FROM rule_cow WHERE id = 'absent') a "
-        "JOIN rule_partitioned b ON a.amount = b.amount"
-    )
-    assert by_index(uses) == [True, True]
+        "JOIN {t} b ON a.amount = b.amount",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "used"),
+    each_of(KEYED),
+)
+def test_where_keys_come_from(agreed, query, used):
+    uses = agreed(query.format(few=FEW, t="rule_partitioned"))
+    assert tuple(by_index(uses)) == used
+    assert {use.rows for use in uses if "VALUES ('3'), ('4')" in query} <= {2}
 
 
 @pytest.mark.parametrize(
@@ -200,13 +198,6 @@ def test_key_types(agreed, column, by_keys):
         f"ON a.{column} = b.{column} WHERE a.id IN ('1', '3')"
     )
     assert by_index(uses) == [True, by_keys]
-
-
-def test_texts_that_are_not_utf_8_are_left_to_spark(agreed):
-    """JSON cannot hold them."""
-    keys = "(VALUES (cast(X'C328' AS string)), ('3')) AS k(id)"
-    uses = agreed(f"SELECT t.id FROM {keys} JOIN rule_partitioned t ON k.id = t.id")
-    assert by_index(uses) == [False]
 
 
 def test_keys_filter_sparks_scan_once_the_index_is_turned_off(spark, enabled, tables, costs):

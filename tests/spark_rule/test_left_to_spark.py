@@ -14,52 +14,41 @@ from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.indexed import indexed
-from tests.spark_rule.conftest import by_index, rows, rows_of
+from tests.spark_rule.conftest import by_index, each_of, rows, rows_of
+
+LEFT = {
+    "the query asks for the names of files": [
+        "SELECT input_file_name() FROM rule_cow WHERE id = '3' LIMIT 1",
+    ],
+    "Sample stands above it in the plan": [
+        "SELECT id FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
+        "SELECT count(*) FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
+    ],
+    "the query has random numbers with a seed": [
+        "SELECT id, rand(3) AS x FROM rule_cow WHERE id < '3'",
+        "SELECT id FROM rule_cow WHERE id < '3' AND randn(3) < 0.5",
+        "SELECT count(*), rand(3) AS x FROM rule_cow WHERE id < '3'",
+    ],
+    "the query numbers rows or tasks": [
+        "SELECT id, monotonically_increasing_id() AS n FROM rule_cow WHERE id < '3'",
+        "SELECT spark_partition_id() AS n, max(id) FROM rule_cow WHERE id < '3' GROUP BY 1",
+    ],
+    "a negated pattern matches most of the rows": [
+        "SELECT id FROM rule_cow WHERE msg NOT LIKE '%car 3'",
+    ],
+    "the query has no condition on it alone": [
+        "SELECT id FROM rule_cow",
+        "SELECT count(ts) FROM rule_cow",
+    ],
+    None: [
+        "SELECT id FROM rule_cow WHERE ts = 0",
+    ],
+}
 
 
 @pytest.mark.parametrize(
     ("query", "reason"),
-    [
-        (
-            "SELECT input_file_name() FROM rule_cow WHERE id = '3' LIMIT 1",
-            "the query asks for the names of files",
-        ),
-        (
-            "SELECT id FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
-            "Sample stands above it in the plan",
-        ),
-        (
-            "SELECT id, rand(3) AS x FROM rule_cow WHERE id < '3'",
-            "the query has random numbers with a seed",
-        ),
-        (
-            "SELECT id FROM rule_cow WHERE id < '3' AND randn(3) < 0.5",
-            "the query has random numbers with a seed",
-        ),
-        (
-            "SELECT id, monotonically_increasing_id() AS n FROM rule_cow WHERE id < '3'",
-            "the query numbers rows or tasks",
-        ),
-        (
-            "SELECT spark_partition_id() AS n, max(id) FROM rule_cow WHERE id < '3' GROUP BY 1",
-            "the query numbers rows or tasks",
-        ),
-        (
-            "SELECT id FROM rule_cow WHERE msg NOT LIKE '%car 3'",
-            "a negated pattern matches most of the rows",
-        ),
-        (
-            "SELECT count(*) FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
-            "Sample stands above it in the plan",
-        ),
-        (
-            "SELECT count(*), rand(3) AS x FROM rule_cow WHERE id < '3'",
-            "the query has random numbers with a seed",
-        ),
-        ("SELECT id FROM rule_cow", "the query has no condition on it alone"),
-        ("SELECT count(ts) FROM rule_cow", "the query has no condition on it alone"),
-        ("SELECT id FROM rule_cow WHERE ts = 0", None),
-    ],
+    each_of(LEFT),
 )
 def test_queries_that_depend_on_sparks_reader(agreed, query, reason):
     [use] = agreed(query)

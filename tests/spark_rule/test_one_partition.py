@@ -4,7 +4,6 @@
 
 import pytest
 
-from hudi_index_service.sql.rule.reader import RelationReader
 from tests.read.spark_jobs import last_stage, tasks_since
 from tests.spark_rule.conftest import rows, without_ids
 
@@ -78,13 +77,9 @@ def test_few_rows_are_broadcast_without_a_job(agreed, enabled, tables, by_index)
 )
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_spark_reads_them_after_all_and_the_partition_is_still_one(
-    agreed, enabled, by_index, settings_of_both, monkeypatch, query, adaptive, kind
+    agreed, enabled, by_index, settings_of_both, unreadable, query, adaptive, kind
 ):
-    def fail(self, *_):
-        raise OSError("the index cannot be read")
-
     settings_of_both("spark.sql.adaptive.enabled", adaptive)
-    monkeypatch.setattr(RelationReader, "rows", fail)
     agreed(query.format(few=FEW.format(t=kind)))
     assert enabled.sql(FEW.format(t="rule_partitioned")).rdd.getNumPartitions() == 1
 

@@ -6,6 +6,7 @@ path's value from the file's.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,11 +90,12 @@ def asked(spark: SparkSession, enabled: SparkSession, read_by_tasks: None) -> As
     and of a session with the rule. Returns whether `scan` answers the query, and how the session
     read the table."""
 
+    @cache
+    def frames(uri: str) -> list[DataFrame]:
+        return [session.read.format("hudi").load(uri) for session in (spark, enabled)]
+
     def ask(table: IndexedTable, where: str, columns: Sequence[str]) -> tuple[bool, RelationUse]:
-        plain, frame = (
-            session.read.format("hudi").load(table.uri).where(where).select(*columns)
-            for session in (spark, enabled)
-        )
+        plain, frame = (each.where(where).select(*columns) for each in frames(table.uri))
         expected = rows_of(plain)
         assert rows_of(frame) == expected, where
         (use,) = last_queries(enabled)[-1]

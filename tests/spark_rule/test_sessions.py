@@ -76,19 +76,24 @@ def test_dynamic_partition_pruning(enabled, agreed, settings_of_both):
     assert "dynamicpruning" in plan, "by the rows that the index finds"
 
 
-def test_excluded_rules(agreed, settings_of_both):
-    optimizer = "org.apache.spark.sql.catalyst.optimizer."
-    excluded = ("ColumnPruning", "PushDownPredicates", "CollapseProject", "ConstantFolding")
-    settings_of_both("spark.sql.optimizer.excludedRules", ",".join(optimizer + n for n in excluded))
-    assert agreed("SELECT msg FROM rule_cow WHERE id = '3' AND amount < 5 + 7")
-    settings_of_both("spark.sql.optimizer.excludedRules", "hudiindex.spark.catalyst.IndexRule")
-    agreed("SELECT msg FROM rule_cow WHERE id = '4'")
+OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer."
+EXCLUDED = ("ColumnPruning", "PushDownPredicates", "CollapseProject", "ConstantFolding")
 
 
-def test_without_code_generation(agreed, settings_of_both):
-    settings_of_both("spark.sql.codegen.wholeStage", "false")
-    settings_of_both("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    assert by_index(agreed("SELECT * FROM rule_cow WHERE amount < 9 ORDER BY id")) == [True]
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sql.optimizer.excludedRules": ",".join(OPTIMIZER + each for each in EXCLUDED)},
+        {"sql.optimizer.excludedRules": "hudiindex.spark.catalyst.IndexRule"},
+        {"sql.codegen.wholeStage": "false", "sql.codegen.factoryMode": "NO_CODEGEN"},
+    ],
+)
+def test_settings_of_the_planner(agreed, settings_of_both, settings):
+    for name, value in settings.items():
+        settings_of_both(f"spark.{name}", value)
+    uses = agreed("SELECT * FROM rule_cow WHERE id = '3' AND amount < 5 + 7 ORDER BY id")
+    if "IndexRule" not in str(settings):
+        assert by_index(uses) == [True]
 
 
 def test_case_sensitivity(agreed, settings_of_both):

@@ -95,13 +95,24 @@ def test_a_value_of_little_use_leaves_the_rows_to_spark(agreed):
     assert any("the index" in each.reason for each in uses)
 
 
-def test_rows_are_counted_and_joined(agreed, costs):
+RECENT = "SELECT * FROM rule_cow WHERE amount > (SELECT max(amount) - 9 FROM rule_cow)"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT count(*), max(id) FROM ({RECENT})",
+        f"SELECT a.id, b.id FROM ({RECENT}) a JOIN rule_merged b ON a.amount = b.amount",
+        f"SELECT a.id, b.id FROM ({RECENT}) a JOIN ({RECENT}) b ON a.amount = b.amount + 3",
+        f"SELECT a.id FROM ({RECENT}) a UNION ALL SELECT id FROM ({RECENT}) WHERE id > '0'",
+        # The relations' requests are equal as long as the values are not known.
+        "SELECT id FROM rule_cow WHERE amount = (SELECT max(amount) FROM rule_cow) UNION ALL "
+        "SELECT id FROM rule_cow WHERE amount = (SELECT min(amount) FROM rule_cow)",
+    ],
+)
+def test_rows_are_counted_and_joined(agreed, costs, query):
     costs(spark_scan_ms=1e12)
-    recent = "SELECT * FROM rule_cow WHERE amount > (SELECT max(amount) - 9 FROM rule_cow)"
-    agreed(f"SELECT count(*), max(id) FROM ({recent})")
-    agreed(f"SELECT a.id, b.id FROM ({recent}) a JOIN rule_merged b ON a.amount = b.amount")
-    agreed(f"SELECT a.id, b.id FROM ({recent}) a JOIN ({recent}) b ON a.amount = b.amount + 3")
-    agreed(f"SELECT a.id FROM ({recent}) a UNION ALL SELECT id FROM ({recent}) WHERE id > '0'")
+    agreed(query)
 
 
 def test_counts_and_best_rows_come_before_a_value_is_compared(agreed, costs):
@@ -117,15 +128,6 @@ def test_counts_and_best_rows_come_before_a_value_is_compared(agreed, costs):
     )
 
 
-def test_two_values_for_equal_relations(agreed, costs):
-    """The relations' requests are equal as long as the values are not known."""
-    costs(spark_scan_ms=1e12)
-    agreed(
-        "SELECT id FROM rule_cow WHERE amount = (SELECT max(amount) FROM rule_cow) UNION ALL "
-        "SELECT id FROM rule_cow WHERE amount = (SELECT min(amount) FROM rule_cow)"
-    )
-
-
 def test_partitions_can_still_be_left_out_by_a_join(agreed, spark, enabled):
     for session in (spark, enabled):
         session.sql("SELECT '2026-01-01' AS dt, 1 AS x").createOrReplaceTempView("some_days")
@@ -138,10 +140,8 @@ def test_partitions_can_still_be_left_out_by_a_join(agreed, spark, enabled):
 
 
 def test_explain_says_what_is_awaited(enabled, tables):
-    frame = enabled.sql(
-        "SELECT id FROM rule_cow WHERE amount > (SELECT max(amount) - 9 FROM rule_cow)"
-    )
-    assert "undecided: the value is not known yet that `amount` is compared with" in plan_of(frame)
+    awaited = "undecided: the value is not known yet that `amount` is compared with"
+    assert awaited in plan_of(enabled.sql(RECENT))
 
 
 def test_an_increment_since_the_latest_row_of_the_target(

@@ -3,11 +3,9 @@
 import os
 import re
 import shutil
-import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import hudi_index_spark
@@ -18,7 +16,7 @@ from dev.daemon import Daemon
 from dev.jars import bundle_path
 from hudi_index_service.hudi.spark import HUDI_SETTINGS
 from tests.ports import free_port
-from tests.programs import ROOT, awaited, logged
+from tests.programs import ROOT, await_port, logged, output_of
 
 pytestmark = pytest.mark.slow
 
@@ -79,17 +77,9 @@ def token(settings: Path) -> str:
 
 def run(command: list[str], work: Path) -> list[str]:
     """The lines that a command prints."""
-    done = subprocess.run(
-        command,
-        cwd=work,
-        env={**os.environ, **environment(work)},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed = output_of(command, {**os.environ, **environment(work)}, cwd=work)
     # Hudi prints warnings there.
-    return [each for each in done.stdout.splitlines() if not each.startswith("# WARNING")]
+    return [each for each in printed.splitlines() if not each.startswith("# WARNING")]
 
 
 def test_spark_sql(tables, daemon, written, tmp_path):
@@ -150,16 +140,9 @@ def thrift_server(daemon, tmp_path) -> Iterator[Callable[[str], list[str]]]:
         )
         return [each for each in lines if each.strip()]
 
-    with ExitStack() as stack:
-        command = [str(HOME / "bin" / "spark-submit"), *server]
-        started = stack.enter_context(process(command, tmp_path, "server"))
-
-        def listens() -> bool:
-            assert started.running(), started.tail()
-            with socket.socket() as client:
-                return client.connect_ex(("127.0.0.1", port)) == 0
-
-        awaited(listens)
+    command = [str(HOME / "bin" / "spark-submit"), *server]
+    with process(command, tmp_path, "server") as started:
+        await_port(started, port)
         yield statement
 
 

@@ -75,6 +75,7 @@ def copies(spark, tables, tmp_path):
 _OF_LOG_FILES = [each for each in list(_STATEMENTS)[::2] if each != _OF_SOME_COLUMNS]
 
 
+@pytest.mark.usefixtures("no_metadata_table")
 @pytest.mark.parametrize(
     ("kind", "statements"),
     [
@@ -113,6 +114,7 @@ _STATEMENTS_WITHOUT_KEYS = {
 }
 
 
+@pytest.mark.usefixtures("no_metadata_table")
 def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
     """Hudi's MERGE then joins the source with the target's rows and their file names."""
     number = next(_numbers)
@@ -132,6 +134,7 @@ def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
         spark.sql(f"DROP TABLE {name}")
 
 
+@pytest.mark.usefixtures("no_metadata_table")
 def test_statements_without_optimized_writes(spark, enabled, copies, settings_of_both, tmp_path):
     """Hudi then looks for the files of rows by their keys."""
     mine, other = copies("rule_partitioned")
