@@ -92,6 +92,14 @@ def test_purge_erases_columns_that_no_other_index_uses(three: IndexedTable) -> N
     assert three.scan("amount = 30 AND ts = 0", use_index="require").count() == 1
 
 
+def test_purge_by_columns(three: IndexedTable) -> None:
+    dropped = three.drop_index(columns=["msg", "amount", "ts"], purge=True)
+
+    assert [each.name for each in dropped.indexes] == ["i", "j"]
+    assert columns(three) == [["id"]] * 2
+    assert b"Buying car" not in bytes_below(three)
+
+
 def test_purge_erases_fields_that_no_other_index_uses(table: IndexedTable) -> None:
     table.create_index("i", ["msg"])
     table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
