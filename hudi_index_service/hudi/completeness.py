@@ -166,8 +166,7 @@ class Proof:
     def _slice(self, group: FileGroup, files: list[ListedFile]) -> FileSlice:
         base_files = [file for file in files if isinstance(file.name, BaseFileName)]
         if not base_files:
-            name = FileSlice(*group, None).name
-            raise NeedsSpark(f"File group {name} has log files and no base file yet.")
+            raise NeedsSpark(f"File group {'/'.join(group)} has log files and no base file yet.")
         instant = max(file.name.instant for file in base_files)
         base, *others = sorted(
             (file for file in base_files if file.name.instant == instant),

@@ -73,17 +73,17 @@ class BaseFile:
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """A base file and the log files above it; either part may be missing, never both."""
+    """A base file and the log files above it, in the order in which they were begun."""
 
     partition: str
     file_id: str
-    base_file: BaseFile | None
+    base_file: BaseFile
     log_files: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """The slice's name in reports: its base file's path, or partition and file id."""
-        return self.base_file.path if self.base_file else f"{self.partition}/{self.file_id} (log)"
+        """The slice's name in reports: its base file's path."""
+        return self.base_file.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Snapshot:
 
     def base_files(self) -> tuple[BaseFile, ...]:
         """The snapshot's base files, in slice order."""
-        return tuple(s.base_file for s in self.slices if s.base_file is not None)
+        return tuple(s.base_file for s in self.slices)
 
 
 @dataclass(frozen=True, slots=True)

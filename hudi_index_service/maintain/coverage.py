@@ -114,8 +114,6 @@ class _Coverage:
         outdated = newer = damaged = 0
         for file_slice in self._slices:
             base_file = file_slice.base_file
-            if base_file is None:
-                continue
             count = counts[base_file.partition]
             count[0] += 1
             entry: Entry | None

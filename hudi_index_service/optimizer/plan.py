@@ -111,7 +111,7 @@ class Routes(Protocol):
     """Tells which values of a list base files may hold."""
 
     def located(
-        self, leaf: In, index_type: str, base_files: Sequence[BaseFile | None]
+        self, leaf: In, index_type: str, base_files: Sequence[BaseFile]
     ) -> LocatedValues | None:
         """Which of the listed values some base files may hold; None if the facts of that index
         type's entries do not tell."""
@@ -205,5 +205,4 @@ def left_of(slices: Sequence[SlicePlan], among: Iterable[int]) -> list[int]:
 
 def base_file_bytes(slices: Iterable[SlicePlan]) -> int:
     """The bytes of the base files of some slices."""
-    base_files = (each.file_slice.base_file for each in slices)
-    return sum(each.size for each in base_files if each is not None)
+    return sum(each.file_slice.base_file.size for each in slices)

@@ -46,7 +46,7 @@ def optimize(
     """Plans how each slice is read. Only cost and history depend on the machine and on the past.
 
     Args:
-        plan: The first plan: slices without a base file are merged, all others read by index.
+        plan: The first plan: all slices are read by index.
         find_entries: Finds the entries of the slices to be read by index; slices without entries
             are scanned. It gets a plan without the slices that are skipped.
         exclude: Skips slices that cannot match, before entries are found.

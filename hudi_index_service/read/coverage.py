@@ -124,7 +124,7 @@ class Coverage:
         base_files = [
             each.file_slice.base_file
             for each in plan.slices
-            if each.access is Access.INDEX and not each.entries and each.file_slice.base_file
+            if each.access is Access.INDEX and not each.entries
         ]
         if not base_files:
             return plan.slices, []
@@ -135,10 +135,9 @@ class Coverage:
                 _fetch(listing, required, base_files)
 
         def covered(each: SlicePlan) -> SlicePlan:
-            base_file = each.file_slice.base_file
-            if each.access is not Access.INDEX or each.entries or base_file is None:
+            if each.access is not Access.INDEX or each.entries:
                 return each
-            return _covered(each, base_file, required, listings)
+            return _covered(each, each.file_slice.base_file, required, listings)
 
         return tuple(map(covered, plan.slices)), listed
 

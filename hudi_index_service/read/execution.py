@@ -189,15 +189,11 @@ class Execution:
         """The row ids of the matching rows, by base file path; files without any are left out.
 
         Raises:
-            RowIdsUnavailable: a slice with log files has no base file, or has to be merged whole.
+            RowIdsUnavailable: a slice with log files has to be merged whole.
         """
         self._begin()
         row_ids = RowIds()
         for window in self._windows():
-            for plan, _ in window:
-                if plan.file_slice.base_file is None:
-                    name = plan.file_slice.name
-                    raise RowIdsUnavailable(f"{name} has log files and no base file.")
             matching = self.reader.matching_rows(window)
             for (plan, statistics), found in zip(window, matching, strict=True):
                 if found is None:

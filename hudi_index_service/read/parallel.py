@@ -127,5 +127,4 @@ def _may_be_fast(plan: SlicePlan) -> bool:
         return plan.expected is None or plan.expected.index_ms < _FAST_MS
     if plan.access is Access.LOGS:
         return True
-    base_file = plan.file_slice.base_file
-    return plan.access is Access.SCAN and base_file is not None and base_file.size < _SLOW_BYTES
+    return plan.access is Access.SCAN and plan.file_slice.base_file.size < _SLOW_BYTES

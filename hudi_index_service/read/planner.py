@@ -18,7 +18,7 @@ from hudi_index_service.hudi.gate import (
     unsupported_columns,
     unsupported_partition_values,
 )
-from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
@@ -241,8 +241,7 @@ class QueryPlanner:
         snapshot, folder = base_files.snapshot, base_files.folder
         wanted = None if among is None else frozenset(among)
         base_slices = tuple(
-            replace(each, log_files=()) if each.base_file and each.log_files else each
-            for each in snapshot.slices
+            replace(each, log_files=()) if each.log_files else each for each in snapshot.slices
         )
         plan = first_plan(replace(snapshot, slices=base_slices), None)
         if wanted is not None:
@@ -337,7 +336,7 @@ class QueryPlanner:
         if share is None:
             for each in slices:
                 footer = self._pool.open_footer(each.entries[0]) if each.entries else None
-                if footer is not None and each.file_slice.base_file is not None:
+                if footer is not None:
                     share = column_share(footer, plan.needed, each.file_slice.base_file)
                     break
             if share is not None:
@@ -427,17 +426,13 @@ class BaseFiles:
 def first_slices(
     snapshot: Snapshot, partitions: PartitionValues | None = None
 ) -> tuple[SlicePlan, ...]:
-    """The slices before any rule: those without a base file are merged, all others are read by
-    index, with entries still to be found."""
+    """The slices before any rule: all are read by index, with entries still to be found."""
     partition_values: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
 
-    def planned(each: FileSlice) -> SlicePlan:
-        values = partition_values.get(each.partition, {})
-        if each.base_file is None:
-            return SlicePlan(each, Access.MERGE, reason="it has no base file", values=values)
-        return SlicePlan(each, Access.INDEX, values=values)
-
-    return tuple(map(planned, snapshot.slices))
+    return tuple(
+        SlicePlan(each, Access.INDEX, values=partition_values.get(each.partition, {}))
+        for each in snapshot.slices
+    )
 
 
 def first_plan(

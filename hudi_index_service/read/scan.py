@@ -231,8 +231,8 @@ class Scan:
         matching rows in log files, which have no position.
 
         Raises:
-            RowIdsUnavailable: a slice with log files has no base file, or has to be merged whole;
-                or only Spark can read the table.
+            RowIdsUnavailable: a slice with log files has to be merged whole; or only Spark can read
+                the table.
         """
         try:
             return self._run(lambda run: run.row_ids(), None)

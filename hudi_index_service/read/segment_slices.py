@@ -46,11 +46,8 @@ class _Positions:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "_Positions":
-        base_files = ((n, each.base_file) for n, each in enumerate(snapshot.slices))
-        return cls(
-            len(snapshot.slices),
-            {file.path: (n, file.size) for n, file in base_files if file is not None},
-        )
+        places = {file.path: (n, file.size) for n, file in enumerate(snapshot.base_files())}
+        return cls(len(snapshot.slices), places)
 
     def of_segment(self, segment: SegmentFile) -> npt.NDArray[np.int64]:
         positions = self.of_segments.get(segment)
@@ -190,7 +187,7 @@ class SegmentRoutes:
     _in_paths: Set[str]
 
     def located(
-        self, leaf: In, index_type: str, base_files: Sequence[BaseFile | None]
+        self, leaf: In, index_type: str, base_files: Sequence[BaseFile]
     ) -> LocatedValues | None:
         """Which of the listed values some base files may hold; None if the segments of that index
         type do not tell."""
@@ -201,8 +198,8 @@ class SegmentRoutes:
             key = column.name, arrow_type_name(column.type, in_millis=in_millis)
             if key in self._columns.get(index_type, ()):
                 located = self._positions.located(self._segments[index_type], key, leaf.values)
-                places = [self._positions.of_paths.get(each.path) for each in base_files if each]
-                if len(places) < len(base_files) or None in places:
+                places = [self._positions.of_paths.get(each.path) for each in base_files]
+                if None in places:
                     return None
                 numbers = np.array([place[0] for place in places if place], dtype=np.int64)
                 return LocatedValues(located.routed.of_files(numbers), located.is_known[numbers])

@@ -49,7 +49,7 @@ from hudi_index_service.hudi.files.parquet_file import damage_named, open_parque
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.properties import is_true, split_columns
-from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, TouchedKeys
+from hudi_index_service.hudi.snapshot import FileSlice, TouchedKeys
 from hudi_index_service.storage.store import Storage
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class SliceMerger:
             FileNotFoundError: a file of the slice is gone.
             NeedsSpark: the slice cannot be merged here.
         """
-        base_file = _base_file(file_slice)
+        base_file = file_slice.base_file
         with open_parquet(self._storage, base_file.path, base_file.size) as file:
             refuse_unlike_spark(file, options.relevant, source=base_file.path)
             self.check(file_slice, file, options.relevant, options.properties)
@@ -202,7 +202,6 @@ class SliceMerger:
     def _check_keys(
         self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]
     ) -> None:
-        assert file_slice.base_file is not None, "a slice without one is not merged here"
         path, size = file_slice.base_file.path, file_slice.base_file.size
         if (path, size) in self._has_unique_keys:
             return
@@ -231,7 +230,7 @@ class SliceMerger:
         keys = [key for each in blocks for key in each.keys]
         rows: list[int] = []
         for each in blocks:
-            if each.rows is None or each.instant != _base_file(file_slice).instant:
+            if each.rows is None or each.instant != file_slice.base_file.instant:
                 return TouchedKeys(keys, None, log_files)
             rows += each.rows
         return TouchedKeys(keys, rows, log_files)
@@ -265,7 +264,7 @@ class SliceMerger:
                 log_path, _block_schemas(parse_log_file(log_path, data)), options.relevant
             )
 
-        path = PurePosixPath(_base_file(file_slice).path)
+        path = PurePosixPath(file_slice.base_file.path)
         small = path.with_name(f"touched{next(_small_numbers)}-{path.name}")
         written = copy.folder / small
         with copy.holding(file_slice.log_files, log_files):
@@ -324,12 +323,6 @@ def merged_columns(
         if each.name != RECORD_KEY
         and (each.name in needed or not each.nullable)  # hudi-rs wants these of log files, too
     ]
-
-
-def _base_file(file_slice: FileSlice) -> BaseFile:
-    if file_slice.base_file is None:
-        raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
-    return file_slice.base_file
 
 
 def _narrowed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

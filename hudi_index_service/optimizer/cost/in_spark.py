@@ -142,8 +142,7 @@ class SparkCosts:
         return constants.tasks_ms + ms / max(1, min(self.readers.cores, self.tasks))
 
     def _mib(self, plan: SlicePlan) -> float:
-        base_file = plan.file_slice.base_file
-        return 0.0 if base_file is None else base_file.size * self.model.share / MIB
+        return plan.file_slice.base_file.size * self.model.share / MIB
 
 
 def _spark_ms(plan: QueryPlan, model: CostModel, cores: int) -> float:
@@ -161,9 +160,6 @@ def _most_tasks(slices: Iterable[SlicePlan]) -> int:
     """The most tasks that can share slices: one for each row group, or for each with log files."""
     tasks = 0
     for each in slices:
-        base_file = each.file_slice.base_file
-        if base_file is None or each.file_slice.log_files:
-            tasks += 1
-        else:
-            tasks += max(1, base_file.size // ROW_GROUP_BYTES)
+        size = each.file_slice.base_file.size
+        tasks += 1 if each.file_slice.log_files else max(1, size // ROW_GROUP_BYTES)
     return tasks

@@ -73,9 +73,7 @@ class CostModel:
         constants = self.constants
         entries = plan.entries or plan.rejected_entries
         total = plan.total
-        base_file = plan.file_slice.base_file
-        size = 0 if base_file is None else base_file.size
-        scan_bytes = size * self.share
+        scan_bytes = plan.file_slice.base_file.size * self.share
         all_pages = max(1.0, total / PAGE_ROWS)
         held_pages = pages_holding(rows.expected, all_pages)
         pages, page_bytes = held_pages * self.columns, scan_bytes * held_pages / all_pages

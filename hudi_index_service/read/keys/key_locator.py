@@ -82,10 +82,8 @@ class _Job:
 
     @property
     def file(self) -> BaseFile:
-        """The base file, which every slice without log files has."""
-        base_file = self.plan.file_slice.base_file
-        assert base_file is not None, "only slices with log files lack a base file"
-        return base_file
+        """The base file."""
+        return self.plan.file_slice.base_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +270,7 @@ class KeyLocator:
             return
         keys = routes.keys_at(routes.of_partition(plan.file_slice.partition))
         in_base_file, merged = KeyJoin(keys, 1), KeyJoin(keys, 0)
-        if plan.file_slice.base_file is not None and len(job.sought):
+        if len(job.sought):
             for rows, row_keys in self._candidates(job, routes, statistics):
                 in_base_file.add(row_keys, rows)
         places, rows = in_base_file.found()
@@ -352,7 +350,7 @@ def _locations(
     columns = (
         [each.partition for each in found],
         [each.file_id for each in found],
-        [each.base_file.instant if each.base_file else None for each in found],
+        [each.base_file.instant for each in found],
     )
     return pa.table(
         [

@@ -188,11 +188,7 @@ def _each_task_may_answer(slices: Sequence[SlicePlan]) -> bool:
     which each task would have to merge."""
     rows = 0  # rather too many
     for each in slices:
-        base_file = each.file_slice.base_file
-        if each.entries:
-            rows += each.total
-        elif base_file is not None:
-            rows += base_file.size // _BYTES_A_ROW
+        rows += each.total if each.entries else each.file_slice.base_file.size // _BYTES_A_ROW
     return each_task_reads_all_keys(rows) and not any(e.file_slice.log_files for e in slices)
 
 

@@ -25,7 +25,6 @@ from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.slices.base_rows import base_file_of
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -146,7 +145,7 @@ class RankedSearch:
     def _read(self, plan: SlicePlan, entries: SliceEntries, rows: Sequence[int]) -> pa.Table:
         """These rows of a slice with an entry."""
         query = _everything(self.query, self.query.output).where_known(plan.values)
-        storage, base_file = self.reader.table.storage, base_file_of(plan)
+        storage, base_file = self.reader.table.storage, plan.file_slice.base_file
         by_page = RowReader(storage, base_file, entries.footer(), query.needed)
         statistics = SliceStatistics(plan.file_slice.name, plan.access)
         found = FoundRows(plan, statistics, query, rows=BitMap(rows), by_page=by_page)

@@ -12,7 +12,6 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import truths_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, NeedsSpark
-from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import is_small
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
@@ -92,7 +91,7 @@ class BaseRows:
                 yield from read.numbered()
                 rows_read += read.count
         except ParquetReadError as error:
-            statistics.note = unreadable_by_row(base_file_of(plan), error)
+            statistics.note = unreadable_by_row(plan.file_slice.base_file, error)
             remaining = row_ids[rows_read:]
             yield from self.by_scan(plan, statistics, row_ids=remaining, readable_by_row=False)
 
@@ -142,11 +141,11 @@ class BaseRows:
             if footer is None and plan.entries and self.query.normal_form is None:
                 # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
                 # reading a column of a small file. The build of the entry has checked the file.
-                footer = own_footer(self.storage, base_file_of(plan))
+                footer = own_footer(self.storage, plan.file_slice.base_file)
         statistics.access = Access.SCAN
         scan = FileScan(
             self.storage,
-            base_file_of(plan),
+            plan.file_slice.base_file,
             self.query.needed,
             self.settings,
             statistics,
@@ -169,8 +168,7 @@ class BaseRows:
         plan = found.plan
         base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
         if (
-            base_file is None
-            or not is_small(base_file.size)
+            not is_small(base_file.size)
             or not entries
             or not self.storage.is_local
             or self.limit is not None
@@ -205,10 +203,3 @@ def without_replaced(
         counts = ~np.isin(positions(each.rows), gone)
         batch = each.batch.filter(truths_array(counts))
         yield NumberedRows(positions(each.rows)[counts], batch, each.are_results)
-
-
-def base_file_of(plan: SlicePlan) -> BaseFile:
-    """The base file of a slice that has one."""
-    base_file = plan.file_slice.base_file
-    assert base_file is not None, "only slices with log files lack a base file, and are merged"
-    return base_file

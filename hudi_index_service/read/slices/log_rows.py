@@ -64,9 +64,7 @@ class LogSlice:
     @property
     def base_file(self) -> BaseFile:
         """Its base file."""
-        base_file = self.plan.file_slice.base_file
-        assert base_file is not None, "a slice without a base file is merged whole"
-        return base_file
+        return self.plan.file_slice.base_file
 
     @property
     def version(self) -> _Version:

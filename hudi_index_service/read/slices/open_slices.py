@@ -225,9 +225,9 @@ class _Entries:
         held: HeldEntries,
     ) -> "_Entries":
         by_index = [
-            (number, base_file)
+            (number, each.file_slice.base_file)
             for number, each in enumerate(slices)
-            if each.access is Access.INDEX and (base_file := each.file_slice.base_file) is not None
+            if each.access is Access.INDEX
         ]
         base_files = [base_file for _, base_file in by_index]
         by_layout: dict[tuple[str, int], list[_Member]] = {}

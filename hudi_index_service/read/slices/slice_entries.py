@@ -265,7 +265,7 @@ class SliceEntries:
         """
         base_file = self.plan.file_slice.base_file
         roots = {root_column(name) for name in columns.names}
-        if base_file is None or not roots:
+        if not roots:
             return None
         storing = [each for each in self._entries if roots.issubset(each.stored)]
         for serving in sorted(

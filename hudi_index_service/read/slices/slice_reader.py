@@ -42,7 +42,6 @@ from hudi_index_service.read.parallel import Job, mapped
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.base_rows import (
     BaseRows,
-    base_file_of,
     tests_all,
     without_replaced,
 )
@@ -419,7 +418,7 @@ class SliceReader:
         """Chooses how to read the rows: page by page, unless reading more of the file costs
         less."""
         plan, storage = found.plan, self.table.storage
-        base_file, few = base_file_of(plan), min(len(rows), self.limit or len(rows))
+        base_file, few = plan.file_slice.base_file, min(len(rows), self.limit or len(rows))
         by_page = RowReader(storage, base_file, footer, found.query.needed)
         # Stored values are never more than a scan of the base file.
         if found.stored is not None or (storage.is_local and are_few(few, plan.total)):

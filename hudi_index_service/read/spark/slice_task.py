@@ -32,7 +32,6 @@ from hudi_index_service.storage.store import Storage
 
 _SAMPLE_ROWS = 16
 _NOTHING = RowGroup(0, 0.0)
-_MANY_ROWS = 2**40  # of a slice without a base file, whose rows are not known
 
 # Rows of the slice may already be with Spark, so another reader cannot take over.
 LATE_REMEDY = Remedy(
@@ -173,8 +172,6 @@ def _weight(reader: SliceReader, plan: SlicePlan, whole: float) -> Weight:
     sample = next(replace(reader, limit=_SAMPLE_ROWS).batches(plan, statistics), None)
     row_bytes = sample.nbytes / sample.num_rows if sample is not None and sample.num_rows else None
     base_file = plan.file_slice.base_file
-    if base_file is None:
-        return Weight(_MANY_ROWS, row_bytes, [RowGroup(_MANY_ROWS, 0.0)])
     if candidates is not None:
         size = base_file.size * share_of_pages(candidates, plan.total)
         if size <= whole:  # without opening the file

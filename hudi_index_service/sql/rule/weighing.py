@@ -270,7 +270,7 @@ def scanned_alone(run: Execution, column: str | None) -> bool:
         scan_bytes += len(file_slice.log_files) * LOG_FILE_BYTES
         if run.reader.is_index_only(each) and (column is None or may_have_few_values(each, column)):
             index_only += 1
-        elif file_slice.base_file is not None:
+        else:
             scan_bytes += file_slice.base_file.size
     return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
