@@ -16,6 +16,7 @@ from tests.hudi_tables import read_rows, timeline_folder
 from tests.proof.answers import OurAnswer, Rows, SparksAnswers, View, our_answers
 from tests.proof.drawn import drawn
 from tests.proof.families import ID, Family, Place, families
+from tests.proof.full_text import searches
 from tests.proof.layouts import SHAPES, Layout, layouts, make_table
 from tests.proof.predicates import Condition, cells, counted, predicates
 
@@ -24,6 +25,7 @@ T = TypeVar("T")
 ZONES = ("UTC", "Europe/Berlin", "+08:00")
 AT_ONCE = 400  # predicates in one Spark job
 OURS_AT_ONCE = 100  # … in one task of a worker
+SEARCHES = 80  # in each table whose messages can be searched
 MOST_SHRUNK = 8  # disagreements of a family; many often have the same cause
 # One in this many predicates is put to a table of the shape: merging log files takes longest.
 STRIDES = {shape: 2 if shape == "with logs" else 1 for shape in SHAPES}
@@ -72,6 +74,8 @@ class Counts:
         methods: How often each other method agreed.
         views: Comparisons on the latest rows, on those of an earlier instant, on base files alone.
         cells: How often each operator was compared on each type.
+        searches: How often index, scan and a few lines of Python agreed on a full-text function.
+        searches_with_rows: … and there were rows.
         tables: How many tables there were.
     """
 
@@ -83,6 +87,8 @@ class Counts:
     refused: Counter[str] = field(default_factory=Counter)
     methods: Counter[str] = field(default_factory=Counter)
     views: Counter[str] = field(default_factory=Counter)
+    searches: Counter[str] = field(default_factory=Counter)
+    searches_with_rows: int = 0
     tables: int = 0
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -107,7 +113,8 @@ class Counts:
             f"by other methods too: {_listed(self.methods)}\n"
             f"{self.slices:,} slices: {self.indexed:,} read by row ids, {self.merged:,} merged\n"
             f"{len(self.cells)} operators × types, each at least {least} times "
-            f"({operator} on {type_name})"
+            f"({operator} on {type_name})\n"
+            f"full text: {_listed(self.searches)}; {self.searches_with_rows:,} have rows"
         )
 
 
@@ -175,6 +182,14 @@ class FamilyProof:
         # Each task reads all the predicates: few tasks evaluate them sooner than many.
         frame = frame.coalesce(2).localCheckpoint()
         self._sparks = SparksAnswers(frame, self.family.time_zone)
+        self._texts = frame.select("table", "row", "msg").collect()
+        self.searches = searches(number, min(SEARCHES, count // 4))
+        wheres = [each.where for each in self.searches]
+        self._search_answers = {
+            at: workers.submit(our_answers, member.view, wheres)
+            for at, member in enumerate(self.members)
+            if member.layout.searchable and member.name == "latest"
+        }
 
     def _rows(self, number: int) -> DataFrame:
         view = self.members[number].view
@@ -207,6 +222,15 @@ class FamilyProof:
                     small = self._shrunk(number, condition)
                     wrong[str(small)] = self._explained(number, small)
             counts.tables += member.name == "latest"
+        for number, future in self._search_answers.items():
+            texts = {row["row"]: row["msg"] for row in self._texts if row["table"] == number}
+            for search, our in zip(self.searches, future.result(), strict=True):
+                expected = tuple(sorted(row for row, text in texts.items() if search.truth(text)))
+                if our.by_index == our.by_scan == expected and not (our.refused or our.wrong):
+                    counts.searches[search.function] += 1
+                    counts.searches_with_rows += bool(expected)
+                else:
+                    wrong[search.where] = f"{search.where}: {our}, expected {_shown(expected)}"
         for cell in cells(self.family):
             counts.cells.setdefault(cell, 0)
         if shrunk:

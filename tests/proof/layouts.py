@@ -126,6 +126,11 @@ class Layout:
         """Whether an update is rolled back."""
         return self.rolled_back and self.has_logs and self.version == "6"
 
+    @property
+    def searchable(self) -> bool:
+        """Whether an index holds the words of the messages."""
+        return self.analyzer and not self.unindexed
+
 
 SEGMENTS = ("as built", "missing", "damaged", "of each build")
 """Segments may be lost or damaged; those that later ones replace may be there still."""

@@ -92,6 +92,8 @@ def test_index_scan_and_spark_give_the_same_rows(
     assert counts.refused.total() <= counts.compared / 10, counts.refused.most_common(20)
     if comparisons >= 20_000:
         assert {name for name in METHODS if counts.methods[name] < 500} == set()
+        assert len(counts.searches) == 6
+        assert counts.searches_with_rows >= counts.searches.total() / 4 >= 75
         assert counts.views["as of an earlier instant"] >= 1_000
         assert counts.views["read_optimized"] >= 500
         assert {cell: times for cell, times in counts.cells.items() if times < 50} == {}
