@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.config import ReadSettings, Settings
 from tests.golden.table import GoldenTable
 
 COLUMNS = [
@@ -33,10 +32,6 @@ COLUMNS = [
     "place.zip",
     "place.geo.lat",
 ]
-
-
-BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
-"""Rows are read by page in small files, too."""
 
 
 @dataclass(frozen=True)

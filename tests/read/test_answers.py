@@ -5,7 +5,8 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.predicates import PREDICATES
-from tests.read.conftest import BY_PAGES, STATES
+from tests.read.by_pages import BY_PAGES
+from tests.read.conftest import STATES
 from tests.same_rows import assert_same_rows
 
 

@@ -13,7 +13,7 @@ from hudi_index_service.hudi.spark import SparkHudiReader
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from tests.hudi_tables import as_if_changed_on_read
-from tests.read.conftest import BY_PAGES
+from tests.read.by_pages import BY_PAGES
 from tests.same_rows import assert_same_rows
 
 pytestmark = pytest.mark.fast

@@ -22,7 +22,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.base_file.row_reader import row_positions
 from tests.golden.recipes.layouts import BY_HUDI, FEW, PREDICATES
 from tests.indexed import indexed
-from tests.read.conftest import BY_PAGES
+from tests.read.by_pages import BY_PAGES
 from tests.same_rows import assert_same_rows
 
 BY_OTHERS: dict[str, dict[str, Any]] = {

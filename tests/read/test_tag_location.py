@@ -26,7 +26,7 @@ from tests.hudi_tables import (
     write,
 )
 from tests.indexed import indexed
-from tests.read.conftest import BY_PAGES
+from tests.read.by_pages import BY_PAGES
 from tests.read.key_locations import Location, by_spark, locations, search
 from tests.read.spark_jobs import jobs_so_far, last_stage, rows_shuffled_since
 from tests.same_rows import assert_same_rows
