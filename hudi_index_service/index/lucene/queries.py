@@ -1,6 +1,7 @@
 """Turns look-ups into Lucene queries. The JVM must be attached to threads that make queries."""
 
-from functools import cache, singledispatch
+from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -34,90 +35,62 @@ def to_query(search: Search) -> Any:
     return _new_query(search)
 
 
-@singledispatch
 def _new_query(search: Search) -> Any:
-    raise TypeError(search)
-
-
-@_new_query.register
-def _terms(search: Terms) -> Any:
-    from org.apache.lucene.search import BooleanClause, BooleanQuery
-
-    if not search.terms:
-        return _nothing()
-    if len(search.terms) == 1:
-        return _term(search.field, search.terms[0])
-    if len(search.terms) <= _FEW_TERMS:
-        any_of = BooleanQuery.Builder()
-        for term in search.terms:
-            any_of.add(_term(search.field, term), BooleanClause.Occur.SHOULD)
-        return any_of.build()
     import lucene
-    from hudiindex import ListQueries
-
-    ends = lucene.JArray("int")(list(accumulate(map(len, search.terms))))
-    return ListQueries.anyTerm(search.field, lucene.JArray("byte")(b"".join(search.terms)), ends)
-
-
-def _term(field: str, term: bytes) -> Any:
-    from org.apache.lucene.index import Term
-    from org.apache.lucene.search import TermQuery
-
-    return TermQuery(Term(field, _bytes_ref(term)))
-
-
-def _nothing() -> Any:
+    from hudiindex import ListQueries, TermScan
+    from hudiindex import OpenPhrase as OpenPhraseQuery
+    from org.apache.lucene.document import BinaryPoint, LongPoint
     from org.apache.lucene.search import MatchNoDocsQuery
 
-    return MatchNoDocsQuery()
+    match search:
+        case Terms(terms=()) | Points(points=()):
+            return MatchNoDocsQuery()
+        case Terms(field, terms):
+            return _any_term(field, terms)
+        case TermRange(field, low, high):
+            ends = [None if end is None else _bytes_ref(end) for end in (low, high)]
+            return TermScan(field, ends[0], search.low_included, ends[1], search.high_included)
+        case Pattern(field, parts, long_bytes):
+            spelled = [_PARTS.get(part.kind, "=" + part.text) for part in parts]
+            longest = _NO_LIMIT if long_bytes is None else long_bytes
+            return TermScan(field, lucene.JArray("string")(spelled), longest)
+        case Points(field, points, wide=True):
+            values = lucene.JArray("byte")(b"".join(map(wide_bytes, points)))
+            return ListQueries.anyPoint(field, values, WIDE_BYTES)
+        case Points(field, points):
+            return LongPoint.newSetQuery(field, lucene.JArray("long")(list(points)))
+        case PointRange(field, low, high, wide=True):
+            bounds = [lucene.JArray("byte")(wide_bytes(end)) for end in (low, high)]
+            return BinaryPoint.newRangeQuery(field, *bounds)
+        case PointRange(field, low, high):
+            return LongPoint.newRangeQuery(field, low, high)
+        case Words():
+            return _of_words(search)
+        case OpenPhrase(field, words, beginning):
+            return OpenPhraseQuery(field, lucene.JArray("string")(list(words)), beginning)
+        case AllOf(searches):
+            return _all_of(searches)
 
 
-@_new_query.register
-def _term_range(search: TermRange) -> Any:
-    from hudiindex import TermScan
-
-    low, high = (None if end is None else _bytes_ref(end) for end in (search.low, search.high))
-    return TermScan(search.field, low, search.low_included, high, search.high_included)
-
-
-@_new_query.register
-def _pattern(search: Pattern) -> Any:
+def _any_term(field: str, terms: Sequence[bytes]) -> Any:
     import lucene
-    from hudiindex import TermScan
+    from hudiindex import ListQueries
+    from org.apache.lucene.index import Term
+    from org.apache.lucene.search import BooleanClause, BooleanQuery, TermQuery
 
-    parts = [_PARTS.get(part.kind, "=" + part.text) for part in search.parts]
-    longest = _NO_LIMIT if search.long_bytes is None else search.long_bytes
-    return TermScan(search.field, lucene.JArray("string")(parts), longest)
-
-
-@_new_query.register
-def _points(search: Points) -> Any:
-    import lucene
-    from org.apache.lucene.document import LongPoint
-
-    if not search.points:
-        return _nothing()
-    if search.wide:
-        from hudiindex import ListQueries
-
-        values = b"".join(map(wide_bytes, search.points))
-        return ListQueries.anyPoint(search.field, lucene.JArray("byte")(values), WIDE_BYTES)
-    return LongPoint.newSetQuery(search.field, lucene.JArray("long")(list(search.points)))
+    if len(terms) > _FEW_TERMS:
+        ends = lucene.JArray("int")(list(accumulate(map(len, terms))))
+        return ListQueries.anyTerm(field, lucene.JArray("byte")(b"".join(terms)), ends)
+    queries = [TermQuery(Term(field, _bytes_ref(term))) for term in terms]
+    if len(queries) == 1:
+        return queries[0]
+    any_of = BooleanQuery.Builder()
+    for query in queries:
+        any_of.add(query, BooleanClause.Occur.SHOULD)
+    return any_of.build()
 
 
-@_new_query.register
-def _point_range(search: PointRange) -> Any:
-    import lucene
-    from org.apache.lucene.document import BinaryPoint, LongPoint
-
-    if search.wide:
-        low, high = (lucene.JArray("byte")(wide_bytes(end)) for end in (search.low, search.high))
-        return BinaryPoint.newRangeQuery(search.field, low, high)
-    return LongPoint.newRangeQuery(search.field, search.low, search.high)
-
-
-@_new_query.register
-def _words(search: Words) -> Any:
+def _of_words(search: Words) -> Any:
     from hudiindex import TextQueries
 
     analyzer = analyzer_of(search.analyzer)
@@ -133,21 +106,12 @@ def _words(search: Words) -> Any:
     return TextQueries.fuzzy(analyzer, search.field, search.text, search.edits)
 
 
-@_new_query.register
-def _open_phrase(search: OpenPhrase) -> Any:
-    import lucene
-    from hudiindex import OpenPhrase as Query
-
-    return Query(search.field, lucene.JArray("string")(list(search.words)), search.beginning)
-
-
-@_new_query.register
-def _all_of(search: AllOf) -> Any:
+def _all_of(searches: Sequence[Search]) -> Any:
     from hudiindex import PointBits
     from org.apache.lucene.search import BooleanClause, BooleanQuery, PointRangeQuery
 
     all_of = BooleanQuery.Builder()
-    for each in search.searches:
+    for each in searches:
         query = to_query(each)
         if isinstance(each, PointRange):
             query = PointBits(PointRangeQuery.cast_(query))
