@@ -181,10 +181,10 @@ SHAPES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
 
 MANY_FILES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
     "many files": [
-        (COW, True, (Write("bulk_insert", (0, 1_500), build=True, tasks=870),)),
+        (COW, True, (Write("bulk_insert", (0, 1_500), build=True, tasks=600),)),
     ],
 }
-"""One more shape, in which queries take seconds: some 1,000 base files of a row or two."""
+"""One more shape, in which queries take seconds: some 870 base files of a row or two."""
 
 
 def layouts(shape: str) -> st.SearchStrategy[Layout]:
