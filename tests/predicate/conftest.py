@@ -19,28 +19,17 @@ SparkAnswers = Callable[..., list[list[bool | None]]]
 @pytest.fixture
 def spark_answers(spark: "SparkSession", tmp_path: Path) -> SparkAnswers:
     """Evaluates many predicates on a table with Spark, in one job."""
+    from tests.proof.answers import INTERPRETED, settings_of
 
     def evaluate_all(
         data: pa.Table, predicates: Sequence[str], *, time_zone: str = "UTC"
     ) -> list[list[bool | None]]:
         path = str(tmp_path / "data.parquet")
         pq.write_table(data, path)
-        # Compiling hundreds of expressions takes far longer than interpreting them.
-        settings = {
-            "spark.sql.session.timeZone": time_zone,
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        }
-        previous = {key: spark.conf.get(key) for key in settings}
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        try:
+        with settings_of(spark, INTERPRETED | {"spark.sql.session.timeZone": time_zone}):
             frame = spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(path)
             truths = [f"({where}) AS p{i}" for i, where in enumerate(predicates)]
             rows = frame.selectExpr(*truths).collect()
-        finally:
-            for key, value in previous.items():
-                spark.conf.set(key, value)
         return [list(column) for column in zip(*rows, strict=True)]
 
     return evaluate_all

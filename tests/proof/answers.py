@@ -188,11 +188,12 @@ INTERPRETED = {
 
 def time_zone_of(spark: SparkSession, time_zone: str) -> AbstractContextManager[None]:
     """Sets the time zone of Spark's session within the block."""
-    return _settings(spark, {"spark.sql.session.timeZone": time_zone})
+    return settings_of(spark, {"spark.sql.session.timeZone": time_zone})
 
 
 @contextmanager
-def _settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+def settings_of(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Sets these settings of Spark's session within the block."""
     previous = {key: spark.conf.get(key) for key in values}
     for key, value in values.items():
         spark.conf.set(key, value)
@@ -217,7 +218,7 @@ class SparksAnswers:
 
     def evaluate(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
         """For each predicate, by table the sorted values of `row`; None where Spark refuses."""
-        with _settings(self._spark, INTERPRETED), time_zone_of(self._spark, self._time_zone):
+        with settings_of(self._spark, INTERPRETED), time_zone_of(self._spark, self._time_zone):
             return self._evaluate(wheres)
 
     def _evaluate(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
