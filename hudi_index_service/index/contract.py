@@ -287,9 +287,8 @@ class ManyReaders(ABC):
         return None
 
     def counts(self, leaf: Predicate, among: Positions) -> npt.NDArray[np.int64] | None:
-        """For each of some entries, the number of rows of `IndexReader.row_ids`, for a leaf that
-        they answer exactly; -1 where it is not known without listing them. None if the leaf has to
-        be counted one by one. Raises what `few_rows` raises."""
+        """For a leaf that some entries answer exactly, the number of rows in each; -1 where rows
+        would have to be listed. None if they are counted one by one. Raises as `few_rows`."""
         return None
 
 
