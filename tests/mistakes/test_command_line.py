@@ -220,7 +220,7 @@ def test_a_disk_that_refuses_is_explained_in_one_line(
     def refuse(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(Disk, "create", refuse)
+    monkeypatch.setattr(Disk, "put", refuse)
     line = command("create", places["table"], "x", "id", status=1)
     assert_clear(line, code, says, remedy, foreign=(PYTHON, STATEMENTS))
 
