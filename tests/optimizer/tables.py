@@ -184,9 +184,7 @@ def serving_entry(
 def _file_slice(number: int, described: Mapping[str, Any]) -> FileSlice:
     partition, file_id = described.get("partition", ""), f"file-{number:04d}"
     logs = tuple(f".{file_id}_log.{n}" for n in range(described.get("log_files", 0)))
-    base_file = None
-    if "mb" in described:
-        path = "/".join(filter(None, [partition, f"{file_id}_0_20260101000000000.parquet"]))
-        size = round(described["mb"] * MB)
-        base_file = BaseFile(path, partition, file_id, "20260101000000000", size)
+    path = "/".join(filter(None, [partition, f"{file_id}_0_20260101000000000.parquet"]))
+    size = round(described["mb"] * MB)
+    base_file = BaseFile(path, partition, file_id, "20260101000000000", size)
     return FileSlice(partition, file_id, base_file, logs)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.parallel import Job
@@ -62,9 +62,8 @@ class CountingReader:
 
 
 def execution(*rows: int) -> tuple[Execution, CountingReader]:
-    slices = tuple(
-        SlicePlan(FileSlice("", str(number), None), Access.SCAN) for number in range(len(rows))
-    )
+    files = [BaseFile(str(number), "", str(number), "1", 1) for number in range(len(rows))]
+    slices = tuple(SlicePlan(FileSlice("", each.file_id, each), Access.SCAN) for each in files)
     reader = CountingReader(list(rows))
     return Execution(QueryPlan(Snapshot("1", ()), None, slices), reader), reader
 

@@ -24,7 +24,7 @@ def calls(monkeypatch) -> Counter[str]:
     """How many look-ups are made for many entries at once, and for single ones."""
     made: Counter[str] = Counter()
 
-    def counted(owner, name, kind):
+    def recorded(owner, name, kind):
         look_up = getattr(owner, name)
 
         def counting(self, *arguments):
@@ -34,10 +34,10 @@ def calls(monkeypatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, counting)
 
-    for name in ("few_rows", "rows_of_values"):
-        counted(LuceneReaders, name, "together")
-    for name in ("_collect_within", "_among"):
-        counted(LuceneReader, name, "single")
+    recorded(LuceneReaders, "few_rows", "together")
+    recorded(LuceneReaders, "rows_of_values", "together")
+    recorded(LuceneReader, "_collect_within", "single")
+    recorded(LuceneReader, "_among", "single")
     return made
 
 

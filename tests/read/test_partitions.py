@@ -7,7 +7,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.hudi.gate import unsupported_partition
 from hudi_index_service.hudi.partition_path import PartitionPaths
-from hudi_index_service.hudi.snapshot import FileSlice, Snapshot
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.query import bind_query
@@ -186,7 +186,8 @@ NULL = "9/__HIVE_DEFAULT_PARTITION__"
 )
 def test_partitions_ruled_out(where, left_out):
     schema = pa.schema([("i", pa.int64()), ("s", pa.string()), ("d", pa.float64())])
-    slices = tuple(FileSlice(each, "f", None) for each in ("7/a", "7/b", "8/a", NULL, "x"))
+    files = [BaseFile(f"{p}/f", p, "f", "1", 1) for p in ("7/a", "7/b", "8/a", NULL, "x")]
+    slices = tuple(FileSlice(each.partition, "f", each) for each in files)
     snapshot = Snapshot("1", slices, schema)
     normal_form = bind_query(where, None, schema, time_zone="UTC").normal_form
     found = PartitionValues.of(PartitionPaths(("i", "s")), snapshot)
