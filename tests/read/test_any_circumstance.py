@@ -76,7 +76,7 @@ def hundred(built, tmp_path) -> Iterator[IndexedTable]:
         yield table
 
 
-@pytest.mark.parametrize("size", [1, 64])
+@pytest.mark.parametrize("size", [3])
 def test_windows_of_any_size(hundred, expected, size, monkeypatch):
     monkeypatch.setattr(parallel, "WINDOW", size)
     for where in WHERES:
@@ -119,8 +119,7 @@ def data_files(table: IndexedTable) -> list[Path]:
     return sorted(Path(table.uri, ".hoodie/.index").rglob("*.pack"))
 
 
-@pytest.mark.parametrize("share", [0.01, 0.3])
-@pytest.mark.parametrize("opened", [True, False], ids=["opened before", "not opened"])
+@pytest.mark.parametrize(("share", "opened"), [(0.01, False), (0.3, True)])
 def test_some_entries_that_fail_harm_no_other(hundred, expected, share, opened):
     dice = random.Random(f"{share} {opened}")
     files = data_files(hundred)
@@ -130,7 +129,7 @@ def test_some_entries_that_fail_harm_no_other(hundred, expected, share, opened):
         dice.choice(HARM)(data)
     with open_table(hundred.uri) as fresh:
         table = hundred if opened else fresh
-        for where in WHERES:
+        for where in WHERES[::2]:
             assert_answers(table, where, expected[where])
         scan = table.scan("msg = 'Buying car 1'")
         assert scan.count() == SLICES
@@ -147,7 +146,7 @@ def assert_the_others_are_read_by_index(scan: Scan, harmed: int) -> None:
     assert all(reasons.get(each.slice_name) or planned[each.slice_name] for each in scanned)
 
 
-@pytest.mark.parametrize("call", range(3))
+@pytest.mark.parametrize("call", range(2))
 def test_entries_that_change_while_many_are_asked(hundred, expected, call, monkeypatch):
     """At one of a query's calls, a third of the entries change once they have answered."""
     dice, files = random.Random(call), data_files(hundred)
