@@ -1,5 +1,5 @@
 """The two ends of a process that threads do not survive: a fork, and the exit. And how much memory
-it may use.
+it may use, and what it does on signals.
 
 A forked child has none of its parent's threads, so a library that needs its own is of no use there.
 
@@ -12,6 +12,7 @@ all daemon threads do from Python 3.14 on.
 import atexit
 import logging
 import os
+import signal
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from functools import wraps
 from inspect import isfunction
 from pathlib import Path
 from threading import Condition, Thread, current_thread, main_thread
-from types import GeneratorType
+from types import FrameType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from hudi_index_service.errors import NativeModuleMissing
@@ -171,3 +172,21 @@ def _lines(path: Path) -> list[str]:
         return path.read_text().splitlines()
     except OSError:  # no such group, or no permission
         return []
+
+
+@contextmanager
+def on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Calls `react` for SIGINT and SIGTERM while the context lasts."""
+    if current_thread() is not main_thread():
+        yield  # Python sets signal handlers only in the main thread
+        return
+    before = {number: signal.signal(number, react) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is None:  # it was not set from Python, and cannot be put back
+                usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+                signal.signal(number, usual)
+            else:
+                signal.signal(number, handler)

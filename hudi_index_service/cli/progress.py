@@ -15,8 +15,8 @@ from hudi_index_service import IndexedTable
 from hudi_index_service.build.run import Progress
 from hudi_index_service.cli.console import complain, err
 from hudi_index_service.cli.reports import ended_line, progress_counts
-from hudi_index_service.hook.daemon import on_signals
 from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.process import on_signals
 
 # The exit statuses of shells for SIGINT and SIGTERM.
 INTERRUPTED = 128 + signal.SIGINT

@@ -3,12 +3,10 @@ they say of tables for which they would do nothing."""
 
 import logging
 import secrets
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import current_thread, main_thread
 from types import FrameType
 from urllib.parse import urlsplit
 
@@ -18,6 +16,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep
+from hudi_index_service.process import on_signals
 from hudi_index_service.storage.disk import write_private_file
 from hudi_index_service.wording import one_line
 
@@ -155,24 +154,6 @@ def stopped_by_signals() -> Iterator[Stop]:
     with ExitStack() as handlers:
         handlers.enter_context(on_signals(stop_on_signal))
         yield stop
-
-
-@contextmanager
-def on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Calls `react` for SIGINT and SIGTERM while the context lasts."""
-    if current_thread() is not main_thread():
-        yield  # Python sets signal handlers only in the main thread
-        return
-    before = {number: signal.signal(number, react) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if handler is None:  # it was not set from Python, and cannot be put back
-                usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-                signal.signal(number, usual)
-            else:
-                signal.signal(number, handler)
 
 
 def warn_of_idle_tables(

@@ -282,8 +282,7 @@ class LuceneReaders(ManyReaders):
         search = self._search(leaf)
         if search is None:
             return None
-        is_local = self._is_local[among]
-        asked = self._numbers[among[is_local]]
+        is_local, asked = self._local(among)
         with self._damage_named():
             places = asked.ctypes.data, len(asked)
             found = self._indexes.fewRows(to_query(search), *places, most)
@@ -297,8 +296,7 @@ class LuceneReaders(ManyReaders):
         if lookup is None or lookup.listed is None:
             return None
         listed = lookup.listed
-        is_local = self._is_local[among]
-        asked = self._numbers[among[is_local]]
+        is_local, asked = self._local(among)
         starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(listed.places)
         places = asked.ctypes.data, len(asked), starts.ctypes.data, numbers.ctypes.data
         with self._damage_named():
@@ -320,8 +318,7 @@ class LuceneReaders(ManyReaders):
         search = self._search(leaf)
         if search is None:
             return None
-        is_local = self._is_local[among]
-        asked = self._numbers[among[is_local]]
+        is_local, asked = self._local(among)
         is_empty = np.empty(len(asked), dtype=bool)
         with self._damage_named():
             addresses = asked.ctypes.data, len(asked), is_empty.ctypes.data
@@ -336,8 +333,7 @@ class LuceneReaders(ManyReaders):
         search = self._search(leaf)
         if search is None:
             return None
-        is_local = self._is_local[among]
-        asked = self._numbers[among[is_local]]
+        is_local, asked = self._local(among)
         found = np.empty(len(asked), dtype=np.int32)
         with self._damage_named():
             places = asked.ctypes.data, len(asked)
@@ -345,6 +341,11 @@ class LuceneReaders(ManyReaders):
         counts = np.full(len(among), -1, dtype=np.int64)
         counts[is_local] = found
         return counts
+
+    def _local(self, among: Positions) -> tuple[Truths, Positions]:
+        """Which of some entries Java can ask, and their numbers in Java."""
+        is_local = self._is_local[among]
+        return is_local, self._numbers[among[is_local]]
 
     def _rows(self, found: Any, is_local: Truths) -> list[BitMap | None]:
         """The rows that Java has found in those of some entries that it can ask."""
