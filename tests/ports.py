@@ -1,16 +1,23 @@
 """Ports of this machine on which nothing listens, or something unhelpful."""
 
+import random
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Self
 
 
 def free_port() -> int:
-    """A port on which no process listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+    """A port on which no process listens, and which the system gives to none that asks for any
+    port: a server may start on it a minute later."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(10_000, first)
+        with socket.socket() as server, suppress(OSError):
+            server.bind(("127.0.0.1", port))
+            return port
 
 
 class Listener:

@@ -34,14 +34,19 @@ class Airflow:
         """None if there is no such resource, or no server yet."""
         try:
             if "Authorization" not in self._http.headers:
-                token = self._http.get("/auth/token").raise_for_status().json()["access_token"]
-                self._http.headers["Authorization"] = f"Bearer {token}"
-            answer = self._http.get(path)
-            if answer.status_code == httpx.codes.NOT_FOUND:
-                return None
-            found: dict[str, Any] = answer.raise_for_status().json()
+                login = self._found("/auth/token")
+                if login is None:
+                    return None
+                self._http.headers["Authorization"] = f"Bearer {login['access_token']}"
+            return self._found(path)
         except httpx.TransportError:
             return None
+
+    def _found(self, path: str) -> dict[str, Any] | None:
+        answer = self._http.get(path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        found: dict[str, Any] = answer.raise_for_status().json()
         return found
 
     def is_ready(self) -> bool | None:
