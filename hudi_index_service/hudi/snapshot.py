@@ -51,6 +51,12 @@ class Instant:
     action: str
     completed: str | None = None
 
+    @property
+    def file_name(self) -> str:
+        """The name of its file in the timeline's folder."""
+        times = self.requested if self.completed is None else f"{self.requested}_{self.completed}"
+        return f"{times}.{self.action}"
+
 
 @dataclass(frozen=True, slots=True)
 class BaseFile:

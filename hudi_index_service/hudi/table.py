@@ -1,7 +1,7 @@
-"""A Hudi table, read without Spark and without a JVM, through hudi-rs.
+"""A Hudi table, read without Spark and without a JVM; hudi-rs merges its log files.
 
-Every call first lists the timeline's folder. While the listing is unchanged, properties, hudi-rs'
-table, schema, commit metadata and snapshots are kept.
+Every call first lists the timeline's folder. While the listing is unchanged, properties, schema,
+commit metadata and snapshots are kept.
 """
 
 import logging
@@ -22,8 +22,9 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi import gate
-from hudi_index_service.hudi.hudi_rs.opened_table import OpenedTable, TableState
 from hudi_index_service.hudi.hudi_rs.slice_merger import MergeOptions, SliceMerger, merged_columns
+from hudi_index_service.hudi.hudi_rs.timeline_copy import TableOnTimeline
+from hudi_index_service.hudi.opened_table import OpenedTable, TableState
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.properties import (
     HOODIE_FOLDER,
@@ -106,7 +107,6 @@ class HudiTable:
     def unsupported_feature(self) -> str | None:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
         state = self._look()
-        # hudi-rs may be unable to open a table that is refused for its properties.
         return state.refusal or state.merge_refusal or self._open().refusal
 
     def index_reading_enabled(self) -> bool:
@@ -232,11 +232,9 @@ class HudiTable:
             FileNotFoundError: a file of the slice is gone.
             NeedsSpark: the slice cannot be merged here.
         """
-        # The state that the slice was planned with is enough: no listing of the timeline per slice.
-        opened = self._known()
+        opened, by_hudi_rs = self._for_merging(file_slice)
         options = self._merge_options(opened, columns, as_of, schema)
-        _refuse_unread_schema(opened, file_slice)
-        yield from self._merger.rows(opened.table, file_slice, options, opened.copy)
+        yield from self._merger.rows(by_hudi_rs, file_slice, options)
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files, also of blocks that do not count.
@@ -381,7 +379,22 @@ class HudiTable:
                     self._opened = opened
                     return opened
             self._listed.instants = None  # out of date
-        raise SnapshotChanged(f"{self._storage.uri}: the timeline changes faster than it is read.")
+        raise self._unsteady()
+
+    def _for_merging(self, file_slice: FileSlice) -> tuple[OpenedTable, TableOnTimeline]:
+        """The table, also as hudi-rs has opened it. The state that a slice was planned with is
+        enough: the timeline is not listed for each slice."""
+        for _ in range(_ATTEMPTS):
+            opened = self._known()
+            _refuse_unread_schema(opened, file_slice)
+            by_hudi_rs = opened.by_hudi_rs()
+            if by_hudi_rs is not None:
+                return opened, by_hudi_rs
+            self._opened = None
+        raise self._unsteady()
+
+    def _unsteady(self) -> SnapshotChanged:
+        return SnapshotChanged(f"{self._storage.uri}: the timeline changes faster than it is read.")
 
     def _known(self, *, list_files: bool = False) -> OpenedTable:
         """The table as of the last look at the timeline, which is not listed if it is open."""
@@ -393,4 +406,6 @@ class HudiTable:
 
 def _refuse_unread_schema(opened: OpenedTable, file_slice: FileSlice) -> None:
     if opened.schema_refusal is not None:
-        raise NeedsSpark(f"{file_slice.name} has log files. {opened.schema_refusal}")
+        raise NeedsSpark(
+            f"{file_slice.name} has log files. hudi-rs cannot read it: {opened.schema_refusal}."
+        )

@@ -18,7 +18,7 @@ from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import UNLIMITED, Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.hudi.hudi_rs.commit_metadata import CommitMetadata
+from hudi_index_service.hudi.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.snapshot import Instant
 from hudi_index_service.index.metadata.build_records import (
     BuildProgress,

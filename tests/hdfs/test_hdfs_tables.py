@@ -1,7 +1,6 @@
 """Hudi tables in a real HDFS: every answer is Spark's, as for the same table on a local disk. And
 docs/guides/hdfs.md runs as it stands, apart from addresses and the table's folder."""
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from hudi_index_service.errors import (
     BuildInProgress,
     NotAHudiTable,
     StorageFailed,
-    TableFeatureUnsupported,
     TableNotFound,
 )
 from hudi_index_service.hudi import open_hudi_table
@@ -200,21 +198,6 @@ def test_name_node_that_does_not_answer_is_an_error_and_costs_nothing(
     assert_same_rows(
         table.scan("amount = 12").to_arrow(), golden("version_9").answer("amount = 12")
     )
-
-
-def test_schema_that_is_only_in_a_base_file_is_refused(
-    put: Callable[..., str], storage: Storage, tmp_path: Path
-) -> None:
-    uri = put("version_6", "written")
-    (commit,) = (tmp_path / "local/.hoodie").glob("*.deltacommit")
-    metadata = json.loads(commit.read_text())
-    del metadata["extraMetadata"]["schema"]
-    commit.write_text(json.dumps(metadata))
-    mirror(tmp_path / "local", storage)
-
-    assert open_table(tmp_path / "local").scan("amount = 12").count() == 1
-    with pytest.raises(TableFeatureUnsupported, match="does not hold the table's schema"):
-        open_table(uri).scan("amount = 12").count()
 
 
 def test_locations_without_a_table_are_refused(storage: Storage) -> None:

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_index_service import open_table
@@ -19,7 +20,6 @@ from hudi_index_service.hudi.avro_schema import (
 )
 from hudi_index_service.hudi.files.base_file import align
 from hudi_index_service.hudi.gate import unsupported_columns
-from hudi_index_service.hudi.hudi_rs.commit_metadata import latest_schema
 from tests.golden.table import Golden
 
 BYTES = {"FLOAT": 4, "DOUBLE": 8, "INT8": 1}
@@ -109,19 +109,31 @@ def test_columns_with_a_variant_are_left_to_spark_by_name() -> None:
     )
 
 
-class WithoutSchema:
-    """hudi-rs' table whose commits hold no schema, as no writer here leaves it."""
+def without_schema(path: Path) -> Path:
+    """A table of one commit, without the schema in that commit, as no writer here leaves it."""
+    (commit,) = (path / ".hoodie").glob("*.deltacommit")
+    metadata = json.loads(commit.read_text())
+    del metadata["extraMetadata"]["schema"]
+    commit.write_text(json.dumps(metadata))
+    return path
 
-    def get_schema_in_avro_str(self) -> str:
-        raise RuntimeError("No schema found in the commit metadata")
 
-    def get_schema(self) -> pa.Schema:
-        return pa.schema([("id", pa.string()), ("v", pa.binary(12))])
+def test_a_schema_that_only_base_files_hold(golden: Golden, tmp_path: Path) -> None:
+    path = golden("version_6").put(tmp_path, "written")
+    schema = open_table(path).hudi_table.schema()
+    without = open_table(without_schema(path))
+    assert without.hudi_table.schema().equals(schema)
+    assert without.scan("amount = 12").count() == 1
 
 
-def test_a_schema_that_does_not_tell_vectors_from_bytes_is_refused() -> None:
+def test_base_files_do_not_tell_vectors_from_bytes(golden: Golden, tmp_path: Path) -> None:
+    path = without_schema(golden("version_6").put(tmp_path, "written"))
+    for file in path.rglob("*.parquet"):
+        rows = pq.read_table(file)
+        vectors = pa.array([bytes(12)] * len(rows), pa.binary(12))
+        pq.write_table(rows.append_column("v", vectors), file)
     with pytest.raises(TableFeatureUnsupported, match="whether column v holds vectors"):
-        latest_schema(WithoutSchema(), "/data/t", populated=False)
+        open_table(path).scan("amount = 12").count()
 
 
 def test_hudi_rs_does_not_merge_blobs() -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from hudi_index_service.errors import SnapshotChanged
-from hudi_index_service.hudi import open_hudi_table
+from hudi_index_service.hudi import open_hudi_table, opened_table
 from hudi_index_service.hudi import table as table_module
-from hudi_index_service.hudi.hudi_rs import opened_table
 from tests.at_once import at_once
 from tests.golden.table import Golden
 

@@ -1,11 +1,17 @@
 """The active timeline, parsed from the names in its folder; commit metadata is read once per
 instant and dropped with it."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hudi_index_service.errors import StorageFailed
 from hudi_index_service.hudi import Instant
-from hudi_index_service.hudi.hudi_rs.commit_metadata import CommitMetadata
-from hudi_index_service.hudi.timeline import Timeline, parse_timeline
+from hudi_index_service.hudi.commit_metadata import CommitMetadata
+from hudi_index_service.hudi.timeline import parse_timeline
+from hudi_index_service.storage.store import Storage
 
 VERSION_9 = [
     "101.commit.requested",
@@ -71,43 +77,65 @@ def test_version_changes_with_the_listing():
     assert parse_timeline([*VERSION_9, "notes.txt"]).version == version
 
 
-class KnownInstant:
-    def __init__(self, timestamp: str) -> None:
-        self.timestamp = timestamp
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """A table's folder, with a timeline."""
+    (tmp_path / ".hoodie" / "timeline").mkdir(parents=True)
+    return Storage(tmp_path)
 
 
-class HudiRsTimeline:
-    """hudi-rs' timeline, recording the metadata read."""
-
-    def __init__(self, *requested: str) -> None:
-        self._requested = requested
-        self.read: list[str] = []
-
-    def get_completed_commits(self) -> list[KnownInstant]:
-        return [KnownInstant(each) for each in self._requested]
-
-    get_completed_deltacommits = get_completed_replacecommits = get_completed_commits
-
-    def get_instant_metadata_in_json(self, instant: Any) -> str:
-        self.read.append(instant.timestamp)
-        return '{"operationType": "UPSERT"}'
+def commit(storage: Storage, requested: str, action: str = "commit", **metadata: Any) -> str:
+    """Completes an instant; returns its file's name."""
+    name = f"{requested}_{requested}9.{action}"
+    storage.create(f".hoodie/timeline/{name}", json.dumps(metadata).encode())
+    return name
 
 
-def active(*requested: str) -> Timeline:
-    return parse_timeline(f"{each}_{each}9.commit" for each in requested)
+def test_metadata_of_archived_instants_is_dropped(storage: Storage) -> None:
+    def known_of(*names: str, earlier: CommitMetadata | None = None) -> CommitMetadata:
+        return CommitMetadata(storage, 8, parse_timeline(names), earlier)
 
-
-def test_metadata_of_archived_instants_is_dropped() -> None:
-    known = CommitMetadata(HudiRsTimeline("1", "2"), active("1", "2"))
+    names = [commit(storage, str(number), operationType="UPSERT") for number in range(1, 50)]
+    known = known_of(*names[:2])
     for requested in ("1", "2"):
-        known.of(Instant(requested, "commit"))
+        known.of(Instant(requested, "commit", f"{requested}9"))
     for number in range(3, 50):
-        timeline = HudiRsTimeline(str(number - 1), str(number))
-        known = CommitMetadata(timeline, active(str(number - 1), str(number)), known)
-        assert known.of(Instant(str(number - 1), "commit"))["operationType"] == "UPSERT"
-        assert timeline.read == [], "already read, and still active"
-        known.of(Instant(str(number), "commit"))
-        assert timeline.read == [str(number)]
-    again = HudiRsTimeline("3")
-    CommitMetadata(again, active("3"), known).of(Instant("3", "commit"))
-    assert again.read == ["3"], "dropped when it was archived"
+        known = known_of(*names[number - 2 : number], earlier=known)
+        before = storage.io.requests
+        earlier = Instant(str(number - 1), "commit", f"{number - 1}9")
+        assert known.of(earlier)["operationType"] == "UPSERT"
+        assert storage.io.requests == before, "already read, and still active"
+        known.of(Instant(str(number), "commit", f"{number}9"))
+        assert storage.io.requests == before + 1
+    known_of(names[2], earlier=known).of(Instant("3", "commit", "39"))
+    assert storage.io.requests == before + 2, "dropped when it was archived"
+
+
+def test_the_schema_is_that_of_the_last_write(storage: Storage) -> None:
+    def schema() -> str | None:
+        names = storage.names_in(".hoodie/timeline")
+        return CommitMetadata(storage, 8, parse_timeline(names)).latest_schema()
+
+    assert schema() is None
+    commit(storage, "1", "replacecommit", operationType="CLUSTER", extraMetadata={"schema": "c"})
+    assert schema() == "c", "the writes before it were archived"
+    commit(storage, "2", operationType="UPSERT", extraMetadata={"schema": "first"})
+    commit(storage, "3", operationType="INSERT", extraMetadata={"schema": "second"})
+    commit(storage, "4", "replacecommit", operationType="CLUSTER", extraMetadata={"schema": "c"})
+    commit(storage, "5", operationType="DELETE_PARTITION", extraMetadata={"schema": ""})
+    commit(storage, "6", operationType="DELETE", extraMetadata=None)
+    assert schema() == "second"
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"Obj\x01", b"Obj\x01\x02\x16avro"])
+def test_a_damaged_commit_is_named(storage: Storage, content: bytes) -> None:
+    storage.create(".hoodie/timeline/1_2.commit", content)
+    known = CommitMetadata(storage, 8, parse_timeline(["1_2.commit"]))
+    with pytest.raises(StorageFailed, match=r"timeline/1_2\.commit is no commit metadata"):
+        known.of(Instant("1", "commit", "2"))
+
+
+def test_an_empty_commit_says_nothing(storage: Storage) -> None:
+    storage.create(".hoodie/timeline/1_2.commit", b"")
+    known = CommitMetadata(storage, 8, parse_timeline(["1_2.commit"]))
+    assert known.rows_written(Instant("1", "commit", "2")) == {}

@@ -2,17 +2,17 @@
 another, for a table of a hundred base files."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.hudi import Instant, opened_table
+from hudi_index_service.hudi.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.completeness import Listing, list_data_files
-from hudi_index_service.hudi.hudi_rs import opened_table
 from hudi_index_service.index.metadata import entry
 from hudi_index_service.index.metadata.documents import DocumentCache
 from hudi_index_service.index.metadata.manifest import Manifest
@@ -196,11 +196,11 @@ def test_small_base_file_is_read_whole_in_one_request(cold: IndexedTable, s3: S3
     assert [r.split()[0] for r in s3.requests if ".parquet" in r] == ["GET"]
 
 
-def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
+def test_files_and_index_are_listed_while_commits_are_read(
     cold: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, index = Event(), Event()
-    opened, looked = opened_table.opened_by_hudi_rs, IndexFolderReader.look
+    fetched, looked = CommitMetadata.fetch, IndexFolderReader.look
 
     def list_files(storage: Storage, *, partitioned: bool) -> Listing:
         files.set()
@@ -210,14 +210,14 @@ def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
         index.set()
         return looked(self)
 
-    def build(storage: Storage, state: Any) -> Any:
+    def fetch(self: CommitMetadata, instants: Sequence[Instant]) -> None:
         assert files.wait(60), "the files are not being listed"
         assert index.wait(60), "the index folder is not being read"
-        return opened(storage, state)
+        fetched(self, instants)
 
     monkeypatch.setattr(opened_table, "list_data_files", list_files)
     monkeypatch.setattr(IndexFolderReader, "look", look)
-    monkeypatch.setattr(opened_table, "opened_by_hudi_rs", build)
+    monkeypatch.setattr(CommitMetadata, "fetch", fetch)
 
     assert cold.scan("amount = 55").count() == 1
 

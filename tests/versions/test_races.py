@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hudi_index_service.hudi import opened_table
 from hudi_index_service.hudi.completeness import Listing
-from hudi_index_service.hudi.hudi_rs import opened_table
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.storage.store import Storage
 from tests.versions.journey import Journey

@@ -24,10 +24,12 @@ import base64
 import io
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
+import fastavro
 import pyarrow as pa
 from pyroaring import BitMap64
 
@@ -46,27 +48,53 @@ RECORD_KEY = "_hoodie_record_key"
 _CONTENT_VERSION = 3
 _LEADING_FIELDS = ("_hoodie_commit_time", "_hoodie_commit_seqno", RECORD_KEY)
 _NULLABLE_TEXT = ["null", "string"]
-_NULL, _TEXT = 0, 1
 _SHORT_TEXT = 2  # the branch of a text, encoded
 
-# The branches of a delete record's ordering value (Hudi's `HoodieDeleteRecord`), each a record of
-# one value. A twelfth, an array of them for several ordering fields, is not read.
+_NULLABLE_BYTES = ["null", "bytes"]
+"""Texts, which need not be decoded: both have the same encoding."""
+
 _ORDERING_VALUES = (
-    "null",
-    1,
-    "number",
-    "number",
-    4,
-    8,
+    "boolean",
+    "int",
+    "long",
+    "float",
+    "double",
     "bytes",
     "bytes",
-    "number",
+    "int",
     "bytes",
-    "number",
-    "number",
+    "long",
+    "long",
 )
-"""``number`` is a number of variable length, ``bytes`` one of them and as many bytes; other values
-have this many bytes."""
+"""The types of a delete record's ordering value (Hudi's `HoodieDeleteRecord`), each a record of one
+value. A twelfth, an array of them for several ordering fields, is not read."""
+
+
+def _record(name: str, **fields: Any) -> dict[str, Any]:
+    items = [{"name": name, "type": each} for name, each in fields.items()]
+    return {"type": "record", "name": name, "fields": items}
+
+
+_LEADING = fastavro.parse_schema(
+    _record("leading", **dict.fromkeys(_LEADING_FIELDS, _NULLABLE_BYTES))
+)
+_DELETED = fastavro.parse_schema(
+    _record(
+        "HoodieDeleteRecordList",
+        records={
+            "type": "array",
+            "items": _record(
+                "HoodieDeleteRecord",
+                key=_NULLABLE_BYTES,
+                partition=_NULLABLE_BYTES,
+                ordering=[
+                    "null",
+                    *(_record(f"of{n}", value=each) for n, each in enumerate(_ORDERING_VALUES)),
+                ],
+            ),
+        },
+    )
+)
 
 
 class BlockType(IntEnum):
@@ -298,8 +326,8 @@ def record_keys(log_file: LogFile, data: bytes) -> list[BlockKeys]:
             keys = _block_keys(block, data[block.content.start : block.content.stop])
         except LogKeysUnknown as error:
             raise LogKeysUnknown(f"{log_file.path} at byte {block.start}: {error}") from error
-        except (IndexError, struct.error) as error:
-            reason = f"{log_file.path} at byte {block.start}: a value ends beyond its block"
+        except (EOFError, LookupError, ValueError, struct.error) as error:
+            reason = f"{log_file.path} at byte {block.start}: a value cannot be read"
             raise LogKeysUnknown(reason) from error
         rows = _positions(block)
         if rows is None or len(rows) != len(keys):
@@ -376,10 +404,8 @@ def _third_text(content: bytes, at: int) -> bytes:
     for _ in _LEADING_FIELDS:
         size = content[here + 1]
         if content[here] != _SHORT_TEXT or size >= 0x80:
-            avro = _Avro(content, at)
-            avro.text()
-            avro.text()
-            return avro.key()
+            leading: Any = fastavro.schemaless_reader(io.BytesIO(content[at:]), _LEADING, None)
+            return _not_null(leading[RECORD_KEY])
         start = here + 2
         here = start + (size >> 1)
     if here > len(content):
@@ -391,76 +417,15 @@ def _deleted_keys(content: bytes) -> Sequence[bytes]:
     version, size = struct.unpack_from(">II", content)
     if version != _CONTENT_VERSION:
         raise LogKeysUnknown(f"deleted records of version {version}")
-    avro = _Avro(content, 8)
-    keys = []
-    for _ in avro.items():
-        keys.append(avro.key())
-        avro.text()  # its partition
-        avro.skip_ordering_value()
-    if avro.at != 8 + size:
+    stream = io.BytesIO(content)
+    stream.seek(8)
+    deleted: Any = fastavro.schemaless_reader(stream, _DELETED, None)
+    if stream.tell() != 8 + size:
         raise LogKeysUnknown("deleted records that end elsewhere")
-    return keys
+    return [_not_null(each["key"]) for each in deleted["records"]]
 
 
-class _Avro:
-    """Values in Avro's binary encoding.
-
-    Attributes:
-        at: The position of the next one.
-    """
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data = data
-        self.at = at
-
-    def key(self) -> bytes:
-        """A text that must not be NULL."""
-        text = self.text()
-        if text is None:
-            raise LogKeysUnknown("a record without a key")
-        return text
-
-    def text(self) -> bytes | None:
-        """A union of NULL and text."""
-        branch = self._number()
-        if branch not in (_NULL, _TEXT):
-            raise LogKeysUnknown("a field that is no text")
-        return self._bytes() if branch == _TEXT else None
-
-    def items(self) -> Iterator[int]:
-        """The numbers of an array's items, each to be read next."""
-        while count := self._number():
-            if count < 0:
-                count = -count
-                self._number()  # the bytes of this block of items
-            yield from range(count)
-
-    def skip_ordering_value(self) -> None:
-        """Skips a delete record's ordering value."""
-        branch = self._number()
-        if not 0 <= branch < len(_ORDERING_VALUES):
-            raise LogKeysUnknown("a deleted record with several ordering values")
-        match _ORDERING_VALUES[branch]:
-            case int(size):
-                self.at += size
-            case "number":
-                self._number()
-            case "bytes":
-                self._bytes()
-
-    def _bytes(self) -> bytes:
-        size = self._number()
-        start, self.at = self.at, self.at + size
-        if size < 0 or self.at > len(self._data):
-            raise IndexError
-        return self._data[start : self.at]
-
-    def _number(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return (value >> 1) ^ -(value & 1)
-            shift += 7
+def _not_null(key: bytes | None) -> bytes:
+    if key is None:
+        raise LogKeysUnknown("a record without a key")
+    return key

@@ -21,7 +21,6 @@ from itertools import count
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 
-import hudi
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,12 +46,13 @@ from hudi_index_service.hudi.files.log_file import (
 )
 from hudi_index_service.hudi.files.parquet_file import damage_named, open_parquet
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
-from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
+from hudi_index_service.hudi.hudi_rs.timeline_copy import TableOnTimeline, TimelineCopy
 from hudi_index_service.hudi.properties import is_true, split_columns
 from hudi_index_service.hudi.snapshot import FileSlice, TouchedKeys
 from hudi_index_service.storage.store import Storage
 
 if TYPE_CHECKING:
+    import hudi
     import pyarrow.parquet as pq
 
 _BATCH_ROWS = 16_384
@@ -115,6 +115,8 @@ class MergeOptions:
 
     def of_hudi_rs(self) -> "hudi.HudiReadOptions":
         """The same for hudi-rs."""
+        import hudi
+
         options = hudi.HudiReadOptions(projection=self.columns.names).with_batch_size(_BATCH_ROWS)
         return options if self.instant is None else options.with_as_of_timestamp(self.instant)
 
@@ -134,17 +136,15 @@ class SliceMerger:
 
     def rows(
         self,
-        table: Any,
+        opened: TableOnTimeline,
         file_slice: FileSlice,
         options: MergeOptions,
-        copy: TimelineCopy | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of a slice.
 
         Args:
-            table: hudi-rs' table. A reader made by it has the timeline, by which it recognizes, on
-                version 6, the log blocks of delta commits that never completed.
-            copy: Where the table is, if hudi-rs cannot open its store.
+            opened: By its timeline hudi-rs recognizes, on version 6, the log blocks of delta
+                commits that never completed.
 
         Raises:
             FileNotFoundError: a file of the slice is gone.
@@ -155,9 +155,9 @@ class SliceMerger:
             refuse_unlike_spark(file, options.relevant, source=base_file.path)
             self.check(file_slice, file, options.relevant, options.properties)
         paths = [base_file.path, *file_slice.log_files]
-        with nullcontext() if copy is None else copy.holding(paths):
+        with nullcontext() if opened.copy is None else opened.copy.holding(paths):
             with self._reading(file_slice):
-                reader = table.create_file_group_reader_with_options(options.of_hudi_rs())
+                reader = opened.table.create_file_group_reader_with_options(options.of_hudi_rs())
             yield from self._batches(reader, base_file.path, file_slice, options)
 
     def check(

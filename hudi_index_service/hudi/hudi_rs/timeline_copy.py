@@ -1,4 +1,5 @@
-"""A table's properties and timeline in a folder of the local disk, without its data files.
+"""hudi-rs' table on one timeline; and a table's properties and timeline in a folder of the local
+disk, without its data files.
 
 hudi-rs merges log files only with a base file of the table. To merge a few rows of a base file,
 they are written as a small one into this folder, beside the slice's log files. A store that hudi-rs
@@ -9,18 +10,21 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import Any
-
-import hudi
+from typing import TYPE_CHECKING, Any, Self
 
 from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
 from hudi_index_service.hudi.properties import PROPERTIES_FILE
-from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
+from hudi_index_service.hudi.timeline import list_timeline, parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.temporary_folder import MERGING, OwnedFolder
 
+if TYPE_CHECKING:
+    import hudi
+
+_UNKNOWN_TO_HUDI_RS = "hdfs://"
 _MOST_READERS = 100
 _DOWNLOADS = 8  # at a time
 
@@ -55,21 +59,11 @@ class TimelineCopy:
         return self._readers[key]
 
     @classmethod
-    def of(
-        cls,
-        storage: Storage,
-        table_version: int,
-        timeline: str,
-        hudi_options: Mapping[str, str] | None = None,
-    ) -> "TimelineCopy | None":
+    def of(cls, storage: Storage, table_version: int, timeline: str) -> "TimelineCopy | None":
         """The copy of a table's timeline; None if the timeline is another one now.
 
         Args:
             timeline: The version of the timeline, see `Timeline`.
-            hudi_options: For opening it.
-
-        Raises:
-            FileNotFoundError: an instant was archived meanwhile.
         """
         folder = OwnedFolder(MERGING)
         instants = timeline_folder(table_version)
@@ -78,11 +72,15 @@ class TimelineCopy:
             return None
         paths = {PROPERTIES_FILE, *(f"{instants}/{name}" for name in names)}
         with ThreadPoolExecutor(_DOWNLOADS, "timeline-copy") as threads:
-            # Consumed, so that the first failure is raised.
-            list(threads.map(lambda path: _place(storage, path, Path(folder.name, path)), paths))
+            try:
+                # Consumed, so that the first failure is raised.
+                list(
+                    threads.map(lambda each: _place(storage, each, Path(folder.name, each)), paths)
+                )
+            except FileNotFoundError:  # an instant was archived meanwhile
+                return None
         with hudi_rs_errors_named(f"{storage.uri}: the copy of its timeline"):
-            builder = hudi.HudiTableBuilder(folder.name, hudi_options=dict(hudi_options or {}))
-            return cls(storage, folder, builder.build())
+            return cls(storage, folder, _opened(folder.name))
 
     @contextmanager
     def holding(
@@ -113,6 +111,42 @@ class TimelineCopy:
             if not self._holders[target]:
                 del self._holders[target]
                 target.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TableOnTimeline:
+    """hudi-rs' table on one timeline. A reader made by it has that timeline.
+
+    Attributes:
+        table: hudi-rs' own.
+        copy: The copy of the timeline that it is on, in a store that hudi-rs cannot open.
+    """
+
+    table: Any
+    copy: TimelineCopy | None
+
+    @classmethod
+    def of(cls, storage: Storage, table_version: int, timeline: str) -> Self | None:
+        """The table; None if the timeline is another one now. Takes what `TimelineCopy.of` takes.
+
+        Raises:
+            NeedsSpark, StorageFailed: hudi-rs cannot open it.
+        """
+        if storage.uri.startswith(_UNKNOWN_TO_HUDI_RS):
+            copy = TimelineCopy.of(storage, table_version, timeline)
+            return None if copy is None else cls(copy.table, copy)
+        with hudi_rs_errors_named(f"{storage.uri} cannot be opened"):
+            table = _opened(storage.uri, storage.options)
+        # It has listed the timeline itself. If that is unchanged now, it saw the same one.
+        is_same = list_timeline(storage, table_version).version == timeline
+        return cls(table, None) if is_same else None
+
+
+def _opened(uri: str, options: Mapping[str, Any] | None = None) -> Any:
+    import hudi
+
+    storage_options = {key: str(value) for key, value in (options or {}).items()}
+    return hudi.HudiTableBuilder(uri, storage_options=storage_options).build()
 
 
 def _place(storage: Storage, path: str, target: Path, content: bytes | None = None) -> None:

@@ -1,17 +1,16 @@
-"""A table opened by hudi-rs at one state of its timeline: its schema, and its snapshots.
+"""A table at one state of its timeline: its schema, and its snapshots.
 
-hudi-rs (0.5) decodes commit metadata. The capability gate decides which tables are read this way at
-all, and every snapshot has to pass the proof of completeness.
+The capability gate decides which tables are read without Spark at all, and every snapshot has to
+pass the proof of completeness.
 """
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
-from typing import Any, Self
+from threading import RLock
+from typing import Self
 
-import hudi
 import pyarrow as pa
 
 from hudi_index_service.errors import (
@@ -21,14 +20,15 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi import gate
-from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
-from hudi_index_service.hudi.hudi_rs import hudi_rs_errors_named
-from hudi_index_service.hudi.hudi_rs.commit_metadata import (
-    CommitMetadata,
-    latest_schema,
-    schema_of_instant,
+from hudi_index_service.hudi.avro_schema import (
+    UnknownAvroType,
+    arrow_schema,
+    unreadable_column,
 )
-from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
+from hudi_index_service.hudi.commit_metadata import CommitMetadata
+from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.hudi_rs.timeline_copy import TableOnTimeline, TimelineCopy
 from hudi_index_service.hudi.properties import is_true, split_columns
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.timeline import (
@@ -39,12 +39,18 @@ from hudi_index_service.hudi.timeline import (
 )
 from hudi_index_service.storage.store import Storage
 
-_UNKNOWN_TO_HUDI_RS = "hdfs://"
+_META_COLUMNS = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
 
 
 @dataclass(frozen=True)
 class TableState:
-    """What a look at a table's timeline and properties shows, before hudi-rs opens the table.
+    """What a look at a table's timeline and properties shows.
 
     Attributes:
         properties_file: The bytes of hoodie.properties: a comment holds the time of writing.
@@ -70,50 +76,48 @@ class TableState:
 
 
 class OpenedTable:
-    """hudi-rs' table on exactly one timeline. Made by `at`.
+    """A table on exactly one timeline. Made by `at`.
 
     Attributes:
         state: Properties and timeline.
-        table: hudi-rs' own.
         metadata: The metadata of the timeline's commits.
-        schema: The latest schema.
+        schema: The latest schema; without columns before the first commit of a table that was
+            created without one.
         refusal: As in `TableState`, with what the schema adds.
         schema_refusal: Why hudi-rs cannot read its schema; it then merges no log files.
-        copy: The copy of the timeline that `table` is on, in a store that hudi-rs cannot open.
     """
 
     def __init__(
         self,
         storage: Storage,
         state: TableState,
-        table: Any,
-        copy: TimelineCopy | None,
         listing: "Future[Listing] | None",
         earlier: CommitMetadata | None,
     ) -> None:
         self._storage = storage
         self.state = state
-        self.table = table
-        self.copy = copy
-        self.metadata = CommitMetadata(table.get_timeline(), state.timeline, earlier)
+        timeline = state.timeline
+        self.metadata = CommitMetadata(storage, state.version, timeline, earlier)
+        if not storage.is_local:
+            replacing = (each for each in timeline.instants if each.action == "replacecommit")
+            self.metadata.fetch(list({*timeline.instants[-1:], *replacing}))
+        avro = self.metadata.latest_schema() or state.properties.get("hoodie.table.create.schema")
         self.schema_refusal: str | None = None
-        self.schema, unreadable = latest_schema(
-            table,
-            storage.uri,
-            populated=is_true(state.properties, "hoodie.populate.meta.fields", default=True),
-            has_base_files=copy is None,
-        )
-        if unreadable is not None:
-            self.schema_refusal = f"hudi-rs cannot read it: {unreadable}."
+        if avro:
+            self.schema = self._with_meta_columns(_known_schema(avro, storage.uri))
+            self.schema_refusal = unreadable_column(avro)
+        else:
+            self.schema = self._schema_of_base_files() if timeline.instants else pa.schema([])
         self.refusal = state.refusal or gate.unsupported_partition_column(
             state.partition_columns, self.schema.names
         )
-        # For the first snapshot: listed while hudi-rs opened the table, with the same timeline
-        # before and afterwards.
+        # For the first snapshot: listed while the commits were read, with the same timeline before
+        # and afterwards.
         self._listed = listing
-        self._merging: TimelineCopy | None = copy
+        self._by_hudi_rs: TableOnTimeline | None = None
+        self._merging: TimelineCopy | None = None
         self._snapshots: dict[tuple[str, bool], Snapshot] = {}
-        self._making = Lock()  # of a snapshot, or the copy: by one thread, for all
+        self._making = RLock()  # of a snapshot, or hudi-rs' table: by one thread, for all
 
     @classmethod
     def at(
@@ -132,22 +136,23 @@ class OpenedTable:
                 meanwhile.
 
         Raises:
-            NeedsSpark, StorageFailed: hudi-rs cannot open it.
-            TableFeatureUnsupported: see `latest_schema`.
+            StorageFailed: a commit cannot be read.
+            TableFeatureUnsupported: its schema is not known, or has an unknown type.
         """
         listing: Future[Listing] | None = None
         if list_files and not storage.is_local:
             thread = ThreadPoolExecutor(1, "data-files")
             listing = thread.submit(_data_files, storage, state)
             thread.shutdown(wait=False)
-        table, copy = opened_by_hudi_rs(storage, state)
-        if listing is not None:
-            wait([listing])  # so that one look at the timeline serves both
-        # hudi-rs lists the timeline itself; if it is unchanged now, hudi-rs saw the same one.
-        now = list_timeline(storage, state.version).version
-        if table is None or now != state.timeline.version:
+        try:
+            opened = cls(storage, state, listing, earlier)
+        except SnapshotChanged:  # an instant was archived meanwhile
             return None
-        return cls(storage, state, table, copy, listing, earlier)
+        if listing is not None:
+            wait([listing])
+            if list_timeline(storage, state.version).version != state.timeline.version:
+                return None
+        return opened
 
     def pinned(self, as_of: str | None) -> str | None:
         """The latest completed instant, up to `as_of`; None for a table without any. Raises what
@@ -187,10 +192,37 @@ class OpenedTable:
         if pinned is None or pinned == timeline.latest:
             return self.schema
         avro = self.metadata.extra(timeline.by_requested[pinned]).get("schema")
+        if not avro:
+            raise TableFeatureUnsupported(f"Instant {pinned} does not hold the table's schema.")
         by_hudi_rs = gate.is_merge_on_read(self.state.properties) and self.schema_refusal is None
-        return schema_of_instant(
-            pinned, avro, self.schema, uri=self._storage.uri, by_hudi_rs=by_hudi_rs
-        )
+        reason = unreadable_column(avro) if by_hudi_rs else None
+        if reason is not None:
+            raise TableFeatureUnsupported(f"hudi-rs cannot read instant {pinned}: {reason}.")
+        return self._with_meta_columns(_known_schema(avro, self._storage.uri))
+
+    def _schema_of_base_files(self) -> pa.Schema:
+        """The schema of the last base file that a commit names, where no commit holds one."""
+        for instant in reversed(self.state.timeline.instants):
+            for path in self.metadata.rows_written(instant):
+                with open_parquet(self._storage, path) as file:
+                    schema = file.schema_arrow
+                for column in schema:
+                    if pa.types.is_fixed_size_binary(column.type):
+                        raise TableFeatureUnsupported(
+                            f"Only base files hold the schema of {self._storage.uri}, and they do "
+                            f"not tell whether column {column.name} holds vectors."
+                        )
+                return self._with_meta_columns(
+                    pa.schema([each.with_nullable(True) for each in schema])
+                )
+        raise TableFeatureUnsupported(f"No commit of {self._storage.uri} holds its schema.")
+
+    def _with_meta_columns(self, schema: pa.Schema) -> pa.Schema:
+        """A schema with Hudi's meta columns first, if the table's rows have them."""
+        if not is_true(self.state.properties, "hoodie.populate.meta.fields", default=True):
+            return schema
+        columns = (each for each in schema if each.name not in _META_COLUMNS)
+        return pa.schema([*((name, pa.string()) for name in _META_COLUMNS), *columns])
 
     def snapshot(self, pinned: str, base_files_only: bool) -> Snapshot | None:
         """The snapshot at a completed instant, made by one thread and kept for all; None if the
@@ -205,6 +237,16 @@ class OpenedTable:
                     self._snapshots[key] = snapshot
         return self._snapshots[key]
 
+    def by_hudi_rs(self) -> TableOnTimeline | None:
+        """hudi-rs' table on this timeline, opened for the first slice with log files; None if the
+        timeline has changed meanwhile. Raises NeedsSpark, StorageFailed: it cannot be opened."""
+        with self._making:
+            if self._by_hudi_rs is None:
+                state = self.state
+                opened = TableOnTimeline.of(self._storage, state.version, state.timeline.version)
+                self._by_hudi_rs = opened
+            return self._by_hudi_rs
+
     def merging_copy(self) -> TimelineCopy:
         """Where small base files are merged; made for the first one.
 
@@ -213,7 +255,10 @@ class OpenedTable:
         """
         with self._making:
             if self._merging is None:
-                self._merging = _copy(self._storage, self.state, {})
+                opened, state = self._by_hudi_rs, self.state
+                self._merging = (opened and opened.copy) or TimelineCopy.of(
+                    self._storage, state.version, state.timeline.version
+                )
             if self._merging is None:
                 raise SnapshotChanged(f"{self._storage.uri}: something was committed meanwhile.")
             return self._merging
@@ -244,6 +289,10 @@ class OpenedTable:
             partial(archived_completion_times, self._storage),
         )
         slices = proof.slices(listing)
+        # hudi-rs lists the timeline itself. Opened now, it sees the one that the slices are from.
+        is_merged = any(each.log_files for each in slices) and self.schema_refusal is None
+        if is_merged and self.by_hudi_rs() is None:
+            return None
         self.metadata.check_not_cleaned(pinned, listing)
         reason = gate.unsupported_partition(state.properties, (s.partition for s in slices))
         if reason is not None:
@@ -269,29 +318,10 @@ def _data_files(storage: Storage, state: TableState) -> Listing:
     return list_data_files(storage, partitioned=bool(state.partition_columns))
 
 
-def opened_by_hudi_rs(storage: Storage, state: TableState) -> tuple[Any, TimelineCopy | None]:
-    """hudi-rs' table, and the copy that it is on, where hudi-rs cannot open the store. None instead
-    of both if the timeline has changed while it was copied."""
-    options = {}
-    merges = gate.is_merge_on_read(state.properties)
-    if not merges or state.refusal is not None or state.merge_refusal is not None:
-        # The gate has decided. hudi-rs would also refuse a table for how it merges log files
-        # if it has none; the schema and the instants of a refused table are still needed.
-        options["hoodie.internal.skip.config.validation"] = "true"
-    if storage.uri.startswith(_UNKNOWN_TO_HUDI_RS):
-        copy = _copy(storage, state, options)
-        return (None if copy is None else copy.table), copy
-    with hudi_rs_errors_named(f"{storage.uri} cannot be opened"):
-        builder = hudi.HudiTableBuilder(
-            storage.uri,
-            hudi_options=options,
-            storage_options={key: str(value) for key, value in storage.options.items()},
-        )
-        return builder.build(), None
-
-
-def _copy(storage: Storage, state: TableState, options: Mapping[str, str]) -> TimelineCopy | None:
+def _known_schema(avro: str, uri: str) -> pa.Schema:
     try:
-        return TimelineCopy.of(storage, state.version, state.timeline.version, options)
-    except FileNotFoundError:  # an instant was archived meanwhile
-        return None
+        return arrow_schema(avro)
+    except UnknownAvroType as error:
+        raise TableFeatureUnsupported(
+            f"The schema of {uri} has an unknown type: {error}."
+        ) from error
