@@ -5,7 +5,7 @@ pass the proof of completeness.
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
@@ -111,9 +111,7 @@ class OpenedTable:
         self.refusal = state.refusal or gate.unsupported_partition_column(
             state.partition_columns, self.schema.names
         )
-        # For the first snapshot: listed while the commits were read, with the same timeline before
-        # and afterwards.
-        self._listed = listing
+        self._listed = listing  # for the first snapshot
         self._by_hudi_rs: TableOnTimeline | None = None
         self._merging: TimelineCopy | None = None
         self._snapshots: dict[tuple[str, bool], Snapshot] = {}
@@ -128,7 +126,7 @@ class OpenedTable:
         *,
         list_files: bool = False,
     ) -> Self | None:
-        """The table at a state; None if the timeline has changed meanwhile.
+        """The table at a state; None if the timeline has changed so that its commits are gone.
 
         Args:
             earlier: The metadata that is known from an earlier state.
@@ -145,14 +143,9 @@ class OpenedTable:
             listing = thread.submit(_data_files, storage, state)
             thread.shutdown(wait=False)
         try:
-            opened = cls(storage, state, listing, earlier)
+            return cls(storage, state, listing, earlier)
         except SnapshotChanged:  # an instant was archived meanwhile
             return None
-        if listing is not None:
-            wait([listing])
-            if list_timeline(storage, state.version).version != state.timeline.version:
-                return None
-        return opened
 
     def pinned(self, as_of: str | None) -> str | None:
         """The latest completed instant, up to `as_of`; None for a table without any. Raises what
@@ -303,9 +296,7 @@ class OpenedTable:
         """The data files, listed after the state's timeline; None if Hudi has removed some since.
         Otherwise a file group deleted before both listings would be missed unnoticed."""
         listed, self._listed = self._listed, None
-        if listed is not None:
-            return listed.result()
-        listing = _data_files(self._storage, self.state)
+        listing = _data_files(self._storage, self.state) if listed is None else listed.result()
         timeline, now = self.state.timeline, self._timeline_now()
         was_moved = timeline.latest not in now.by_requested
         return None if was_moved or now.removals - timeline.removals else listing

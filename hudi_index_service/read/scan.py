@@ -24,7 +24,6 @@ from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.text.for_spark import has_substitution, is_for_spark
 from hudi_index_service.process import awaited_methods
 from hudi_index_service.read.execution import Execution, RowIds
-from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from hudi_index_service.hudi.spark import SparkHudiReader
+    from hudi_index_service.read.explanation import Explanation
 
 log = logging.getLogger(__name__)
 
@@ -242,10 +242,11 @@ class Scan:
                 remedy="Read the rows with to_arrow(), and pass a Spark session to open_table.",
             ) from error
 
-    def explain(self, *, analyze: bool = False) -> Explanation:
+    def explain(self, *, analyze: bool = False) -> "Explanation":
         """How the query is read, and why. With `analyze` the query is run, and the explanation
         includes what it actually read. Print it, or call `to_dict()`. Raises what `to_arrow`
         raises."""
+        from hudi_index_service.read.explanation import Explanation
 
         def explained(run: Execution) -> Explanation:
             plan = with_index_estimates(run.plan, run.reader)

@@ -11,8 +11,10 @@ from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
 
 NOT_NEEDED = (
+    "hudi",  # merges log files
     "hudi_index_service.build.entry",
     "hudi_index_service.build.run",
+    "hudi_index_service.read.explanation",
     "hudi_index_service.hook",
     "hudi_index_service.sql",
     "numpy.ma",
@@ -50,8 +52,8 @@ PREDICATES = (
     ("name", "needed"),
     [
         ("awkward_clustered", set()),
-        # Hudi's own reader merges the touched rows of base files, from a small file.
-        ("awkward_with_logs_partitioned", {"pyarrow.parquet"}),
+        # hudi-rs merges the touched rows of base files, from a small file.
+        ("awkward_with_logs_partitioned", {"hudi", "pyarrow.parquet"}),
     ],
 )
 def test_it_imports_nothing_else(golden, tmp_path, name, needed):
