@@ -8,9 +8,12 @@ from hudi_index_parquet import RowPlan
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.statistics import SliceStatistics
+from tests.same_rows import assert_same_rows
 
 MB = 2**20
 ROWS, RUN = 30_000, 300
@@ -142,6 +145,26 @@ def test_half_of_the_rows_are_read_by_page_if_adjacent(table):
     whole = table.scan(columns=["id", "text"])
     whole.to_arrow()
     assert read.bytes_read < whole.statistics.bytes_read * 0.6
+
+
+def test_a_large_file_is_scanned_where_the_row_reader_tests_the_predicate(table, monkeypatch):
+    def read(where: str) -> SliceStatistics:
+        scan = table.scan(where, columns=["id", "text"])
+        plain = table.scan(where, columns=["id", "text"], use_index="never")
+        assert_same_rows(scan.to_arrow(), plain.to_arrow())
+        (only,) = scan.statistics.slices
+        return only
+
+    tenth, few = f"number < {ROWS // 10}", f"number < {ROWS // 20}"
+    tested_in_python = f"{tenth} AND id RLIKE '7$'"
+    assert read(tenth).candidates == ROWS // 10
+
+    monkeypatch.setattr(decide, "LARGE_FILE", ROWS)
+
+    assert read(tenth).candidates is None
+    assert read(tenth).note.startswith(f"at least {ROWS // 10} rows match")
+    assert read(few).candidates == ROWS // 20
+    assert read(tested_in_python).candidates == ROWS // 10
 
 
 def test_the_note_states_how_many_rows_led_to_a_scan(table):

@@ -1,7 +1,7 @@
 """Turns look-ups into Lucene queries. The JVM must be attached to threads that make queries."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -23,18 +23,21 @@ from hudi_index_service.predicate.expression import MatchMode
 _PARTS = {"any": "%", "one": "_"}  # as TermScan spells them
 _NO_LIMIT = 2**31 - 1
 _FEW_TERMS = 64  # the number of terms up to which Lucene returns row counts at once
+_MOST_KEPT = 64  # queries
 
 
 def to_query(search: Search) -> Any:
-    """The Lucene query of a search."""
+    """The Lucene query of a search. It is kept, since a look-up is weighed before it runs, and runs
+    in many entries."""
     match search:
         case Terms(terms=values) | Points(points=values) if len(values) > _FEW_TERMS:
             if not search.query:
-                search.query.append(_new_query(search))
+                search.query.append(_new_query.__wrapped__(search))
             return search.query[0]
     return _new_query(search)
 
 
+@lru_cache(maxsize=_MOST_KEPT)
 def _new_query(search: Search) -> Any:
     import lucene
     from hudiindex import ListQueries, TermScan

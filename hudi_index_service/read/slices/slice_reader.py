@@ -25,6 +25,7 @@ from hudi_index_service.optimizer.decide import (
     are_too_many,
     cheapest_reading,
     may_count_by_rows,
+    scan_tests_faster,
 )
 from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
@@ -378,10 +379,12 @@ class SliceReader:
             else None
             for each in found
         ]
-        by_index = [each for each in lookups if each is not None]
-        scanned = self.mapped(self._scan_pays, by_index)
+        by_index = [
+            (each, of.query) for each, of in zip(lookups, found, strict=True) if each is not None
+        ]
+        scanned = self.mapped(lambda each: self._scan_pays(*each), by_index)
         self._lookups(superset_ok=True).look_up(
-            [each for each, scan in zip(by_index, scanned, strict=True) if not scan]
+            [each for (each, _), scan in zip(by_index, scanned, strict=True) if not scan]
         )
         return lookups
 
@@ -441,7 +444,7 @@ class SliceReader:
             return
         found.by_page = by_page
 
-    def _scan_pays(self, lookup: SliceLookup) -> bool:
+    def _scan_pays(self, lookup: SliceLookup, query: Query) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries; the reason
         is then in the statistics. Entries are asked only if the manifests suggest many rows."""
         plan, expected = lookup.plan, lookup.plan.expected
@@ -452,9 +455,13 @@ class SliceReader:
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
                 least = row_estimate(lookup.predicate, entries).least
+                pays = are_too_many(least, plan.total, self.settings.read.scan_fraction)
+                if not pays and scan_tests_faster(least, plan.total):
+                    local, stored = self.table.storage.is_local, any(e.stored for e in plan.entries)
+                    pays = local and not stored and tests_all(query, entries.footer())
         except EntryUnusable:  # looking it up reports it
             return False
-        if not are_too_many(least, plan.total, self.settings.read.scan_fraction):
+        if not pays:
             return False
         lookup.statistics.note = f"at least {least} rows match: reading the file whole is cheaper"
         return True
