@@ -6,6 +6,7 @@ the conditions, and prints one: the milliseconds and the rows of each, the secon
 process's memory in MiB.
 """
 
+import os
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -76,16 +77,18 @@ class Ours(Engine):
     """The service, without any Spark session in the process.
 
     Args:
-        read: Settings of reading; those that this version does not have are left out.
+        keeps_pages: Whether pages are kept between queries. They are the process's, so that a
+            table's own settings do not say it.
     """
 
-    def __init__(self, table: str, storage_options: Any = None, **read: Any) -> None:
+    def __init__(
+        self, table: str, storage_options: Any = None, *, keeps_pages: bool = True
+    ) -> None:
+        if not keeps_pages:
+            os.environ["HUDI_INDEX_READ__PAGE_CACHE_MB"] = "0"
         from hudi_index_service import open_table
-        from hudi_index_service.config import ReadSettings, Settings
 
-        known = {name: it for name, it in read.items() if name in ReadSettings.model_fields}
-        settings = Settings(read=ReadSettings(**known)) if known else None
-        self._table = open_table(table, storage_options=storage_options, settings=settings)
+        self._table = open_table(table, storage_options=storage_options)
 
     def rows(self, where: str, how: How) -> int:
         if how.locates:
@@ -191,7 +194,7 @@ class Lance(Engine):
 ENGINES: dict[str, Any] = {
     "ours": Ours,
     "stored": Ours,
-    "empty": partial(Ours, page_cache_mb=0),  # no page is kept between queries
+    "empty": partial(Ours, keeps_pages=False),
     "duckdb": DuckDB,
     "lance": Lance,
 }

@@ -232,6 +232,16 @@ def test_one_call_counts_the_rows_of_all_open_entries(golden_index, where, is_co
         assert read.count(Access.INDEX) + read.count(Access.SKIP) == SLICES
 
 
+def test_few_entries_count_by_one_call_too(golden_index):
+    with open_table(golden_index("four_base_files", ["amount", "id"])) as table:
+        where = "amount BETWEEN 20 AND 5000"
+        rows = table.scan(where, use_index="require").to_arrow().num_rows  # opens the entries
+        scan = table.scan(where)
+        assert scan.count() == rows > 0
+        counted = [each for each in scan.statistics.plans if each.rule == COUNTED]
+        assert counted
+
+
 @pytest.mark.parametrize("name", ["half_compacted", "seven_partitions"])
 def test_slices_with_log_files_and_values_of_paths_are_not_counted_by_entries(
     name, golden_index, monkeypatch
