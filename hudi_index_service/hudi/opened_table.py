@@ -316,3 +316,5 @@ def _known_schema(avro: str, uri: str) -> pa.Schema:
         raise TableFeatureUnsupported(
             f"The schema of {uri} has an unknown type: {error}."
         ) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StorageFailed(f"The schema of {uri} is no Avro schema: {error!r}.") from error

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.columns import hudi_type, hudi_types
-from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
+from hudi_index_service.errors import NeedsSpark, StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.avro_schema import (
     UnknownAvroType,
     arrow_schema,
@@ -109,11 +109,11 @@ def test_columns_with_a_variant_are_left_to_spark_by_name() -> None:
     )
 
 
-def without_schema(path: Path) -> Path:
+def without_schema(path: Path, instead: str | None = None) -> Path:
     """A table of one commit, without the schema in that commit, as no writer here leaves it."""
     (commit,) = (path / ".hoodie").glob("*.deltacommit")
     metadata = json.loads(commit.read_text())
-    del metadata["extraMetadata"]["schema"]
+    metadata["extraMetadata"]["schema"] = instead
     commit.write_text(json.dumps(metadata))
     return path
 
@@ -124,6 +124,13 @@ def test_a_schema_that_only_base_files_hold(golden: Golden, tmp_path: Path) -> N
     without = open_table(without_schema(path))
     assert without.hudi_table.schema().equals(schema)
     assert without.scan("amount = 12").count() == 1
+
+
+@pytest.mark.parametrize("schema", ["{", "7", '{"type": "record", "name": "r"}'])
+def test_a_damaged_schema_is_named(golden: Golden, tmp_path: Path, schema: str) -> None:
+    path = without_schema(golden("version_6").put(tmp_path, "written"), schema)
+    with pytest.raises(StorageFailed, match="is no Avro schema"):
+        open_table(path).scan("amount = 12").count()
 
 
 def test_base_files_do_not_tell_vectors_from_bytes(golden: Golden, tmp_path: Path) -> None:
