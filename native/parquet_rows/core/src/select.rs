@@ -72,11 +72,17 @@ fn check(part: &Part<'_>, condition: &Node) -> Result<()> {
     }
 }
 
-/// Whether a leaf is TRUE of each value of a dictionary, which is held so that no other one takes its
-/// address.
+/// Of which values of a dictionary a leaf is TRUE, one bit each. The dictionary is held so that no
+/// other one takes its address.
 struct Truths {
     dictionary: Arc<Values>,
-    each: OnceLock<Vec<u8>>,
+    bits: OnceLock<Vec<u64>>,
+}
+
+impl Truths {
+    fn bits(&self, leaf: &Leaf) -> &[u64] {
+        self.bits.get_or_init(|| leaf.bits(&self.dictionary))
+    }
 }
 
 struct Selecting<'a> {
@@ -150,16 +156,12 @@ impl Selecting<'_> {
             let unknown = || {
                 Arc::new(Truths {
                     dictionary: dictionary.clone(),
-                    each: OnceLock::new(),
+                    bits: OnceLock::new(),
                 })
             };
             known.entry(key).or_insert_with(unknown).clone()
         };
-        shared.each.get_or_init(|| {
-            let values = 0..shared.dictionary.len();
-            let is_true = |at| u8::from(leaf.is_true(&shared.dictionary, at));
-            values.map(is_true).collect()
-        });
+        shared.bits(leaf); // outside of the lock
         shared
     }
 }
@@ -215,15 +217,19 @@ impl Task<'_> {
             (Body::Plain(values), _) => self.leaf.bits(values),
             (Body::Numbered(runs), Some(dictionary)) => {
                 let truths = selecting.truths(self.leaf, dictionary);
-                let truths = truths.each.get().map_or(&[][..], Vec::as_slice);
+                let truths = truths.bits(self.leaf);
+                if !of_null && truths.iter().all(|word| *word == 0) {
+                    return Ok(Some(found));
+                }
                 let numbers = runs.unpacked();
-                if numbers
-                    .iter()
-                    .any(|&number| number as usize >= truths.len())
-                {
+                let greatest = numbers.iter().fold(0, |most, number| *number.max(&most));
+                if !numbers.is_empty() && greatest as usize >= dictionary.len() {
                     return Err(beyond());
                 }
-                packed(numbers.len(), |at| truths[numbers[at] as usize] != 0)
+                packed(numbers.len(), |at| {
+                    let number = numbers[at] as usize;
+                    truths[number / 64] >> (number % 64) & 1 == 1
+                })
             }
             (Body::Numbered(_), None) => return Ok(None),
         };
