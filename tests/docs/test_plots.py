@@ -56,23 +56,16 @@ def test_costs_in_the_readme_are_measured() -> None:
     assert f"{megabytes[0]:.0f} MB for {base_file:.0f} MB of Parquet" in text
     assert f"{megabytes[0] / base_file:.0%}".replace("%", " %") in text
     assert f"distinct keys {megabytes[1] / base_file:.0%}".replace("%", " %") in text
-    slower = f"{result('read')['half']['gzip']['over_scan'] - 1:.0%}".replace("%", " %")
-    assert f"{slower} slower than a scan" in text
+    slower = max(0.0, result("read")["half"]["gzip"]["over_scan"] - 1)
+    assert f"{slower:.0%} slower than a scan".replace("%", " %") in text
     assert f"{min(over)} to {max(over)} ms more" in text
 
 
-def test_readme_says_where_lance_is_faster() -> None:
+def test_readme_says_how_often_lance_is_faster() -> None:
     text = (ROOT / "README.md").read_text()
     compared = [each["ms"] for each in result("read")["queries"] if "lance" in each["ms"]]
-    faster = sum(ms["lance"] < ms["ours"] for ms in compared)
-    (mixed,) = (
-        each["measured"]
-        for each in result("scale")["targets"]
-        if each["name"] == "20 mixed queries: median times as fast as Lance"
-    )
-    assert f"in {faster} of the {len(compared)} queries" in text
-    assert "half as fast as Lance at the median" in text
-    assert round(mixed, 1) == 0.5
+    ours = sum(ms["ours"] <= ms["lance"] for ms in compared)
+    assert f"as fast or faster in {ours} of the {len(compared)} queries" in text
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
