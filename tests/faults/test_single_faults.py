@@ -182,13 +182,17 @@ def check_error(
     if raised is None:
         assert (
             HARMLESS.search(call.path)
-            or (fault is FILE_MISSING and ("/manifest-" in call.path or SUMMARIES in call.path))
+            or (fault is FILE_MISSING and any(each in call.path for each in READ_AGAIN))
             or call.number in harmless
         ), what
     else:
         assert isinstance(raised, IndexServiceError), f"{what}: {raised!r}"
         assert raised.remedy, what
 
+
+READ_AGAIN = ("/manifest-", SUMMARIES, ".hoodie/timeline/")
+"""What may vanish while it is read: another generation, or another listing, takes its place. So do
+commits that are archived."""
 
 # Records that are only informative, whose failures are logged; segments, which builds and queries
 # do without; and parts of an index: what one task cannot see of them, the next one does, and the
