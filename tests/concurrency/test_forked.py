@@ -1,5 +1,5 @@
-"""A process that was forked after a Hudi table was opened uses neither hudi-rs nor its parent's
-folders. Of object stores: `tests/remote/test_s3_storage.py`."""
+"""A process that was forked after log files were merged uses neither hudi-rs nor its parent's
+folders; it reads base files. Of object stores: `tests/remote/test_s3_storage.py`."""
 
 import subprocess
 from pathlib import Path
@@ -15,13 +15,30 @@ from tests.programs import Running, ended
 pytestmark = pytest.mark.fast
 
 
-def test_a_child_forked_after_first_use_is_refused_at_once(golden: Golden, tmp_path: Path) -> None:
-    path = golden("colours_in_two_partitions").put(tmp_path)
+def test_a_child_is_refused_at_once_where_log_files_are_merged(
+    golden: Golden, tmp_path: Path
+) -> None:
+    path = golden("half_compacted").put(tmp_path)
     with open_table(path) as table:
-        count = table.scan("size >= 500").count()
-        assert status_of_child(lambda: open_table(path).scan("size >= 500").count()) == 2
-        assert status_of_child(lambda: open_table(path).status()) == 2
-        assert table.scan("size >= 500").count() == count, "the parent goes on"
+        rows = table.scan("amount >= 0").to_arrow().num_rows
+        assert status_of_child(lambda: open_table(path).scan("amount >= 0").to_arrow()) == 2
+        assert table.scan("amount >= 0").to_arrow().num_rows == rows, "the parent goes on"
+
+
+def test_a_child_reads_base_files(golden: Golden, tmp_path: Path) -> None:
+    path = golden("colours_in_two_partitions").put(tmp_path)
+
+    def expect(rows: int) -> None:
+        scan = open_table(path).scan("size >= 500")
+        if not scan.to_arrow().num_rows == scan.count() == rows:
+            raise AssertionError("the child reads other rows")
+
+    with open_table(path) as table:
+        rows = table.scan("size >= 500").to_arrow().num_rows
+        assert status_of_child(lambda: expect(rows)) == 0
+        assert status_of_child(lambda: expect(rows + 1)) != 0
+        assert status_of_child(lambda: open_table(path).status()) == 0
+        assert table.scan("size >= 500").count() == rows, "the parent goes on"
 
 
 def test_a_child_does_not_remove_its_parents_folder(tmp_path: Path) -> None:
