@@ -14,6 +14,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, NeedsSpark
 from hudi_index_service.optimizer.decide import is_small
 from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
@@ -177,17 +178,20 @@ class BaseRows:
         ):
             return None
         footer = self.pool.open_footer(entries[0]) or own_footer(self.storage, base_file)
-        if footer is None or not tests_all(found.query, footer):
+        if footer is None or not tests_all(found.query.normal_form, footer):
             return None
         return RowReader(self.storage, base_file, footer, found.query.needed, is_scan=True)
 
 
-def tests_all(query: Query, footer: Footer) -> bool:
-    """Whether the row reader tests the whole predicate where the values lie; so it does for a query
-    without one."""
-    if query.normal_form is None:
+def tests_all(predicate: Predicate | None, footer: Footer) -> bool:
+    """Whether the row reader tests a whole predicate where the values lie; so it does for None.
+
+    Args:
+        predicate: In negation normal form.
+    """
+    if predicate is None:
         return True
-    condition = native_condition(query.normal_form, footer.schema)
+    condition = native_condition(predicate, footer.schema)
     return condition is not None and condition.is_whole
 
 

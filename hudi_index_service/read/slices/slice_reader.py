@@ -244,7 +244,8 @@ class SliceReader:
 
         def asked(job: Job) -> tuple[FoundRows, SliceLookup | None] | None:
             plan, statistics = job
-            found = self._nothing(plan.for_counting(), statistics)
+            plan = plan.for_counting()
+            found = FoundRows(plan, statistics, self._in_partition(plan).query, rows=BitMap())
             if not _is_index_only(found.plan, found.query):
                 return None
             statistics.access = found.plan.access
@@ -339,10 +340,6 @@ class SliceReader:
         query = self._in_partition(plan).query
         return FoundRows(plan, statistics, query, within=within)
 
-    def _nothing(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
-        """A slice without rows."""
-        return FoundRows(plan, statistics, self._in_partition(plan).query, rows=BitMap())
-
     def _rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
         """Whether counting by reading rows is cheaper than by the index alone."""
         plan = lookup.plan
@@ -379,12 +376,10 @@ class SliceReader:
             else None
             for each in found
         ]
-        by_index = [
-            (each, of.query) for each, of in zip(lookups, found, strict=True) if each is not None
-        ]
-        scanned = self.mapped(lambda each: self._scan_pays(*each), by_index)
+        by_index = [each for each in lookups if each is not None]
+        scanned = self.mapped(self._scan_pays, by_index)
         self._lookups(superset_ok=True).look_up(
-            [each for (each, _), scan in zip(by_index, scanned, strict=True) if not scan]
+            [each for each, scan in zip(by_index, scanned, strict=True) if not scan]
         )
         return lookups
 
@@ -439,12 +434,13 @@ class SliceReader:
             what = "the file" if reading is Reading.FILE else "their row groups"
             why = f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
             found.statistics.note = why
-            if reading is Reading.FILE and not remote and tests_all(found.query, footer):
+            whole = reading is Reading.FILE and not remote
+            if whole and tests_all(found.query.normal_form, footer):
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page
 
-    def _scan_pays(self, lookup: SliceLookup, query: Query) -> bool:
+    def _scan_pays(self, lookup: SliceLookup) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries; the reason
         is then in the statistics. Entries are asked only if the manifests suggest many rows."""
         plan, expected = lookup.plan, lookup.plan.expected
@@ -455,16 +451,18 @@ class SliceReader:
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
                 least = row_estimate(lookup.predicate, entries).least
-                pays = are_too_many(least, plan.total, self.settings.read.scan_fraction)
-                if not pays and scan_tests_faster(least, plan.total):
-                    local, stored = self.table.storage.is_local, any(e.stored for e in plan.entries)
-                    pays = local and not stored and tests_all(query, entries.footer())
+                pays = are_too_many(least, plan.total, self.settings.read.scan_fraction) or (
+                    self.table.storage.is_local
+                    and scan_tests_faster(least, plan.total)
+                    and not any(each.stored for each in plan.entries)
+                    and tests_all(lookup.predicate, entries.footer())
+                )
         except EntryUnusable:  # looking it up reports it
             return False
-        if not pays:
-            return False
-        lookup.statistics.note = f"at least {least} rows match: reading the file whole is cheaper"
-        return True
+        if pays:
+            reason = f"at least {least} rows match: reading the file whole is cheaper"
+            lookup.statistics.note = reason
+        return pays
 
     def _results(
         self, batch: pa.RecordBatch, statistics: SliceStatistics, *, are_results: bool = False
@@ -478,10 +476,7 @@ class SliceReader:
         return self.query.result(batch)
 
     def _fall_back(
-        self,
-        plan: SlicePlan,
-        error: IndexServiceError,
-        statistics: SliceStatistics,
+        self, plan: SlicePlan, error: IndexServiceError, statistics: SliceStatistics
     ) -> None:
         reason = error.message.rstrip(".")
         self._refuse_scan(plan, reason, error)

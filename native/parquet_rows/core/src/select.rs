@@ -80,6 +80,7 @@ struct Truths {
 }
 
 impl Truths {
+    /// The bits, found by the first task that asks for them.
     fn bits(&self, leaf: &Leaf) -> &[u64] {
         self.bits.get_or_init(|| leaf.bits(&self.dictionary))
     }
@@ -151,18 +152,14 @@ impl Selecting<'_> {
             std::ptr::from_ref(leaf) as usize,
             Arc::as_ptr(dictionary) as usize,
         );
-        let shared = {
-            let mut known = lock(&self.truths);
-            let unknown = || {
-                Arc::new(Truths {
-                    dictionary: dictionary.clone(),
-                    bits: OnceLock::new(),
-                })
-            };
-            known.entry(key).or_insert_with(unknown).clone()
+        let unknown = || {
+            Arc::new(Truths {
+                dictionary: dictionary.clone(),
+                bits: OnceLock::new(),
+            })
         };
-        shared.bits(leaf); // outside of the lock
-        shared
+        let mut known = lock(&self.truths);
+        known.entry(key).or_insert_with(unknown).clone()
     }
 }
 
