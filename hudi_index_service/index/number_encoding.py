@@ -12,6 +12,7 @@ bytes in the same unsigned order: big-endian two's complement with the sign bit 
 import struct
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import lru_cache
 from math import isnan
 
 import numpy as np
@@ -110,6 +111,7 @@ class NumberRange:
 EMPTY = NumberRange(1, 0)
 
 
+@lru_cache(maxsize=256)  # statistics, runs, entries and rows compare with the same literals
 def encode_range(operator: Operator, value: pa.Scalar, type: pa.DataType) -> NumberRange | None:
     """The encoded values of a column of `type` for which ``column <operator> value`` is TRUE.
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -66,6 +66,7 @@ class RequiredColumns:
 
     Attributes:
         groups: The requirements by index type.
+        keys: The columns required of an index type's entries, as segments name them.
         results: The last result by index type and base file path.
         version: Another one whenever a result is another one.
     """
@@ -73,16 +74,21 @@ class RequiredColumns:
     definitions: tuple[IndexDefinition, ...]
     schema: pa.Schema
     groups: _Groups
-    results: dict[tuple[str, str], _CoverageResult]
+    keys: Mapping[str, frozenset[ColumnKey]]
+    results: dict[tuple[str, str], _CoverageResult] = field(default_factory=dict)
     version: int = 0
 
-    def keys(self, name: str) -> frozenset[ColumnKey]:
-        """The columns required of an index type's entries, as segments name them."""
-        return frozenset(
-            (spec.name, spec.type_name)
-            for requirement in self.groups.get(name, ())
-            for spec in indexed(requirement.columns)
-        )
+    @classmethod
+    def of(cls, definitions: tuple[IndexDefinition, ...], schema: pa.Schema) -> "RequiredColumns":
+        """Those of some definitions; nothing is known yet of any base file."""
+        groups = by_index_type(requirements(definitions, schema))
+        keys = {
+            name: frozenset(
+                (spec.name, spec.type_name) for each in some for spec in indexed(each.columns)
+            )
+            for name, some in groups.items()
+        }
+        return cls(definitions, schema, groups, keys)
 
     def result(
         self, name: str, listing: EntryListing, base_file: BaseFile
@@ -152,8 +158,7 @@ class Coverage:
             or last.definitions != definitions
             or not last.schema.equals(schema, check_metadata=True)
         ):
-            groups = by_index_type(requirements(definitions, schema))
-            last = self._last_required = RequiredColumns(definitions, schema, groups, {})
+            last = self._last_required = RequiredColumns.of(definitions, schema)
         return last
 
 

@@ -222,10 +222,9 @@ class QueryPlanner:
         snapshot, folder = self._snapshot_and_folder(ScanOptions(), look=look)
         if folder is None and look:
             folder = self._look()
-        columns: dict[str, frozenset[ColumnKey]] = {}
+        columns: Mapping[str, frozenset[ColumnKey]] = {}
         if folder is not None:
-            required = self._coverage.required(folder.definitions, snapshot.schema)
-            columns = {name: required.keys(name) for name in folder.segments}
+            columns = self._coverage.required(folder.definitions, snapshot.schema).keys
         start = self._start_of(snapshot)
         return BaseFiles(snapshot, folder, start.segment_slices, start.open_slices, columns)
 

@@ -115,7 +115,9 @@ class SegmentSlices:
         by_type: dict[str, Mask] = {}
         for name, segments in folder.segments.items():
             # A partition's value is in its path, even if the base file holds another.
-            columns = [key for key in required.keys(name) if key[0] not in in_paths]
+            columns = required.keys.get(name, frozenset())
+            if in_paths:
+                columns = frozenset(key for key in columns if key[0] not in in_paths)
             is_excluded = self._excluded([Exclusion(each, columns) for each in segments], predicate)
             if is_excluded.any():
                 by_type[name] = is_excluded
@@ -145,8 +147,7 @@ class SegmentSlices:
         Args:
             in_paths: Columns whose values are in the partitions' paths, not in the base files.
         """
-        columns = {name: required.keys(name) for name in folder.segments}
-        return SegmentRoutes(self._positions, folder.segments, columns, in_paths)
+        return SegmentRoutes(self._positions, folder.segments, required.keys, in_paths)
 
     def _excluded(self, exclusions: Sequence[Exclusion], predicate: Predicate) -> Mask:
         """Which slices are excluded."""

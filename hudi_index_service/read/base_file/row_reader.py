@@ -166,18 +166,19 @@ class RowReader:
             PermissionDenied: the base file must not be read.
             StorageFailed: the base file cannot be reached.
         """
-        present = self.present
         source = row_source(self.storage, self.base_file.path)
-        start, most = 0, self._first_rows(rows, present)
-        starts: RowIds | None = None
-        condition = None
+        condition, columns, present = None, self.columns, self.present
         if predicate is not None and predicate != Constant(True) and self.storage.is_local:
             condition = native_condition(predicate, self.footer.schema)
             if condition is not None and not (condition.is_whole or self.is_scan):
                 condition = None  # most of what an index has found matches
-        columns = self.columns
         if output is not None and condition is not None and condition.is_whole:
             columns = pa.schema([columns.field(name) for name in output])
+            if not columns.equals(self.columns):
+                path = self.base_file.path
+                present = present_columns(self.footer.schema, columns, source=path)
+        start, most = 0, self._first_rows(rows, present)
+        starts: RowIds | None = None
         if limit is not None:
             most = min(most, max(limit, 1))
         while start < len(rows):
@@ -185,7 +186,7 @@ class RowReader:
             stop = start + most
             if most > _MANY and stop < len(rows):
                 if starts is None:
-                    starts = np.array(self.footer.page_starts(present), dtype=np.int64)
+                    starts = np.array(self.footer.page_starts(self.present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
             portion = rows[start:stop]
             if condition is None:
@@ -193,7 +194,7 @@ class RowReader:
             elif counts and condition.is_whole and not columns.names:
                 read = self._counted(portion, condition)
             else:
-                read = self._matching(portion, condition, columns)
+                read = self._matching(portion, condition, columns, present)
             if read is None:
                 condition = None
                 read = self._all(source, portion)
@@ -201,6 +202,8 @@ class RowReader:
             if not read.are_results and read.found > _MOST_MATCHING * read.count:
                 condition = None
             start += len(portion)
+            if start == len(rows):
+                return
             most = self._next_rows(read, is_tested=condition is not None)
             if limit is not None:
                 most = min(most, 2 * len(portion))
@@ -224,13 +227,14 @@ class RowReader:
         return RowsRead(len(portion), portion, aligned, stats)
 
     def _matching(
-        self, portion: RowIds | range, native: NativeCondition, columns: pa.Schema
+        self,
+        portion: RowIds | range,
+        native: NativeCondition,
+        columns: pa.Schema,
+        present: list[str],
     ) -> RowsRead | None:
         """The rows of a portion that match, with these columns; None if the row reader cannot tell
         which."""
-        present = self.present
-        if columns is not self.columns:
-            present = present_columns(self.footer.schema, columns, source=self.base_file.path)
         with refusals_named(self.base_file.path):
             found = self.footer.matching(
                 self.storage.local_path(self.base_file.path),
@@ -279,6 +283,9 @@ class RowReader:
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
         """The number of rows of the first portion, by their size in the file; not many, since
         repeated values take almost no space there."""
+        average = self.footer.plain_bytes / max(self.footer.rows, 1)
+        if len(rows) <= FIRST_PAGE and len(rows) * average <= BATCH_BYTES:
+            return max(1, len(rows))
         plan = self.footer.plan(rows[:_MANY], present)
         fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)
         return max(1, min(FIRST_PAGE, fitting))
@@ -287,7 +294,7 @@ class RowReader:
     def present(self) -> list[str]:
         """The paths of the columns that the file has."""
         stored, last = self.footer.schema, _last_present.get()
-        if last is None or last[1] is not self.columns or not last[0].equals(stored):
+        if last is None or not last[1].equals(self.columns) or not last[0].equals(stored):
             present = present_columns(stored, self.columns, source=self.base_file.path)
             last = stored, self.columns, present
             _last_present.set(last)

@@ -164,7 +164,7 @@ class KeyRoutes:
                 (each, base_files.segment_slices.located(segments, each.column, each.values))
                 for name, segments in base_files.folder.segments.items()
                 for each in self._columns
-                if segments and each.column in base_files.columns[name]
+                if segments and each.column in base_files.columns.get(name, ())
             ]
         every, none = np.arange(len(search_keys)), np.zeros(0, dtype=np.int64)
         self._unknown = KeyValues(("", ""), search_keys, every, none)

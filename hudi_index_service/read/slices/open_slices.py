@@ -93,7 +93,7 @@ class OpenSlices:
         among = np.zeros(len(self._slices), dtype=bool)
         among[asked] = True
         with pool.held() as held:
-            entries = self._open_entries(folder, required, held)
+            entries = self._open_entries(folder, required, held, all_known=many)
             is_empty, counts = np.zeros_like(among), None
             if predicate is not None and ask_open_entries(predicate):
                 in_paths = frozenset(plan.partitions.table.schema.names if plan.partitions else ())
@@ -116,14 +116,20 @@ class OpenSlices:
         return replace(plan.with_slices(planned, left_of(planned, left)), counted=counted)
 
     def _open_entries(
-        self, folder: IndexFolder, required: RequiredColumns, held: HeldEntries
+        self, folder: IndexFolder, required: RequiredColumns, held: HeldEntries, *, all_known: bool
     ) -> "_Entries":
+        """The open entries.
+
+        Args:
+            all_known: Whether those are wanted, too, that other queries have found since.
+        """
         with self._lock:
             last = self._last
             if (
                 last is None
                 or last.required is not required
-                or last.version != (held.version, required.version)
+                or last.held_version != held.version
+                or (all_known and last.known_version != required.version)
                 or last.segments != folder.segments
             ):
                 last = self._last = _Entries.of(self._slices, folder, required, held)
@@ -201,7 +207,8 @@ class _Entries:
 
     Attributes:
         required: The columns that they may serve.
-        version: Of the pool's open entries, and of those that serve.
+        held_version: Of the pool's open entries…
+        known_version: … and of those that are known to serve.
         segments: Those that state their generations.
         served: Each slice with its open entries.
         is_served: Whether these are all of its entries, and their generations stated.
@@ -210,7 +217,8 @@ class _Entries:
     """
 
     required: RequiredColumns
-    version: tuple[int, int]
+    held_version: int
+    known_version: int
     segments: Mapping[str, Sequence[SegmentFile]]
     groups: Sequence[_Group]
     served: npt.NDArray[np.object_]
@@ -267,9 +275,16 @@ class _Entries:
             all_open = len(of_slice) == len(required.groups)
             is_served[number] = all_open and all(each.serves for each in of_slice)
         has_logs = np.array([bool(each.file_slice.log_files) for each in slices], dtype=bool)
-        version, segments = (held.version, required.version), folder.segments
         return cls(
-            required, version, segments, groups, served, is_served, without_base_rows, has_logs
+            required,
+            held.version,
+            required.version,
+            folder.segments,
+            groups,
+            served,
+            is_served,
+            without_base_rows,
+            has_logs,
         )
 
     def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
