@@ -11,6 +11,7 @@ the slices that segments leave          `plan_by_open_entries`, `ask_open_entrie
 manifest of a typical slice             `may_have_none`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
+slices that are left to read            `few_are_left`
 estimates of a leaf                     `look_up_together`
 bounds of open entries                  `are_too_many`, `scan_tests_faster`,
                                         `rows_pay_for_count`
@@ -53,6 +54,7 @@ from hudi_index_service.optimizer.cost.constants import (
     ROWS_PER_FILTER,
     ROWS_PER_KEY,
     ROWS_PER_TASK,
+    SCANNED_UNOPENED,
     SMALL_FILE_BYTES,
     SPARK_MARGIN,
     TERM_STEPS,
@@ -126,6 +128,19 @@ def each_task_reads_all_keys(rows: int) -> bool:
 
 
 # --- while row ids are looked up -------------------------------------------------------------
+
+
+def few_are_left(slices: int, left: int) -> bool:
+    """Whether few slices of a table with many may have matching rows, so that small files of them
+    are scanned, rather than to open their entries. Each query would open some more; the entries of
+    few files are open soon, and a query that is left with many gains by opening them."""
+    return left < ASKED_WHILE_OPEN <= slices
+
+
+def opening_pays(rows: int) -> bool:
+    """Whether to open an entry costs less than to scan a local base file of this many rows, if the
+    row reader tests the whole predicate."""
+    return rows > SCANNED_UNOPENED
 
 
 def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:

@@ -249,12 +249,14 @@ class Scan:
         from hudi_index_service.read.explanation import Explanation
 
         def explained(run: Execution) -> Explanation:
+            seconds = None
+            if analyze:  # before entries are opened for estimates
+                started = perf_counter()
+                run.table()
+                seconds = perf_counter() - started
             plan = with_index_estimates(run.plan, run.reader)
-            if not analyze:
-                return Explanation.of(plan, self._where)
-            started = perf_counter()
-            run.table()
-            return Explanation.of(plan, self._where, run.statistics, perf_counter() - started)
+            read = run.statistics if analyze else None
+            return Explanation.of(plan, self._where, read, seconds)
 
         try:
             return self._run(explained, None) if analyze else explained(self._execution())

@@ -64,6 +64,16 @@ def test_it_imports_nothing_else(golden, tmp_path, name, needed):
     assert set(NOT_NEEDED) & set(modules) == needed
 
 
+def test_no_java_is_started_for_the_few_rows_of_small_files(golden_index, tmp_path):
+    """Segments tell which of a hundred files may have them. To scan these is faster than to open an
+    entry."""
+    indexed_copy = golden_index("hundred_base_files", ["id", "amount"])
+    wheres = ("id = '77'", "id IN ('3', '99')", "amount = 20 AND id <> '5'", "id LIKE '7%'")
+    command = [sys.executable, "-c", QUERY, str(indexed_copy), *wheres]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "lucene" not in json.loads(done.stdout.splitlines()[-1])
+
+
 def test_the_package_alone_imports_none_of_what_its_names_need():
     program = (
         "import json, sys\n"

@@ -82,6 +82,10 @@ MANY_SLICES = 16
 ASKED_WHILE_OPEN = 64
 """Slices from which open entries are asked before the slices are planned."""
 
+SCANNED_UNOPENED = 5_000
+"""Rows of a base file up to which its columns are scanned in a fraction of the time of opening its
+entry: of 2,000 rows, in 0.4 ms instead of 2.2."""
+
 MOST_LEAVES_ASKED = 16
 """Leaves of a predicate up to which they are: a call for each takes as long as planning, once there
 are many."""

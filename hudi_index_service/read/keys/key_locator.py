@@ -131,7 +131,9 @@ class KeyLocator:
                 statistics.begin(number).access = Access.SKIP
             elif not plan.entries or not is_local:
                 others.append(job)
-            elif len(job.sought) <= most_keys_by_index(plan.total):
+            elif len(job.sought) <= most_keys_by_index(plan.total) and not (
+                self.keys.stored and self.reader.stays_unopened(plan)
+            ):
                 by_index.append(job)
             elif self.keys.stored and not bloom_filter_pays(plan.total):
                 small.append(job)  # the build of its entry has checked it

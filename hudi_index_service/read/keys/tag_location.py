@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.optimizer.decide import few_are_left
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.base_file.key_join import Numbers
 from hudi_index_service.read.base_file.record_keys import record_keys
@@ -213,6 +214,8 @@ class KeySearch:
             read = statistics or ReadStatistics()
             read.start(plans)
             slices = {number: plans[number] for number in numbers}
+            few_left = few_are_left(len(plans), len(slices))
+            locator = replace(locator, reader=replace(locator.reader, few_left=few_left))
             located = locator.locate(slices, routes, read, self._settings.read.parallelism)
             read.reached = len(plans)
             return located

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from hudi_index_parquet import Footer, ParquetReadError
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import truths_array
@@ -135,18 +136,19 @@ class BaseRows:
             trusted: Whether the copy of the footer in an open entry may be used.
             within, counts: See `FileScan`.
         """
-        footer = None
+        footer, base_file = None, plan.file_slice.base_file
+        entries = plan.entries or plan.rejected_entries
         if trusted and self.storage.is_local:
-            footers = map(self.pool.open_footer, plan.entries or plan.rejected_entries)
+            footers = map(self.pool.open_footer, entries)
             footer = next((each for each in footers if each is not None), None)
-            if footer is None and plan.entries and self.query.normal_form is None:
+            if footer is None and entries and is_small(base_file.size):
                 # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
                 # reading a column of a small file. The build of the entry has checked the file.
-                footer = own_footer(self.storage, plan.file_slice.base_file)
+                footer = own_footer(self.storage, base_file)
         statistics.access = Access.SCAN
         scan = FileScan(
             self.storage,
-            plan.file_slice.base_file,
+            base_file,
             self.query.needed,
             self.settings,
             statistics,
@@ -177,21 +179,23 @@ class BaseRows:
             or found.within is not None
         ):
             return None
-        footer = self.pool.open_footer(entries[0]) or own_footer(self.storage, base_file)
-        if footer is None or not tests_all(found.query.normal_form, footer):
+        footer = self.pool.open_footer(entries[0]) if found.trusted else None
+        footer = footer or own_footer(self.storage, base_file)
+        if footer is None or not tests_all(found.query.normal_form, footer.schema):
             return None
         return RowReader(self.storage, base_file, footer, found.query.needed, is_scan=True)
 
 
-def tests_all(predicate: Predicate | None, footer: Footer) -> bool:
+def tests_all(predicate: Predicate | None, schema: pa.Schema) -> bool:
     """Whether the row reader tests a whole predicate where the values lie; so it does for None.
 
     Args:
         predicate: In negation normal form.
+        schema: The columns as files have them.
     """
     if predicate is None:
         return True
-    condition = native_condition(predicate, footer.schema)
+    condition = native_condition(predicate, schema)
     return condition is not None and condition.is_whole
 
 

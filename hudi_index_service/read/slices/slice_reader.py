@@ -24,7 +24,9 @@ from hudi_index_service.optimizer.decide import (
     are_few,
     are_too_many,
     cheapest_reading,
+    is_small,
     may_count_by_rows,
+    opening_pays,
     scan_tests_faster,
 )
 from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
@@ -65,6 +67,7 @@ class SliceReader:
 
     Attributes:
         instant: The snapshot's instant, up to which log files are merged.
+        few_left: Whether few of a table's many slices are read.
         limit: The number of rows needed, None for all; rows beyond it are not read by row id until
             the caller asks for more.
         index_required: Whether only the index may be used: nothing is scanned, even if the index is
@@ -79,6 +82,7 @@ class SliceReader:
     instant: str
     pool: ReaderPool
     settings: Settings
+    few_left: bool = False
     limit: int | None = None
     index_required: bool = False
     footer_check: FooterCheck | None = None
@@ -113,8 +117,10 @@ class SliceReader:
                 read = each if lookup is None else self._by_rows(each, lookup)
                 if read.plan.is_merged_in_part:
                     return self._with_log_rows(read)
-                if read.rows is None and read.plan.access is Access.SCAN:
+                if read.rows is None and read.plan.access in (Access.SCAN, Access.INDEX):
                     read.whole = self._base_rows.whole_reader(read)
+                    if read.whole is not None:
+                        read.statistics.access = Access.SCAN
                 return read
 
         return self.mapped(finish, list(zip(found, self._looked_up(found), strict=True)))
@@ -126,7 +132,7 @@ class SliceReader:
         Args:
             group: One of `in_calls`.
         """
-        if len(group) > 1:
+        if len(group) > 1 or group[0].whole is not None:
             together = read_together(group)
             if together is not None:
                 return [together]
@@ -134,7 +140,7 @@ class SliceReader:
 
     def rows(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
         """The matching rows of one slice that has been looked up; see `matching`."""
-        reader = replace(self, query=found.query)
+        reader = self if found.query is self.query else replace(self, query=found.query)
         if found.plan.access is Access.MERGE:
             others = reader.merged(found.plan)
         else:
@@ -252,8 +258,11 @@ class SliceReader:
             if found.plan.access is not Access.INDEX:
                 return found, None
             lookup = SliceLookup.of(found.plan, statistics, found.query.normal_form)
-            pays = if_cheaper and self._rows_pay(lookup, len(found.query.needed))
-            return None if pays else (found, lookup)
+            if if_cheaper and (
+                self._scans_unopened(lookup) or self._rows_pay(lookup, len(found.query.needed))
+            ):
+                return None
+            return found, lookup
 
         both = self.mapped(asked, jobs)
         self._lookups(superset_ok=False, counts=counts).look_up(
@@ -435,15 +444,38 @@ class SliceReader:
             why = f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
             found.statistics.note = why
             whole = reading is Reading.FILE and not remote
-            if whole and tests_all(found.query.normal_form, footer):
+            if whole and tests_all(found.query.normal_form, footer.schema):
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page
+
+    def stays_unopened(self, plan: SlicePlan) -> bool:
+        """Whether to scan the base file of a slice costs less than to open its entries."""
+        return (
+            self.few_left
+            and not opening_pays(plan.total)
+            and not self.index_required
+            and self.table.storage.is_local
+            and is_small(plan.file_slice.base_file.size)
+            and not any(
+                each.stored or each.entry.data_path in self.pool.open_paths for each in plan.entries
+            )
+        )
+
+    def _scans_unopened(self, lookup: SliceLookup) -> bool:
+        """Whether a slice is scanned rather than to open its entries; the reason is then in the
+        statistics."""
+        pays = self.stays_unopened(lookup.plan) and tests_all(lookup.predicate, self.query.table)
+        if pays:
+            lookup.statistics.note = "to open its entry takes longer than a scan"
+        return pays
 
     def _scan_pays(self, lookup: SliceLookup) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries; the reason
         is then in the statistics. Entries are asked only if the manifests suggest many rows."""
         plan, expected = lookup.plan, lookup.plan.expected
+        if self._scans_unopened(lookup):
+            return True
         if self.limit is not None or self.index_required:
             return False
         if expected is None or are_few(round(expected.rows.expected), plan.total):
@@ -455,7 +487,7 @@ class SliceReader:
                     self.table.storage.is_local
                     and scan_tests_faster(least, plan.total)
                     and not any(each.stored for each in plan.entries)
-                    and tests_all(lookup.predicate, entries.footer())
+                    and tests_all(lookup.predicate, entries.footer().schema)
                 )
         except EntryUnusable:  # looking it up reports it
             return False
