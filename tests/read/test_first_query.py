@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import hudi_index_service
+from hudi_index_service import open_table
+from hudi_index_service.predicate.expression import Predicate
 from tests.indexed import indexed
 from tests.read.conftest import COLUMNS
 
@@ -96,3 +99,25 @@ def test_the_package_alone_imports_none_of_what_its_names_need():
 def test_an_unknown_name_of_the_package_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'open_tabel'"):
         hudi_index_service.open_tabel  # noqa: B018 - reading it is the test
+
+
+def test_a_predicate_passes_few_modules(golden_index):
+    """From the text to the rows, so that a new kind of condition has few places to be handled."""
+    nodes = tuple(get_args(Predicate))
+    passed = set()
+
+    def note(frame, event, _):
+        if event == "call" and any(isinstance(x, nodes) for x in frame.f_locals.values()):
+            passed.add(frame.f_globals["__name__"])
+
+    where = "id IN ('3', '77') AND (amount < 100 OR msg LIKE 'Buying%') AND NOT id = '9'"
+    with open_table(golden_index("hundred_base_files", ["id", "amount", "msg"])) as table:
+        table.scan("id = '1'", use_index="require").to_arrow()  # what is looked up is open
+        sys.setprofile(note)
+        try:
+            table.scan(where, use_index="require").to_arrow()
+        finally:
+            sys.setprofile(None)
+    own = {name for name in passed if name.startswith("hudi_index_service.")}
+    assert "hudi_index_service.predicate.fold" in own
+    assert len(own) <= 30, sorted(own)
