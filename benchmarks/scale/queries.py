@@ -79,6 +79,11 @@ def stopped_early(files: int) -> list[Query]:
     return [wide, replace(wide, name="EXISTS", limit=None, exists=True)]
 
 
+def of_keys(keys: list[str]) -> Query:
+    """A query by all of these record keys."""
+    return Query("keys", lambda _: "key IN ('{}')".format("', '".join(keys)))
+
+
 def by_keys(keys: list[str]) -> list[Query]:
     """Queries by many record keys, which are spread over the base files."""
 

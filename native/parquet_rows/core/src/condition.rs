@@ -207,30 +207,29 @@ impl Leaf {
     /// One bit for each value, from the lowest of the first word on: whether it is TRUE.
     pub fn bits(&self, values: &Values) -> Vec<u64> {
         let of_integers = matches!(values.class(), Class::I32 | Class::I64 | Class::Decimal(_));
+        let nothing = || vec![0; values.len().div_ceil(64)];
         match self.range() {
+            Some((least, most)) if least > most => return nothing(),
             Some((least, most)) if of_integers && values.class().width() == 4 => {
                 let (least, most) = (least.max(i32::MIN.into()), most.min(i32::MAX.into()));
                 if least > most {
-                    return packed(values.len(), |_| false);
+                    return nothing();
                 }
-                let (least, most) = (least as i32, most as i32);
-                let (numbers, _) = values.numbers().as_chunks::<4>();
-                return packed(values.len(), |at| {
-                    let value = i32::from_le_bytes(numbers[at]);
-                    (least <= value) & (value <= most)
+                // One comparison for both ends.
+                let (least, span) = (least as i32, (most - least) as u32);
+                return of_numbers(values, |number| {
+                    i32::from_le_bytes(number).wrapping_sub(least) as u32 <= span
                 });
             }
             Some((least, most)) if of_integers => {
-                let (numbers, _) = values.numbers().as_chunks::<8>();
-                return packed(values.len(), |at| {
-                    let value = i64::from_le_bytes(numbers[at]);
-                    (least <= value) & (value <= most)
+                let span = most.wrapping_sub(least) as u64;
+                return of_numbers(values, |number| {
+                    i64::from_le_bytes(number).wrapping_sub(least) as u64 <= span
                 });
             }
             Some((least, most)) if values.class() == Class::F64 => {
-                let (numbers, _) = values.numbers().as_chunks::<8>();
-                return packed(values.len(), |at| {
-                    let key = key_of(f64::from_le_bytes(numbers[at]));
+                return of_numbers(values, |number| {
+                    let key = key_of(f64::from_le_bytes(number));
                     (least <= key) & (key <= most)
                 });
             }
@@ -247,7 +246,7 @@ impl Leaf {
         {
             return containing(only, values);
         }
-        packed(values.len(), |at| self.is_true(values, at))
+        tested(values.len(), |at| self.is_true(values, at))
     }
 
     /// The tests as one range of keys; None if they are something else.
@@ -294,12 +293,35 @@ fn containing(finder: &Finder<'_>, values: &Values) -> Vec<u64> {
     words
 }
 
-/// The answers for 0 to `len` as bits.
-pub fn packed(len: usize, is_true: impl Fn(usize) -> bool) -> Vec<u64> {
-    let mut words = Vec::with_capacity(len.div_ceil(64));
-    for start in (0..len).step_by(64) {
-        let count = (len - start).min(64);
-        words.push((0..count).fold(0, |word, bit| word | u64::from(is_true(start + bit)) << bit));
+/// Answers, each 0 or 1, as bits, from the lowest of the first word on.
+pub fn packed(answers: &[u8]) -> Vec<u64> {
+    let (words, rest) = answers.as_chunks::<64>();
+    let mut last = [0; 64];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain((!rest.is_empty()).then_some(&last));
+    words.map(packed_word).collect()
+}
+
+fn packed_word(answers: &[u8; 64]) -> u64 {
+    let (eights, _) = answers.as_chunks::<8>();
+    let mut word = 0;
+    for (number, &eight) in eights.iter().enumerate() {
+        // Each product's highest byte gets each answer once, in its place.
+        let product = u64::from_le_bytes(eight).wrapping_mul(0x0102_0408_1020_4080);
+        word |= product >> 56 << (8 * number);
     }
-    words
+    word
+}
+
+/// The answers for all numbers of `W` bytes as bits.
+fn of_numbers<const W: usize>(values: &Values, is_true: impl Fn([u8; W]) -> bool) -> Vec<u64> {
+    let (numbers, _) = values.numbers().as_chunks();
+    let answers = numbers.iter().map(|&number| u8::from(is_true(number)));
+    packed(&answers.collect::<Vec<u8>>())
+}
+
+/// The answers for 0 to `len` as bits.
+pub fn tested(len: usize, is_true: impl Fn(usize) -> bool) -> Vec<u64> {
+    let answers: Vec<u8> = (0..len).map(|at| u8::from(is_true(at))).collect();
+    packed(&answers)
 }

@@ -2,10 +2,14 @@
 
 use bytes::Bytes;
 
+use crate::condition::packed;
 use crate::error::{Error, Result};
 
 /// More bits a number than a dictionary of a page's size needs.
 pub const WIDEST: usize = 24;
+
+/// In a table of answers: there is none.
+pub const UNANSWERED: u8 = 2;
 
 /// Numbers below 2^width.
 pub struct Runs {
@@ -108,6 +112,34 @@ impl Runs {
             }
         }
         out
+    }
+
+    /// What a table says of each number, 0 or 1, as one bit each; None if it has no answer for one.
+    pub fn answers(&self, table: &[u8]) -> Option<Vec<u64>> {
+        // For any number of this width, so that none needs a check of its own, but for those that
+        // are repeated: they have whole bytes.
+        let mask = (1 << self.width) - 1;
+        if self
+            .runs
+            .iter()
+            .any(|run| !run.packed && run.at as usize > mask)
+        {
+            return None;
+        }
+        let mut padded = Vec::new();
+        let table = match table.get(..=mask) {
+            Some(table) => table,
+            None => {
+                padded.extend_from_slice(table);
+                padded.resize(mask + 1, UNANSWERED);
+                &padded
+            }
+        };
+        let numbers = self.unpacked();
+        let answer = |&number: &u32| table[number as usize & mask];
+        let answers: Vec<u8> = numbers.iter().map(answer).collect();
+        let seen = answers.iter().fold(0, |seen, answer| seen | answer);
+        (seen & UNANSWERED == 0).then(|| packed(&answers))
     }
 
     /// Numbers of one bit as a bitmap, and how many of them are 1.

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::condition::{Leaf, Node, packed};
+use crate::condition::{Leaf, Node, tested};
 use crate::error::{Error, Result};
 use crate::page::{Body, OpenPage};
 use crate::parallel::{Work, in_parallel};
 use crate::positions::GroupRows;
+use crate::runs::UNANSWERED;
 use crate::values::Values;
 use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
@@ -72,17 +73,23 @@ fn check(part: &Part<'_>, condition: &Node) -> Result<()> {
     }
 }
 
-/// Of which values of a dictionary a leaf is TRUE, one bit each. The dictionary is held so that no
-/// other one takes its address.
+/// Of which values of a dictionary a leaf is TRUE: 0 or 1 each, and no answer for numbers up to a
+/// power of two. The dictionary is held so that no other one takes its address.
 struct Truths {
     dictionary: Arc<Values>,
-    bits: OnceLock<Vec<u64>>,
+    table: OnceLock<Vec<u8>>,
 }
 
 impl Truths {
-    /// The bits, found by the first task that asks for them.
-    fn bits(&self, leaf: &Leaf) -> &[u64] {
-        self.bits.get_or_init(|| leaf.bits(&self.dictionary))
+    /// The table, made by the first task that asks for it.
+    fn table(&self, leaf: &Leaf) -> &[u8] {
+        self.table.get_or_init(|| {
+            let (bits, len) = (leaf.bits(&self.dictionary), self.dictionary.len());
+            let answers = (0..len).map(|at| (bits[at / 64] >> (at % 64) & 1) as u8);
+            let mut table: Vec<u8> = answers.collect();
+            table.resize(len.next_power_of_two(), UNANSWERED);
+            table
+        })
     }
 }
 
@@ -155,7 +162,7 @@ impl Selecting<'_> {
         let unknown = || {
             Arc::new(Truths {
                 dictionary: dictionary.clone(),
-                bits: OnceLock::new(),
+                table: OnceLock::new(),
             })
         };
         let mut known = lock(&self.truths);
@@ -214,24 +221,16 @@ impl Task<'_> {
             (Body::Plain(values), _) => self.leaf.bits(values),
             (Body::Numbered(runs), Some(dictionary)) => {
                 let truths = selecting.truths(self.leaf, dictionary);
-                let truths = truths.bits(self.leaf);
-                if !of_null && truths.iter().all(|word| *word == 0) {
+                let table = truths.table(self.leaf);
+                if !of_null && !table.contains(&1) {
                     return Ok(Some(found));
                 }
-                let numbers = runs.unpacked();
-                let greatest = numbers.iter().fold(0, |most, number| *number.max(&most));
-                if !numbers.is_empty() && greatest as usize >= dictionary.len() {
-                    return Err(beyond());
-                }
-                packed(numbers.len(), |at| {
-                    let number = numbers[at] as usize;
-                    truths[number / 64] >> (number % 64) & 1 == 1
-                })
+                runs.answers(table).ok_or_else(beyond)?
             }
             (Body::Numbered(_), None) => return Ok(None),
         };
         if page.has_nulls() {
-            bits = packed(self.page.page.rows, |row| match page.position(row) {
+            bits = tested(self.page.page.rows, |row| match page.position(row) {
                 Some(at) => bits[at / 64] >> (at % 64) & 1 == 1,
                 None => of_null,
             });
