@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.read import parallel
-from hudi_index_service.read.slices import found_rows
+from hudi_index_service.read.slices import base_rows, found_rows
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table import IndexedTable
 
@@ -107,6 +107,14 @@ def test_small_files_without_an_index_are_read_by_one_call(
     assert repr(rows.to_pylist()) == repr(one_by_one.to_pylist())  # NaN does not equal itself
     assert read == counts(scan.statistics)
     assert calls == [*expected_calls, *expected_calls]
+
+
+def test_a_file_is_read_at_once_only_if_that_takes_little_memory(opened, calls, monkeypatch):
+    scan = opened("hundred_base_files", ["id"]).scan("amount > 30 AND msg LIKE '%car%'")
+    rows, whole = scan.to_arrow(), list(calls)
+    monkeypatch.setattr(base_rows, "BATCH_BYTES", 1)
+    assert scan.to_arrow().equals(rows)
+    assert (whole, calls) == ([100], [100])
 
 
 def test_a_missing_or_damaged_file_is_named(own_table, calls, tmp_path):

@@ -13,6 +13,7 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import truths_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, NeedsSpark
+from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.decide import is_small
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
@@ -141,7 +142,8 @@ class BaseRows:
         if trusted and self.storage.is_local:
             footers = map(self.pool.open_footer, entries)
             footer = next((each for each in footers if each is not None), None)
-            if footer is None and entries and is_small(base_file.size):
+            every_row = self.query.normal_form is None
+            if footer is None and entries and (every_row or is_small(base_file.size)):
                 # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
                 # reading a column of a small file. The build of the entry has checked the file.
                 footer = own_footer(self.storage, base_file)
@@ -181,7 +183,9 @@ class BaseRows:
             return None
         footer = self.pool.open_footer(entries[0]) if found.trusted else None
         footer = footer or own_footer(self.storage, base_file)
-        if footer is None or not tests_all(found.query.normal_form, footer.schema):
+        if footer is None or footer.plain_bytes > BATCH_BYTES:
+            return None
+        if not tests_all(found.query.normal_form, footer.schema):
             return None
         return RowReader(self.storage, base_file, footer, found.query.needed, is_scan=True)
 
