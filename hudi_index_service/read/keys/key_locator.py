@@ -132,7 +132,7 @@ class KeyLocator:
             elif not plan.entries or not is_local:
                 others.append(job)
             elif len(job.sought) <= most_keys_by_index(plan.total) and not (
-                self.keys.stored and self.reader.stays_unopened(plan)
+                self.keys.stored and self.reader.cheaper.stays_unopened(plan)
             ):
                 by_index.append(job)
             elif self.keys.stored and not bloom_filter_pays(plan.total):

@@ -7,6 +7,7 @@ every row read. If anything is wrong with an entry, its slice is scanned (rule 3
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -22,17 +23,11 @@ from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.decide import (
     Reading,
     are_few,
-    are_too_many,
     cheapest_reading,
-    is_small,
-    may_count_by_rows,
-    opening_pays,
-    scan_tests_faster,
 )
-from hudi_index_service.optimizer.grouping import grouped, is_answered_exactly
+from hudi_index_service.optimizer.grouping import is_answered_exactly
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
-from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.base_file.file_scan import FooterCheck
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
@@ -48,8 +43,7 @@ from hudi_index_service.read.slices.base_rows import (
     tests_all,
     without_replaced,
 )
-from hudi_index_service.read.slices.counting import prefer_scan_for_count
-from hudi_index_service.read.slices.entry_estimates import row_estimate
+from hudi_index_service.read.slices.cheaper_reads import CheaperReads
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
 from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
@@ -151,6 +145,11 @@ class SliceReader:
             others = iter(found.log_rows)
         for batch in others:
             yield reader._results(batch, found.statistics)
+
+    @property
+    def cheaper(self) -> CheaperReads:
+        """Tells which slices are read without a look-up."""
+        return CheaperReads(self.pool, self.settings, self.query.table, self.few_left)
 
     @property
     def _base_rows(self) -> BaseRows:
@@ -259,7 +258,8 @@ class SliceReader:
                 return found, None
             lookup = SliceLookup.of(found.plan, statistics, found.query.normal_form)
             if if_cheaper and (
-                self._scans_unopened(lookup) or self._rows_pay(lookup, len(found.query.needed))
+                (not self.index_required and self.cheaper.unopened(lookup))
+                or self.cheaper.rows_pay(lookup, len(found.query.needed))
             ):
                 return None
             return found, lookup
@@ -349,23 +349,6 @@ class SliceReader:
         query = self._in_partition(plan).query
         return FoundRows(plan, statistics, query, within=within)
 
-    def _rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
-        """Whether counting by reading rows is cheaper than by the index alone."""
-        plan = lookup.plan
-        if not may_count_by_rows(plan.total):
-            return False
-        try:
-            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
-                return prefer_scan_for_count(
-                    conjuncts(grouped(lookup.predicate, plan.entries)),
-                    entries.estimate,
-                    plan.total,
-                    columns,
-                    load_constants(self.settings),
-                )
-        except EntryUnusable:  # looking it up reports it
-            return False
-
     def _lookups(self, *, superset_ok: bool, counts: bool = False) -> Lookups:
         return Lookups(
             self.pool,
@@ -386,10 +369,12 @@ class SliceReader:
             for each in found
         ]
         by_index = [each for each in lookups if each is not None]
-        scanned = self.mapped(self._scan_pays, by_index)
-        self._lookups(superset_ok=True).look_up(
-            [each for each, scan in zip(by_index, scanned, strict=True) if not scan]
-        )
+        asked, is_limited = by_index, self.limit is not None
+        if not self.index_required:
+            scan_pays = partial(self.cheaper.scan_pays, is_limited=is_limited)
+            scanned = self.mapped(scan_pays, by_index)
+            asked = [each for each, scan in zip(by_index, scanned, strict=True) if not scan]
+        self._lookups(superset_ok=True).look_up(asked)
         return lookups
 
     def _by_rows(self, found: FoundRows, lookup: SliceLookup) -> FoundRows:
@@ -448,53 +433,6 @@ class SliceReader:
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page
-
-    def stays_unopened(self, plan: SlicePlan) -> bool:
-        """Whether to scan the base file of a slice costs less than to open its entries."""
-        return (
-            self.few_left
-            and not opening_pays(plan.total)
-            and not self.index_required
-            and self.table.storage.is_local
-            and is_small(plan.file_slice.base_file.size)
-            and not any(
-                each.stored or each.entry.data_path in self.pool.open_paths for each in plan.entries
-            )
-        )
-
-    def _scans_unopened(self, lookup: SliceLookup) -> bool:
-        """Whether a slice is scanned rather than to open its entries; the reason is then in the
-        statistics."""
-        pays = self.stays_unopened(lookup.plan) and tests_all(lookup.predicate, self.query.table)
-        if pays:
-            lookup.statistics.note = "to open its entry takes longer than a scan"
-        return pays
-
-    def _scan_pays(self, lookup: SliceLookup) -> bool:
-        """Whether a scan is cheaper than any look-up, by the bounds of the open entries; the reason
-        is then in the statistics. Entries are asked only if the manifests suggest many rows."""
-        plan, expected = lookup.plan, lookup.plan.expected
-        if self._scans_unopened(lookup):
-            return True
-        if self.limit is not None or self.index_required:
-            return False
-        if expected is None or are_few(round(expected.rows.expected), plan.total):
-            return False
-        try:
-            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
-                least = row_estimate(lookup.predicate, entries).least
-                pays = are_too_many(least, plan.total, self.settings.read.scan_fraction) or (
-                    self.table.storage.is_local
-                    and scan_tests_faster(least, plan.total)
-                    and not any(each.stored for each in plan.entries)
-                    and tests_all(lookup.predicate, entries.footer().schema)
-                )
-        except EntryUnusable:  # looking it up reports it
-            return False
-        if pays:
-            reason = f"at least {least} rows match: reading the file whole is cheaper"
-            lookup.statistics.note = reason
-        return pays
 
     def _results(
         self, batch: pa.RecordBatch, statistics: SliceStatistics, *, are_results: bool = False

@@ -1,0 +1,103 @@
+"""Tells which slices are read without a look-up, since to read their rows costs less; the reason is
+then in their statistics."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import EntryUnusable
+from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.decide import (
+    are_few,
+    are_too_many,
+    is_small,
+    may_count_by_rows,
+    opening_pays,
+    scan_tests_faster,
+)
+from hudi_index_service.optimizer.grouping import grouped
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.predicate.fold import conjuncts
+from hudi_index_service.read.slices.base_rows import tests_all
+from hudi_index_service.read.slices.counting import prefer_scan_for_count
+from hudi_index_service.read.slices.entry_estimates import row_estimate
+from hudi_index_service.read.slices.lookups import SliceLookup
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_entries import SliceEntries
+
+
+@dataclass(frozen=True, slots=True)
+class CheaperReads:
+    """The choice for the slices of one query.
+
+    Attributes:
+        pool: Has their open entries.
+        table: All columns of the table.
+        few_left: Whether few of a table's many slices are read.
+    """
+
+    pool: ReaderPool
+    settings: Settings
+    table: pa.Schema
+    few_left: bool
+
+    def stays_unopened(self, plan: SlicePlan) -> bool:
+        """Whether to scan the base file of a slice costs less than to open its entries."""
+        return (
+            self.few_left
+            and not opening_pays(plan.total)
+            and not self.pool.is_remote
+            and is_small(plan.file_slice.base_file.size)
+            and not any(
+                each.stored or each.entry.data_path in self.pool.open_paths for each in plan.entries
+            )
+        )
+
+    def unopened(self, lookup: SliceLookup) -> bool:
+        """Whether a slice is scanned rather than to open its entries."""
+        pays = self.stays_unopened(lookup.plan) and tests_all(lookup.predicate, self.table)
+        if pays:
+            lookup.statistics.note = "to open its entry takes longer than a scan"
+        return pays
+
+    def scan_pays(self, lookup: SliceLookup, *, is_limited: bool) -> bool:
+        """Whether a scan is cheaper than any look-up, by the bounds of the open entries. These are
+        asked only if the manifests suggest many rows, all of which are wanted."""
+        plan, expected = lookup.plan, lookup.plan.expected
+        if self.unopened(lookup):
+            return True
+        if is_limited or expected is None or are_few(round(expected.rows.expected), plan.total):
+            return False
+        try:
+            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
+                least = row_estimate(lookup.predicate, entries).least
+                pays = are_too_many(least, plan.total, self.settings.read.scan_fraction) or (
+                    not self.pool.is_remote
+                    and scan_tests_faster(least, plan.total)
+                    and not any(each.stored for each in plan.entries)
+                    and tests_all(lookup.predicate, entries.footer().schema)
+                )
+        except EntryUnusable:  # looking it up reports it
+            return False
+        if pays:
+            reason = f"at least {least} rows match: reading the file whole is cheaper"
+            lookup.statistics.note = reason
+        return pays
+
+    def rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
+        """Whether to count by reading rows of so many columns costs less than by the index."""
+        plan = lookup.plan
+        if not may_count_by_rows(plan.total):
+            return False
+        try:
+            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
+                return prefer_scan_for_count(
+                    conjuncts(grouped(lookup.predicate, plan.entries)),
+                    entries.estimate,
+                    plan.total,
+                    columns,
+                    load_constants(self.settings),
+                )
+        except EntryUnusable:  # looking it up reports it
+            return False
