@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE =
 # These processes share the tests out (tests/conftest.py); with 0 there is one, which shows its output
 # at once. Tests wait for servers, other processes and Spark: three keep two processors busy, if the
 # memory suffices for what each starts.
-PROCESSES ?= $(shell awk '/MemAvailable/ {n = int($$2 / 5000000) + !int($$2 / 5000000)} END {print n && n < 3 ? n : 3}' /proc/meminfo 2>/dev/null)
+PROCESSES ?= $(shell awk '/MemAvailable/ {n = $$2 / 5000000; print n < 1 ? 1 : n < 3 ? int(n) : 3}' /proc/meminfo 2>/dev/null || echo 3)
 # They make a million small files, which takes half of the time in memory, if it has room for them.
 MEMORY_GIB := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print int($$4 / 1024 / 1024)}')
 TESTS_TMPDIR ?= $(shell [ "0$(MEMORY_GIB)" -ge 16 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")

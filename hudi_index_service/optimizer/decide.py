@@ -131,14 +131,14 @@ def each_task_reads_all_keys(rows: int) -> bool:
 
 
 def few_are_left(slices: int, left: int) -> bool:
-    """Whether few slices of a table with many may have matching rows, so that small files of them
-    are scanned, rather than to open their entries. Each query would open some more; the entries of
-    few files are open soon, and a query that is left with many gains by opening them."""
+    """Whether few slices of a table with many may have matching rows. Small files of these are then
+    scanned instead of opening their entries: each query would open some more. The entries of few
+    files are soon all open, and a query with many slices left gains by opening them."""
     return left < ASKED_WHILE_OPEN <= slices
 
 
 def opening_pays(rows: int) -> bool:
-    """Whether to open an entry costs less than to scan a local base file of this many rows, if the
+    """Whether opening an entry costs less than scanning a local base file of this many rows, if the
     row reader tests the whole predicate."""
     return rows > SCANNED_UNOPENED
 

@@ -140,7 +140,7 @@ def assert_the_others_are_read_by_index(scan: Scan, harmed: int) -> None:
     read = scan.statistics
     assert read is not None
     scanned = [each for each in read.slices if each.access is Access.SCAN]
-    unopened = "to open its entry takes longer than a scan"
+    unopened = "opening its entry takes longer than a scan"
     assert sum(each.note != unopened for each in scanned) <= harmed
     reasons = {each.slice_name: each.note for each in scanned if each.note}
     planned = {each.file_slice.name: each.reason for each in read.plans}

@@ -48,8 +48,8 @@ def test_the_reason_is_in_the_statistics(table):
     scan = table.scan(FEW)
     assert scan.to_arrow().num_rows == 3
     notes = {each.note for each in scan.statistics.begun.values()}
-    assert notes == {"to open its entry takes longer than a scan"}
-    assert "to open its entry takes longer than a scan" in str(scan.explain(analyze=True))
+    assert notes == {"opening its entry takes longer than a scan"}
+    assert "opening its entry takes longer than a scan" in str(scan.explain(analyze=True))
 
 
 def test_a_count_opens_nothing(table):

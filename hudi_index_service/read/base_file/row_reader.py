@@ -133,6 +133,10 @@ class RowReader:
     columns: pa.Schema
     is_scan: bool = False
 
+    def size_of(self, rows: int) -> float:
+        """The bytes of so many rows of average size, with all columns of the file."""
+        return rows * self.footer.plain_bytes / max(self.footer.rows, 1)
+
     def plan(self, rows: RowIds) -> RowPlan:
         """The cost of reading these rows; reads nothing."""
         return self.footer.plan(rows, self.present)
@@ -283,8 +287,7 @@ class RowReader:
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
         """The number of rows of the first portion, by their size in the file; not many, since
         repeated values take almost no space there."""
-        average = self.footer.plain_bytes / max(self.footer.rows, 1)
-        if len(rows) <= FIRST_PAGE and len(rows) * average <= BATCH_BYTES:
+        if len(rows) <= FIRST_PAGE and self.size_of(len(rows)) <= BATCH_BYTES:
             return max(1, len(rows))
         plan = self.footer.plan(rows[:_MANY], present)
         fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)

@@ -122,7 +122,7 @@ class KeyLocator:
         """
         join = KeyJoin(routes.search_keys, 3)
         by_index, small, others = list[_Job](), list[_Job](), list[_Job]()
-        is_local = self.reader.table.storage.is_local
+        is_local, cheaper = self.reader.table.storage.is_local, self.reader.cheaper
         for number, plan in slices.items():
             job = _Job(number, plan, routes.of_slice(number, plan))
             if job.has_logs:
@@ -132,7 +132,7 @@ class KeyLocator:
             elif not plan.entries or not is_local:
                 others.append(job)
             elif len(job.sought) <= most_keys_by_index(plan.total) and not (
-                self.keys.stored and self.reader.cheaper.stays_unopened(plan)
+                self.keys.stored and cheaper.stays_unopened(plan)
             ):
                 by_index.append(job)
             elif self.keys.stored and not bloom_filter_pays(plan.total):

@@ -1,5 +1,5 @@
-"""Tells which slices are read without a look-up, since to read their rows costs less; the reason is
-then in their statistics."""
+"""Decides which slices are read without a look-up, since reading their rows costs less. The reason
+is then in their statistics."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ class CheaperReads:
     few_left: bool
 
     def stays_unopened(self, plan: SlicePlan) -> bool:
-        """Whether to scan the base file of a slice costs less than to open its entries."""
+        """Whether scanning the base file of a slice costs less than opening its entries."""
         return (
             self.few_left
             and not opening_pays(plan.total)
@@ -55,10 +55,10 @@ class CheaperReads:
         )
 
     def unopened(self, lookup: SliceLookup) -> bool:
-        """Whether a slice is scanned rather than to open its entries."""
+        """Whether a slice is scanned instead of opening its entries."""
         pays = self.stays_unopened(lookup.plan) and tests_all(lookup.predicate, self.table)
         if pays:
-            lookup.statistics.note = "to open its entry takes longer than a scan"
+            lookup.statistics.note = "opening its entry takes longer than a scan"
         return pays
 
     def scan_pays(self, lookup: SliceLookup, *, is_limited: bool) -> bool:

@@ -114,7 +114,7 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
             last = None
             continue
         rows = len(each.rows) if each.rows is not None else 0  # of a whole file, few match
-        size = (rows or reader.footer.rows) * reader.footer.plain_bytes / max(reader.footer.rows, 1)
+        size = reader.size_of(rows or reader.footer.rows)
         if (
             last is None
             or rows > rows_left

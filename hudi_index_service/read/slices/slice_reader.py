@@ -247,6 +247,8 @@ class SliceReader:
         """The same before log files are read: the matching rows of the base files, some of which
         may count no longer."""
 
+        cheaper = self.cheaper
+
         def asked(job: Job) -> tuple[FoundRows, SliceLookup | None] | None:
             plan, statistics = job
             plan = plan.for_counting()
@@ -258,8 +260,8 @@ class SliceReader:
                 return found, None
             lookup = SliceLookup.of(found.plan, statistics, found.query.normal_form)
             if if_cheaper and (
-                (not self.index_required and self.cheaper.unopened(lookup))
-                or self.cheaper.rows_pay(lookup, len(found.query.needed))
+                (not self.index_required and cheaper.unopened(lookup))
+                or cheaper.rows_pay(lookup, len(found.query.needed))
             ):
                 return None
             return found, lookup

@@ -116,27 +116,8 @@ impl Runs {
 
     /// What a table says of each number, 0 or 1, as one bit each; None if it has no answer for one.
     pub fn answers(&self, table: &[u8]) -> Option<Vec<u64>> {
-        // For any number of this width, so that none needs a check of its own, but for those that
-        // are repeated: they have whole bytes.
-        let mask = (1 << self.width) - 1;
-        if self
-            .runs
-            .iter()
-            .any(|run| !run.packed && run.at as usize > mask)
-        {
-            return None;
-        }
-        let mut padded = Vec::new();
-        let table = match table.get(..=mask) {
-            Some(table) => table,
-            None => {
-                padded.extend_from_slice(table);
-                padded.resize(mask + 1, UNANSWERED);
-                &padded
-            }
-        };
         let numbers = self.unpacked();
-        let answer = |&number: &u32| table[number as usize & mask];
+        let answer = |&number: &u32| *table.get(number as usize).unwrap_or(&UNANSWERED);
         let answers: Vec<u8> = numbers.iter().map(answer).collect();
         let seen = answers.iter().fold(0, |seen, answer| seen | answer);
         (seen & UNANSWERED == 0).then(|| packed(&answers))

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::page::{Body, OpenPage};
 use crate::parallel::{Work, in_parallel};
 use crate::positions::GroupRows;
-use crate::runs::UNANSWERED;
 use crate::values::Values;
 use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
@@ -73,8 +72,8 @@ fn check(part: &Part<'_>, condition: &Node) -> Result<()> {
     }
 }
 
-/// Of which values of a dictionary a leaf is TRUE: 0 or 1 each, and no answer for numbers up to a
-/// power of two. The dictionary is held so that no other one takes its address.
+/// Of which values of a dictionary a leaf is TRUE: 0 or 1 each. The dictionary is held so that no
+/// other one takes its address.
 struct Truths {
     dictionary: Arc<Values>,
     table: OnceLock<Vec<u8>>,
@@ -86,9 +85,7 @@ impl Truths {
         self.table.get_or_init(|| {
             let (bits, len) = (leaf.bits(&self.dictionary), self.dictionary.len());
             let answers = (0..len).map(|at| (bits[at / 64] >> (at % 64) & 1) as u8);
-            let mut table: Vec<u8> = answers.collect();
-            table.resize(len.next_power_of_two(), UNANSWERED);
-            table
+            answers.collect()
         })
     }
 }
