@@ -38,7 +38,7 @@ def spark_session(warehouse: Path) -> Iterator[SparkSession]:
         "hudi-index-tests",
         warehouse,
         cores=2,
-        memory="3g",
+        memory="2g",
         bundle=bundle_path(),
         settings=_SETTINGS,
     )

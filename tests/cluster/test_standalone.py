@@ -82,10 +82,11 @@ def cluster(
             worker = started("worker.Worker", place.with_suffix(".log"), *options)
             logged(worker, r"Successfully registered with (master)")
         yield master, work
+    shutil.rmtree(folder)  # of gigabytes, maybe in memory
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The archive that `hudi-index pack` makes of an environment that is renamed afterwards."""
     folder = tmp_path_factory.mktemp("packed")
     build = folder / "build environment"
@@ -107,7 +108,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     printed = output_of(command, environment, cwd=folder)
     assert "spark.pyspark.python=./environment/bin/python" in printed
     build.rename(folder / "gone")
-    return archive
+    yield archive
+    shutil.rmtree(folder)  # of gigabytes, maybe in memory
 
 
 @pytest.fixture

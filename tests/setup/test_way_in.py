@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,9 +88,11 @@ def newcomer(
     steps = Steps(tmp_path_factory.mktemp("log"))
     built = build_all(tmp_path_factory.mktemp("dist"), steps, [python])
     interpreter = find_other_python(python) if python else str(VENV / "bin" / "python")
-    newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"), interpreter)
+    folder = tmp_path_factory.mktemp("newcomer")
+    newcomer = Newcomer(folder, interpreter)
     newcomer.install(*(each for each in built if not each.name.startswith("hudi_index_hbase")))
     yield newcomer
+    shutil.rmtree(folder)  # a gigabyte, maybe in memory
     # Seen with `pytest -s`.
     print("", *(f"{what}: {took:.1f} s" for what, took in newcomer.times.items()), sep="\n")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,10 +59,12 @@ class Host:
 @pytest.fixture(scope="module")
 def host(
     wheels: dict[str, Path], moved_jdk: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Host:
-    host = Host(tmp_path_factory.mktemp("host"), moved_jdk)
+) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("host")
+    host = Host(folder, moved_jdk)
     host.install(*wheels.values())
-    return host
+    yield host
+    shutil.rmtree(folder)  # half a gigabyte, maybe in memory
 
 
 def test_there_are_five_wheels_of_which_those_with_libraries_have_a_platform(
