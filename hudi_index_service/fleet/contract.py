@@ -1,0 +1,72 @@
+"""What API, page and metrics ask of the running fleet. The supervisor answers; tests bring one of
+their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.fleet.observation import EndedBuild, Observation, RunningBuild
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A request that was taken: its id, and whether it is the one of an earlier call with the same
+    idempotency key."""
+
+    id: str
+    table: str
+    repeated: bool = False
+
+
+class Fleet(Protocol):
+    """The running fleet. Every method returns from memory at once, and may be called in any thread.
+
+    Methods that name a table raise `TableNotInFleet` for an unknown one.
+    """
+
+    def tables(self) -> Sequence[Observation]:
+        """All tables, in order of their names."""
+
+    def table(self, name: str) -> Observation:
+        """One table."""
+
+    def build(
+        self,
+        name: str,
+        *,
+        strategy: Strategy | None = None,
+        key: str | None = None,
+        requested_by: str = "",
+    ) -> Requested:
+        """Asks for a build; the same `key` for the same table gives the same request.
+
+        Raises:
+            CallbackRefused: too many requests wait, or the service is ending.
+        """
+
+    def build_of(self, request: str) -> RunningBuild | EndedBuild | None:
+        """The build of a request; None while it waits.
+
+        Raises:
+            RequestUnknown: no such request.
+        """
+
+    def cancel(self, request: str, *, requested_by: str = "") -> None:
+        """Cancels a waiting or running build. One that has ended stays as it is.
+
+        Raises:
+            RequestUnknown: no such request.
+        """
+
+    def clean(self, name: str, *, dry_run: bool = False, requested_by: str = "") -> Requested:
+        """Asks for a clean."""
+
+    def verify(self, name: str, *, requested_by: str = "") -> Requested:
+        """Asks for a verification."""
+
+    def approve(self, name: str, *, requested_by: str = "") -> Requested:
+        """Carries out the table's `Observation.plan`."""
+
+    def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
+        """Hides a reason of a table for some days."""

@@ -1,0 +1,97 @@
+"""What the service last saw of one table. Attention, page, API and metrics are made from this, and
+from nothing else: no request looks at a store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.maintain.status import TableStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error as it is shown: its code, one sentence, and what to do."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBuild:
+    """A build in one of the service's processes.
+
+    Attributes:
+        id: The request's id, by which it is asked for and cancelled.
+        trigger: What asked for it: ``callback``, ``poll``, ``retry``, ``schedule`` or ``request``.
+        started: When its process began with it.
+        advanced: When it last made progress.
+        progress: The last that it told; None before.
+        requested_by: The name of the token, for a request.
+    """
+
+    id: str
+    trigger: str
+    started: datetime
+    advanced: datetime
+    progress: BuildProgress | None = None
+    requested_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedBuild:
+    """A build that ended, newest first in `Observation.ended`.
+
+    Attributes:
+        outcome: ``finished``, ``failed``, ``cancelled``, ``hung``, ``died`` or ``out_of_memory``.
+        error: Why it failed; None if it did not.
+    """
+
+    id: str
+    trigger: str
+    started: datetime
+    ended: datetime
+    outcome: str
+    error: Refusal | None = None
+    built: int = 0
+    requested_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One table, as last seen.
+
+    Attributes:
+        at: When it was last looked at; None before the first look.
+        status: What the last look that succeeded found; None before.
+        unreachable_polls: The looks in a row that failed.
+        unreachable_since: When the first of them was.
+        error: Why the last look failed; None if it did not.
+        queued: When a build that has not begun was first asked for.
+        running: The build that runs.
+        ended: The builds that ended, newest first, at most ten.
+        invalid_definition: Why a definition of the file cannot be applied.
+        clash: Why another owner's definition is in the way.
+        drift: Definitions that differ from the file, or left it, by name.
+        plan: The definitions' changes that wait for an operator, in sentences.
+        erased: Erased values that entries still hold: the number of these entries.
+        orphaned_bytes: Bytes in entries that no snapshot needs.
+    """
+
+    policy: TablePolicy
+    at: datetime | None = None
+    status: TableStatus | None = None
+    unreachable_polls: int = 0
+    unreachable_since: datetime | None = None
+    error: Refusal | None = None
+    queued: datetime | None = None
+    running: RunningBuild | None = None
+    ended: Sequence[EndedBuild] = ()
+    invalid_definition: Refusal | None = None
+    clash: Refusal | None = None
+    drift: Sequence[str] = ()
+    plan: Sequence[str] = ()
+    erased: int = 0
+    orphaned_bytes: int = 0
