@@ -6,6 +6,7 @@ façade raises nothing else on purpose. Library errors are wrapped where they ar
 original as ``__cause__``.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 
@@ -439,6 +440,26 @@ class ConfigInvalid(IndexServiceError):
 
     code = "CONFIG_INVALID"
     default_remedy = Remedy("Correct the setting named.")
+
+
+class FleetFileInvalid(ConfigInvalid):
+    """The fleet file has mistakes: keys that do not exist, wrong values, or no YAML.
+
+    Attributes:
+        mistakes: All of them, each with its line and field.
+    """
+
+    code = "FLEET_FILE_INVALID"
+    default_remedy = Remedy(
+        "Correct the file: `hudi-index fleet check FILE` prints each mistake with its line. A "
+        "running service goes on with the file as it was before."
+    )
+
+    def __init__(
+        self, message: str, *, remedy: Remedy | str | None = None, mistakes: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.mistakes = tuple(map(_printable, mistakes))
 
 
 class HistoryUnavailable(IndexServiceError):

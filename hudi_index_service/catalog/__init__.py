@@ -110,6 +110,42 @@ def _in_hive(text: str) -> CatalogTable:
     return hive_table(text, match["host"].strip("[]"), port, database, name)
 
 
+def tables_in_glue(database: str) -> list[tuple[str, CatalogTable]]:
+    """The tables and views of a database in Glue, each with its name.
+
+    Raises:
+        TableNotFound, PermissionDenied, CatalogFailed: see `table_location`; of the database.
+        StorageUnsupported: Glue's client is not installed.
+    """
+    text = f"{_GLUE}{database}"
+    with _installed(text, "glue"):
+        from hudi_index_service.catalog.glue import glue_tables
+    return glue_tables(text, database)
+
+
+def tables_in_hive(metastore: str, database: str) -> list[tuple[str, CatalogTable]]:
+    """The tables and views of a database in a Hive metastore, each with its name.
+
+    Args:
+        metastore: ``hive://host`` or ``hive://host:port``.
+
+    Raises:
+        TableNotFound, CatalogFailed: see `table_location`; of the database.
+        StorageUnsupported: not a metastore, or its client is not installed.
+    """
+    text = f"{metastore}/{database}"
+    match = _HIVE_NAME.fullmatch(f"{text.removeprefix(_HIVE)}.any")
+    port = int((match and match["port"]) or _HIVE_PORT)
+    if match is None or port > _HIGHEST_PORT:
+        raise StorageUnsupported(
+            f"{text} does not name a database in a Hive metastore.",
+            remedy=f"Write hive://host:{_HIVE_PORT}/database.",
+        )
+    with _installed(text, "hive"):
+        from hudi_index_service.catalog.hive import hive_tables
+    return hive_tables(text, match["host"].strip("[]"), port, database)
+
+
 def _in_spark(spark: "SparkSession", text: str) -> str:
     from hudi_index_service.catalog.spark import session_table
 

@@ -4,6 +4,9 @@ Only this module imports boto3, which is installed with ``hudi-index-service[glu
 credentials and endpoint are boto3's own: environment, ``~/.aws``, the machine's role.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
@@ -35,6 +38,29 @@ def glue_table(text: str, database: str, name: str) -> CatalogTable:
         table = client.get_table(DatabaseName=database, Name=name)["Table"]
     except (BotoCoreError, ClientError) as error:
         raise _failure(text, error) from error
+    return _entry(text, table)
+
+
+def glue_tables(text: str, database: str) -> list[tuple[str, CatalogTable]]:
+    """The tables and views of a database in Glue, each with its name.
+
+    Args:
+        text: The database, as the user wrote it.
+
+    Raises:
+        TableNotFound: there is no such database.
+        PermissionDenied, CatalogFailed: see `table_location`.
+    """
+    try:
+        client = boto3.client("glue", config=_CLIENT)
+        pages = client.get_paginator("get_tables").paginate(DatabaseName=database)
+        found = [table for page in pages for table in page["TableList"]]
+    except (BotoCoreError, ClientError) as error:
+        raise _failure(text, error, "database", "glue:GetTables") from error
+    return [(table["Name"], _entry(f"{text}.{table['Name']}", table)) for table in found]
+
+
+def _entry(text: str, table: Mapping[str, Any]) -> CatalogTable:
     storage = table.get("StorageDescriptor", {})
     return CatalogTable(
         text,
@@ -46,7 +72,9 @@ def glue_table(text: str, database: str, name: str) -> CatalogTable:
     )
 
 
-def _failure(text: str, error: Exception) -> IndexServiceError:
+def _failure(
+    text: str, error: Exception, noun: str = "table", permission: str = "glue:GetTable"
+) -> IndexServiceError:
     if isinstance(error, NoRegionError):
         return CatalogFailed(f"{text}: no AWS region is set.", remedy="Set AWS_REGION.")
     if isinstance(error, NoCredentialsError):
@@ -57,12 +85,12 @@ def _failure(text: str, error: Exception) -> IndexServiceError:
     code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     if code == "EntityNotFoundException":
         return TableNotFound(
-            f"Glue has no table {text}.",
-            remedy="Check database, table, and AWS_REGION.",
+            f"Glue has no {noun} {text}.",
+            remedy="Check its name, and AWS_REGION.",
         )
     if code.startswith(_REFUSED):
         return PermissionDenied(
             f"{text}: Glue refuses the request: {first_line(error)}.",
-            remedy="Give these credentials the permission glue:GetTable.",
+            remedy=f"Give these credentials the permission {permission}.",
         )
     return CatalogFailed(f"{text}: Glue does not answer as expected: {first_line(error)}.")

@@ -5,7 +5,30 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
+from hudi_index_service.config import RetentionPolicy
+from hudi_index_service.fleet.references import Reference
+from hudi_index_service.fleet.windows import Windows
+from hudi_index_service.index.metadata.definitions import Column
+
+BuildAction = Literal["clustering", "compaction", "commit"]
+"""What of a table's timeline a build of the strategy incremental follows: the setting `build.on`."""
+
+NO_BACKFILL = timedelta(0)
+WHOLE_BACKFILL = timedelta.max
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredIndex:
+    """An index that the fleet defines on a table.
+
+    Attributes:
+        columns: Each with its options.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    index_types: tuple[str, ...] = ("lucene",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +50,20 @@ class TablePolicy:
         min_coverage: The fraction of base files, from 0 to 1, that each index should cover.
         max_orphaned: How many bytes may lie in entries that no snapshot needs.
         build_timeout: How long a build may make no progress.
+        build_on: What builds of the strategy incremental follow.
+        retention: How long entries are kept; None for the setting `clean.retention`.
+        definitions: The indexes that the fleet defines.
+        apply: Whether definitions are changed when an operator approves (``plan``), or at once.
+        max_backfill_bytes: With ``auto``, changes whose backfill reads more than this wait for an
+            operator, too.
+        backfill: Of the base files that were there when an index was defined, those of how long
+            before are built: `NO_BACKFILL`, `WHOLE_BACKFILL`, or a number of days.
+        on_removed: Whether a definition that left the file is kept, or dropped.
+        windows: When builds may begin.
+        budget: The limits of one build.
+        verify_sample: The fraction of the entries, from 0 to 1, that is verified each week.
+        storage: Options of the store; see `hudi_index_service.fleet.references.resolved`.
+        reads: Whether the service answers queries on the table.
     """
 
     name: str
@@ -45,3 +82,15 @@ class TablePolicy:
     max_orphaned: int | None = None
     build_timeout: timedelta = timedelta(minutes=30)
     on: Literal["any", "callback", "poll"] = "any"
+    build_on: tuple[BuildAction, ...] = ("clustering", "compaction")
+    retention: RetentionPolicy | None = None
+    definitions: tuple[DesiredIndex, ...] = ()
+    apply: Literal["plan", "auto"] = "plan"
+    max_backfill_bytes: int = 10 * 2**30
+    backfill: timedelta = NO_BACKFILL
+    on_removed: Literal["keep", "drop"] = "keep"
+    windows: Windows = field(default_factory=Windows)
+    budget: Budget = UNLIMITED
+    verify_sample: float = 0.01
+    storage: Mapping[str, Reference] = field(default_factory=dict)
+    reads: bool = True
