@@ -6,6 +6,7 @@ expects; the README has the table of both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, get_args, overload
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from hudi_index_service import config
 from hudi_index_service.build.scope import partitions_where
-from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
+from hudi_index_service.build.strategy import NO_BACKFILL, UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.columns import require_list
 from hudi_index_service.config import RetentionPolicy, Settings
@@ -187,6 +188,7 @@ class IndexedTable(DefinedIndexes):
         partitions: Sequence[str] | None = None,
         budget: Budget = UNLIMITED,
         retry_failed: "RetryFailed" = "now",
+        backfill: timedelta = NO_BACKFILL,
         dry_run: bool = False,
         progress: "Progress | None" = None,
         details: "Details | None" = None,
@@ -200,6 +202,7 @@ class IndexedTable(DefinedIndexes):
             instant: Only base files written by this instant.
             partitions: Only these, by path or pattern; see `partitions_in_scope`.
             budget: When to stop. The next build continues with the rest.
+            backfill: How much of what was there before INCREMENTAL builds, too; see `selector`.
             dry_run: Build nothing; return what is due and what it would cost.
             progress, details: Called during the build; see `Progress` and `Details`.
 
@@ -220,6 +223,7 @@ class IndexedTable(DefinedIndexes):
             partitions=partitions,
             budget=budget,
             retry_failed=retry_failed,
+            backfill=backfill,
             dry_run=dry_run,
             progress=progress,
             details=details,

@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from hudi_index_service.build.strategy import Strategy, selector
+from hudi_index_service.build.strategy import NO_BACKFILL, Strategy, selector
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.index.contract import ColumnSpec
@@ -52,6 +53,7 @@ def due_entries(
     indexes: Collection[str] | None = None,
     retained_instants: Collection[str] | None = None,
     damaged: Mapping[str, int] | None = None,
+    backfill: timedelta = NO_BACKFILL,
 ) -> list[DueEntry]:
     """The entries that the strategy selects and that do not exist yet, newest instant first.
 
@@ -65,8 +67,9 @@ def due_entries(
             keeps; None if there is no such limit.
         damaged: For repairs, the only entries to build: folder → highest damaged generation (see
             `DueEntry.damaged`).
+        backfill: See `selector`.
     """
-    selects = selector(strategy, table, on)
+    selects = selector(strategy, table, on, backfill)
     refreshing = strategy is Strategy.REFRESH
     due: list[DueEntry] = []
     for name, group in by_index_type(requirements(definitions.live, table.schema())).items():

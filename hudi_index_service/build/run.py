@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from itertools import islice
 from time import monotonic, perf_counter, time
 from typing import Literal
@@ -27,7 +28,7 @@ from hudi_index_service.build.outcomes import (
 from hudi_index_service.build.reconcile import due_entries
 from hudi_index_service.build.sample import Sample
 from hudi_index_service.build.scope import base_files_in_scope
-from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
+from hudi_index_service.build.strategy import NO_BACKFILL, UNLIMITED, Budget, Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     ConfigInvalid,
@@ -77,6 +78,7 @@ def run_build(
     damaged: Mapping[str, int] | None = None,
     budget: Budget = UNLIMITED,
     retry_failed: RetryFailed = "now",
+    backfill: timedelta = NO_BACKFILL,
     dry_run: bool = False,
     progress: Progress | None = None,
     details: Details | None = None,
@@ -92,6 +94,7 @@ def run_build(
         damaged: For repairs, the only entries to build, anew (see `due_entries`).
         budget: The limits of the build.
         retry_failed: See `RetryFailed`.
+        backfill: See `selector`.
         dry_run: Whether to report only what is due and its estimated cost.
         progress, details: See `Progress` and `Details`.
 
@@ -119,6 +122,7 @@ def run_build(
         indexes=indexes,
         retained_instants=retained_instants(table, settings),
         damaged=damaged,
+        backfill=backfill,
     )
     if not due:
         return Build("", strategy, (), seconds=perf_counter() - started)

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
 
 from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
 from hudi_index_service.hudi.snapshot import BaseFile, ServiceKind
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.definitions import FLEET, IndexDefinition
+
+NO_BACKFILL = timedelta(0)
+WHOLE_BACKFILL = timedelta.max
 
 _SETTING = {
     ServiceKind.CLUSTERING: "clustering",
@@ -45,7 +49,7 @@ class Strategy(Enum):
 
 
 def selector(
-    strategy: Strategy, table: HudiTable, on: Collection[str]
+    strategy: Strategy, table: HudiTable, on: Collection[str], backfill: timedelta = NO_BACKFILL
 ) -> Callable[[IndexDefinition, BaseFile], bool]:
     """A function that decides whether the strategy selects a base file for a definition.
 
@@ -55,6 +59,8 @@ def selector(
 
     Args:
         on: The operations whose base files INCREMENTAL selects: the setting `build.on`.
+        backfill: Of the base files that were there when the fleet defined an index, INCREMENTAL
+            also selects those of this time: counted back from the last instant of then, in days.
     """
     if strategy is Strategy.ALL:
         return lambda definition, base_file: True
@@ -71,9 +77,30 @@ def selector(
         except SnapshotChanged:
             return True
 
-    return lambda definition, base_file: (
-        not definition.seen.covers(base_file.instant) and counts(base_file.instant)
-    )
+    @cache
+    def is_backfilled(last: str, requested: str) -> bool:
+        return requested >= _days_before(last, backfill)
+
+    def selects(definition: IndexDefinition, base_file: BaseFile) -> bool:
+        seen = definition.seen
+        if not seen.covers(base_file.instant):
+            return counts(base_file.instant)
+        if not backfill or definition.owner != FLEET or not seen.instants:
+            return False
+        return is_backfilled(max(seen.instants), base_file.instant)
+
+    return selects
+
+
+def _days_before(instant: str, backfill: timedelta) -> str:
+    """The beginning of the day that is so many days before that of an instant."""
+    if backfill == WHOLE_BACKFILL:
+        return ""
+    try:
+        day = datetime.strptime(instant[:8], "%Y%m%d") - backfill
+        return day.date().isoformat().replace("-", "")
+    except (ValueError, OverflowError):  # a bootstrap's instant, or before the year 1
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Which tables are in the fleet: the sources of the file's groups, looked up in stores and catalogs,
-and for each table the policy of the first group that includes it."""
+"""Which tables are in the fleet: the sources of the file's groups, looked up in stores and
+catalogs, and for each table the policy of the first group that includes it."""
 
 import logging
 from collections import defaultdict
@@ -203,8 +203,8 @@ def _names(place: Place) -> Sequence[str]:
     if place.table:
         name = f"{place.database}.{place.table}"
         return name, f"{place.catalog.removeprefix('hive://')}.{name}", place.uri
-    parts = [part for part in place.uri.partition("://")[2 if "://" in place.uri else 0].split("/")]
-    parts = [part for part in parts if part]
+    path = place.uri.partition("://")[2] or place.uri
+    parts = [part for part in path.split("/") if part]
     shortest = min(2, len(parts))
     lengths = range(shortest, len(parts) + 1)
     return *(".".join(parts[-length:]) for length in lengths), place.uri

@@ -23,14 +23,18 @@ from pydantic import (
     model_validator,
 )
 
-from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
+from hudi_index_service.build.strategy import (
+    NO_BACKFILL,
+    UNLIMITED,
+    WHOLE_BACKFILL,
+    Budget,
+    Strategy,
+)
 from hudi_index_service.config import RetentionPolicy
 from hudi_index_service.errors import FleetFileInvalid, IndexServiceError
 from hudi_index_service.fleet.file_values import Duration, Size, StorageReference, is_secret
 from hudi_index_service.fleet.marked_yaml import Marked, read_marked
 from hudi_index_service.fleet.policy import (
-    NO_BACKFILL,
-    WHOLE_BACKFILL,
     BuildAction,
     DesiredIndex,
     TablePolicy,

@@ -63,7 +63,7 @@ def _reference(value: Any) -> Any:
 
 
 def is_secret(option: str, value: object) -> bool:
-    """Whether an option of a store has a secret as its value, where only a reference to it may be."""
+    """Whether an option of a store has a secret as its value, in place of a reference."""
     return not isinstance(value, dict) and _SECRET.search(option.lower()) is not None
 
 

@@ -5,17 +5,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
-from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
-from hudi_index_service.config import RetentionPolicy
+from hudi_index_service.build.strategy import NO_BACKFILL, UNLIMITED, Budget, Strategy
+from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.fleet.references import Reference
 from hudi_index_service.fleet.windows import Windows
 from hudi_index_service.index.metadata.definitions import Column
 
 BuildAction = Literal["clustering", "compaction", "commit"]
-"""What of a table's timeline a build of the strategy incremental follows: the setting `build.on`."""
-
-NO_BACKFILL = timedelta(0)
-WHOLE_BACKFILL = timedelta.max
+"""What builds of the strategy incremental follow: see the setting `build.on`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +91,11 @@ class TablePolicy:
     verify_sample: float = 0.01
     storage: Mapping[str, Reference] = field(default_factory=dict)
     reads: bool = True
+
+
+def settings_for(policy: TablePolicy, settings: Settings) -> Settings:
+    """The service's settings with what the policy says of builds and cleaning, for `open_table`."""
+    build = settings.build.model_copy(update={"on": policy.build_on})
+    retention = policy.retention or settings.clean.retention
+    clean = settings.clean.model_copy(update={"retention": retention})
+    return settings.model_copy(update={"build": build, "clean": clean})

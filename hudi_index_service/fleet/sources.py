@@ -1,5 +1,5 @@
-"""What ``include`` and ``exclude`` of the fleet file name: a path, a glob of paths, or the tables of
-a catalog's database.
+"""What ``include`` and ``exclude`` of the fleet file name: a path, a glob of paths, or the tables
+of a catalog's database.
 
 ==================================  =============================================================
 ``/lake/sales/orders``              the table at a path; ``s3://``, ``hdfs://`` and others likewise

@@ -43,7 +43,7 @@ class Window:
         if match is None:
             raise ValueError(f"{text!r} is not of the form mon-fri 22:00-06:00")
         start, end = (_minutes(text, match, side) for side in ("start", "end"))
-        if start == end or start == _MINUTES_OF_A_DAY:
+        if start in (end, _MINUTES_OF_A_DAY):
             raise ValueError(f"{text!r}: the window is empty; a whole day is 00:00-24:00")
         return cls(frozenset(_days_of(match["days"] or "mon-sun")), start, end)
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists
 from hudi_index_service.hook.write_options import PREFIX, WriteKeys, holds_write_keys, index_options
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.index.metadata.definitions import Column, IndexDefinition
+from hudi_index_service.index.metadata.definitions import WRITE_CONFIG, Column, IndexDefinition
 from hudi_index_service.maintain.overwrite import KnownTable
 from hudi_index_service.storage.disk import write_private_file
 from hudi_index_service.table import IndexedTable
@@ -20,7 +20,7 @@ from hudi_index_service.wording import first_mistake
 
 log = logging.getLogger(__name__)
 
-INDEX_NAME = "write_config"
+INDEX_NAME = WRITE_CONFIG
 """Name of the index that the keys create and change."""
 
 
@@ -146,7 +146,9 @@ def define(
         log.info("%s: changed index %s to match the write config.", table.uri, INDEX_NAME)
         return table.indexes()
     try:
-        table.create_index(INDEX_NAME, keys.columns, using=keys.types, since=since)
+        table.create_index(
+            INDEX_NAME, keys.columns, using=keys.types, since=since, owner=WRITE_CONFIG
+        )
         log.info("%s: created index %s from the write config.", table.uri, INDEX_NAME)
     except IndexExists:  # the same commit woke another process
         log.info("%s: another process created index %s.", table.uri, INDEX_NAME)

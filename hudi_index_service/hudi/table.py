@@ -135,6 +135,11 @@ class HudiTable:
         requested time."""
         return self._look().timeline.instants
 
+    def latest_instant(self) -> str:
+        """Requested time of the latest completed instant; "" if there is none."""
+        instants = self.completed_instants()
+        return instants[-1].requested if instants else ""
+
     @contextmanager
     def listed_by_caller(self, instants: Set[str]) -> Iterator[None]:
         """Spares this thread's listings of the timeline within the context, if the last one had

@@ -19,6 +19,7 @@ from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.contract import IndexType
 from hudi_index_service.index.factory import index_types
 from hudi_index_service.index.metadata.definitions import (
+    MANUAL,
     Column,
     Definitions,
     DefinitionStore,
@@ -26,6 +27,7 @@ from hudi_index_service.index.metadata.definitions import (
     SeenTimeline,
     check_index_name,
 )
+from hudi_index_service.index.metadata.documents import utc_now
 from hudi_index_service.index.metadata.requirements import (
     column_fields,
     including,
@@ -47,12 +49,8 @@ class DefinedIndexes:
 
     def __init__(self, table: HudiTable) -> None:
         self._table = table
-        self._definitions = DefinitionStore(table.storage, self._latest_instant)
+        self._definitions = DefinitionStore(table.storage, table.latest_instant)
         self._overwrites = OverwriteWatch(table)
-
-    def _latest_instant(self) -> str:
-        instants = self._table.completed_instants()
-        return instants[-1].requested if instants else ""
 
     def create_index(
         self,
@@ -63,6 +61,7 @@ class DefinedIndexes:
         using: str | Sequence[str] = "lucene",
         if_not_exists: bool = False,
         since: str | None = None,
+        owner: str = MANUAL,
     ) -> IndexDefinition:
         """Defines an index (RFC-51: createIndex). Builds nothing: entries are built after the next
         clustering or compaction, or by `build`.
@@ -77,6 +76,7 @@ class DefinedIndexes:
             since: The first instant (requested time) for INCREMENTAL builds, or another time in
                 one of the forms of `instant_of`; None for the first one after the completed
                 instants.
+            owner: Who changes the index without being asked; see `IndexDefinition`.
 
         Raises:
             IndexServiceError: IndexExists, IndexTypeUnknown, ColumnNotFound,
@@ -92,20 +92,13 @@ class DefinedIndexes:
             if if_not_exists:
                 return existing
             raise IndexExists(f"The table has an index named {name}.")
-        reason = self._table.unsupported_feature()
-        if reason is not None:
-            raise TableFeatureUnsupported(
-                f"{self._table.storage.uri} cannot be indexed: {reason}",
-                remedy="Query it through Spark: an index would never serve it.",
-            )
-        if not isinstance(using, str):
-            require_list(using, "using")
-        kinds = index_types([using] if isinstance(using, str) else using)
-        for kind in kinds:
+        defined = undefined_index(self._table, name, columns, include=include, using=using)
+        for kind in index_types(defined.index_types):
             kind.check_runtime()
-        new = _new_columns(name, columns, include, kinds, self._table.schema())
-        names = tuple(kind.name for kind in kinds)
-        return self._definitions.create(name, names, new, _seen_timeline(self._table, since))
+        seen = _seen_timeline(self._table, since)
+        return self._definitions.create(
+            name, defined.index_types, defined.columns, seen, owner=owner
+        )
 
     def alter_index(
         self,
@@ -175,6 +168,36 @@ class DefinedIndexes:
     def is_disabled(self) -> bool:
         """Whether `disable` keeps readers from the table's indexes."""
         return self._definitions.read().disabled
+
+
+def undefined_index(
+    table: HudiTable,
+    name: str,
+    columns: Sequence[str | Column],
+    *,
+    include: Sequence[str | Column] = (),
+    using: str | Sequence[str] = "lucene",
+) -> IndexDefinition:
+    """An index as `DefinedIndexes.create_index` would define it now. Stores nothing, and does not
+    check that its types can work in this process. Arguments and errors are the same."""
+    check_index_name(name)
+    reason = table.unsupported_feature()
+    if reason is not None:
+        raise TableFeatureUnsupported(
+            f"{table.storage.uri} cannot be indexed: {reason}",
+            remedy="Query it through Spark: an index would never serve it.",
+        )
+    if not isinstance(using, str):
+        require_list(using, "using")
+    kinds = index_types([using] if isinstance(using, str) else using)
+    return IndexDefinition(
+        name=name,
+        version=1,
+        index_types=tuple(kind.name for kind in kinds),
+        columns=_new_columns(name, columns, include, kinds, table.schema()),
+        seen=_seen_timeline(table, None),
+        created=utc_now(),
+    )
 
 
 def _seen_timeline(table: HudiTable, since: str | None) -> SeenTimeline:

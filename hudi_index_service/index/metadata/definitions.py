@@ -43,6 +43,15 @@ log = logging.getLogger(__name__)
 
 DEFINITIONS_FOLDER = f"{SERVICE_FOLDER}/definitions"
 
+MANUAL = "manual"
+"""Owner of a definition that a user created: by the API, the command line or SQL."""
+
+WRITE_CONFIG = "write_config"
+"""Owner of the definition that writers' keys ``hoodie.index.*`` create; also its name."""
+
+FLEET = "fleet"
+"""Owner of the definitions that the service creates from its fleet file."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SWITCH_STEM = "reading-switch"
 _STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
@@ -107,6 +116,9 @@ class IndexDefinition(Document):
 
     `latest` is the latest instant that had completed when this version was stored; "" if there was
     none, or in format 1.0. Requests (``hoodie.index.*``) in commits up to then are outdated.
+
+    `owner` is who created the index, and changes it without being asked: `MANUAL`, `WRITE_CONFIG`
+    or `FLEET`. Up to format 1.2 it follows from the name.
     """
 
     kind: ClassVar[str] = "definition"
@@ -119,6 +131,7 @@ class IndexDefinition(Document):
     created: str
     dropped: bool = False
     latest: str = ""
+    owner: str = MANUAL
 
     @model_validator(mode="before")
     @classmethod
@@ -129,6 +142,14 @@ class IndexDefinition(Document):
         index_type = fields["index_type"]
         others = {key: value for key, value in fields.items() if key != "index_type"}
         return {"index_types": [index_type], **others}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_format_1_2(cls, fields: Any) -> Any:
+        """Adds the owner, which only writers' keys state by the name."""
+        if not isinstance(fields, dict) or "owner" in fields:
+            return fields
+        return {**fields, "owner": WRITE_CONFIG if fields.get("name") == WRITE_CONFIG else MANUAL}
 
     def _fields(self) -> dict[str, Any]:
         # A reader of format 1.0 ignores `index_types`, and builds and serves the first of them.
@@ -306,11 +327,13 @@ class DefinitionStore:
         columns: Iterable[Column],
         seen: SeenTimeline,
         created: str | None = None,
+        owner: str = MANUAL,
     ) -> IndexDefinition:
         """Stores a new definition.
 
         Args:
             created: The time of its creation; None for now.
+            owner: See `IndexDefinition`.
 
         Raises:
             IndexExists: a live index has the name, perhaps created concurrently.
@@ -329,6 +352,7 @@ class DefinitionStore:
             columns=tuple(columns),
             seen=seen,
             created=created or utc_now(),
+            owner=owner,
         )
         try:
             return self._store(definition)
@@ -367,7 +391,7 @@ class DefinitionStore:
         columns = tuple(columns)
         attributes = (current.index_types, columns, current.seen, current.created)
         try:
-            renamed = self.create(name, *attributes)
+            renamed = self.create(name, *attributes, owner=current.owner)
         except IndexExists:
             renamed = self.get(name)
             if (renamed.index_types, renamed.columns, renamed.seen, renamed.created) != attributes:
