@@ -22,6 +22,7 @@ from hudi_index_service.cli.console import (
     usage_error,
 )
 from hudi_index_service.cli.define import alter, create, disable, drop, enable, show
+from hudi_index_service.cli.fleet import fleet
 from hudi_index_service.cli.installation import demo, doctor, pack, prepare
 from hudi_index_service.cli.maintain import build, cancel, clean, refresh, status, verify
 from hudi_index_service.cli.progress import INTERRUPTED, TERMINATED
@@ -44,6 +45,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for _command in _COMMANDS:
     app.command()(_command)
+app.add_typer(fleet, name="fleet")
 app.command("answer", hidden=True)(serve_spark)  # its former name
 
 

@@ -1,9 +1,12 @@
 """Files to copy or to pass on, which the wheel holds too: the DAG for Airflow, the options for
-Hudi's writes, the settings of the service with their defaults.
+Hudi's writes, the settings of the service with their defaults, a fleet file.
 
 >>> from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
 >>> DAG.name, SERVICE_SETTINGS.name, WRITE_OPTIONS.name
 ('hudi_index.py', 'service.yaml', 'hudi-write.properties')
+>>> from hudi_index_service.files import FLEET_FILE, FLEET_SCHEMA
+>>> FLEET_FILE.name, FLEET_SCHEMA.name
+('fleet.yaml', 'fleet.schema.json')
 """
 
 from pathlib import Path
@@ -19,3 +22,9 @@ WRITE_OPTIONS = _FOLDER / "configs" / "hudi-write.properties"
 
 SERVICE_SETTINGS = _FOLDER / "configs" / "service.yaml"
 """Every setting with its default; ``HUDI_INDEX_CONFIG`` names a copy."""
+
+FLEET_FILE = _FOLDER / "configs" / "fleet.yaml"
+"""An example of a fleet file, with a word on each key."""
+
+FLEET_SCHEMA = _FOLDER / "configs" / "fleet.schema.json"
+"""The JSON schema of fleet files, for editors."""

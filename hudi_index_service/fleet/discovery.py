@@ -81,10 +81,12 @@ class Discovery:
         self._catalog = catalog
         self._known: dict[str, tuple[Place, ...]] = {}
         """Source → its tables when it was last looked up."""
+        self._failing: dict[str, str] = {}
+        """Source → why it could not be looked up the last time."""
 
     def discover(self, file: FleetFile) -> Discovered:
         """The tables of the file's groups, as stores and catalogs have them now. What cannot be
-        looked up is logged, and raises nothing."""
+        looked up raises nothing; it is logged, once for each reason."""
         found: dict[str, tuple[Group, Place]] = {}
         failed: list[FailedSource] = []
         looked_up: dict[str, tuple[Place, ...]] = {}
@@ -97,6 +99,7 @@ class Discovery:
                     if not any(each.matches(place) for each in excluded):
                         found.setdefault(place.uri, (group, place))
         self._known = looked_up
+        self._failing = {each.source: str(each.error) for each in failed}
         names = unique_names([place for _, place in found.values()])
         policies = {
             names[uri]: file.policy(group, place, names[uri])
@@ -119,7 +122,8 @@ class Discovery:
         except OSError as error:
             failure = StorageFailed(f"{text} cannot be listed: {error}.")
         kept = self._known.get(text, ())
-        log.warning("%s of group %s: %s", text, group.name, failure)
+        if self._failing.get(text) != str(failure):
+            log.warning("%s of group %s: %s", text, group.name, failure)
         failed.append(FailedSource(text, group.name, failure, len(kept)))
         return kept
 

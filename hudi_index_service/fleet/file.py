@@ -66,7 +66,9 @@ def _column(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-_AnyColumn = Annotated[ColumnInFile, BeforeValidator(_column, json_schema_input_type=Any)]
+_AnyColumn = Annotated[
+    ColumnInFile, BeforeValidator(_column, json_schema_input_type=str | ColumnInFile)
+]
 
 
 class Definition(_Model):
@@ -150,9 +152,6 @@ class WindowRules(_Model):
         for text in texts:
             Window.parse(text)
         return texts
-
-
-_BACKFILL_UNIT = "d"
 
 
 def _backfill(value: Any) -> Any:
@@ -312,6 +311,7 @@ class FleetFile(_Model):
             uri=place.uri,
             catalog=place.catalog,
             database=place.database,
+            table=place.table,
             group=group.name,
             enabled=rules.enabled,
             owner=rules.owner,
@@ -338,6 +338,12 @@ class FleetFile(_Model):
             storage=rules.storage,
             reads=rules.reads,
         )
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of fleet files, for editors; ``configs/fleet.schema.json`` holds it."""
+    schema = FleetFile.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Fleet"}
 
 
 def read_fleet_file(path: Path) -> FleetFile:
@@ -391,8 +397,10 @@ def parse_fleet_file(content: bytes, source: str) -> FleetFile:
 
 
 def _invalid(source: str, mistakes: list[str]) -> FleetFileInvalid:
+    listed = "; ".join(mistakes)
+    end = "" if listed.endswith("?") else "."
     return FleetFileInvalid(
-        f"{source} has {counted(len(mistakes), 'mistake')}: {'; '.join(mistakes)}.",
+        f"{source} has {counted(len(mistakes), 'mistake')}: {listed}{end}",
         mistakes=mistakes,
     )
 

@@ -35,7 +35,7 @@ class TablePolicy:
     Attributes:
         name: The table's name in the fleet, unique: the catalog's, or the last parts of its path.
         uri: Its base path.
-        catalog, database: Where a catalog has it; "" for a path.
+        catalog, database, table: Where a catalog has it, and as what; "" for a path.
         group: The group of the file that it belongs to.
         enabled: False for a table that is paused: seen, never built.
         owner: Who answers for it.
@@ -79,6 +79,7 @@ class TablePolicy:
     max_orphaned: int | None = None
     build_timeout: timedelta = timedelta(minutes=30)
     on: Literal["any", "callback", "poll"] = "any"
+    table: str = ""
     build_on: tuple[BuildAction, ...] = ("clustering", "compaction")
     retention: RetentionPolicy | None = None
     definitions: tuple[DesiredIndex, ...] = ()
