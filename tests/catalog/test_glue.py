@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 
 from hudi_index_service import open_table
+from hudi_index_service.catalog import tables_in_glue
 from hudi_index_service.errors import (
     CatalogFailed,
     NotAHudiTable,
@@ -67,6 +68,18 @@ def test_commands_take_the_name(
     command("create", "glue://db.messages", "by_id", "id")
     command("status", "glue://db.messages")
     assert command("query", "glue://db.messages", "id = '1'", "--count") == "1\n"
+
+
+def test_the_tables_of_a_database(glue: Any) -> None:
+    for number in range(3):
+        put(glue, f"t{number}", Location=f"s3://bucket/t{number}", **HUDI)
+    put(glue, "seen", type="VIRTUAL_VIEW")
+    found = dict(tables_in_glue("db"))
+    assert sorted(found) == ["seen", "t0", "t1", "t2"]
+    assert (found["t1"].name, found["t1"].base_path()) == ("glue://db.t1", "s3://bucket/t1")
+    assert found["seen"].is_view
+    with pytest.raises(TableNotFound, match="Glue has no database glue://bd"):
+        tables_in_glue("bd")
 
 
 def test_an_unknown_table_and_an_unknown_database_are_not_found(glue: Any) -> None:

@@ -16,7 +16,14 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from dev.daemon import Daemon
 from hudi_index_service import open_table
-from hudi_index_service.errors import CatalogFailed, NotAHudiTable, TableNotFound
+from hudi_index_service.catalog import tables_in_hive
+from hudi_index_service.errors import (
+    CatalogFailed,
+    NotAHudiTable,
+    StorageUnsupported,
+    TableNotFound,
+)
+from hudi_index_service.storage.store import normalize_uri
 from tests.golden.table import Golden
 from tests.ports import free_port
 from tests.programs import await_port
@@ -133,8 +140,19 @@ def test_names_in_a_metastore(port: int, golden: Golden, tmp_path: Path) -> None
         with pytest.raises(TableNotFound, match=f"has no table {name}"):
             open_table(f"{catalog}/{name}")
 
+    found = dict(tables_in_hive(catalog, "db"))
+    assert sorted(found) == ["by_hive", "cities", "messages", "messages_ro", "plain", "seen"]
+    assert (found["messages"].name, found["seen"].is_view) == (f"{catalog}/db.messages", True)
+    assert normalize_uri(found["by_hive"].base_path()) == str(path)
+    with pytest.raises(TableNotFound, match="has no database bd"):
+        tables_in_hive(catalog, "bd")
+
 
 def test_a_metastore_that_cannot_be_reached_is_named() -> None:
     port = free_port()
     with pytest.raises(CatalogFailed, match=f"The metastore at 127.0.0.1:{port} does not answer"):
         open_table(f"hive://127.0.0.1:{port}/db.messages")
+    with pytest.raises(CatalogFailed, match=f"The metastore at 127.0.0.1:{port} does not answer"):
+        tables_in_hive(f"hive://127.0.0.1:{port}", "db")
+    with pytest.raises(StorageUnsupported, match="does not name a database"):
+        tables_in_hive("hive://h:99999", "db")
