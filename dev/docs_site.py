@@ -90,7 +90,9 @@ def command_line() -> str:
     command.commands = shown
     context = typer.Context(command, info_name="hudi-index")
     text = get_docs_for_click(obj=command, ctx=context, name="hudi-index", title="Command line")
-    for name, each in command.commands.items():  # Typer cuts the summaries for a terminal
+    groups = [each.commands for each in shown.values() if hasattr(each, "commands")]
+    below = [pair for commands in groups for pair in commands.items()]
+    for name, each in [*shown.items(), *below]:  # Typer cuts the summaries for a terminal
         cut = f"* `{name}`: {each.get_short_help_str()}\n"
         assert cut in text, name
         text = text.replace(cut, f"* `{name}`: {_summary(each.help or '')}\n", 1)

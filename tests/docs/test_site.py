@@ -81,10 +81,12 @@ def test_titles_of_the_navigation_are_short(site: Path) -> None:
 def test_reference_of_the_command_line_has_every_command() -> None:
     text = docs_site.command_line()
     commands = [each for each in app.registered_commands if not each.hidden]
-    for command in commands:
-        assert f"## `hudi-index {command.callback.__name__.replace('_', '-')}`" in text
+    groups = {f"{each.name} ": each.typer_instance for each in app.registered_groups}
+    below = [(name, each) for name, group in groups.items() for each in group.registered_commands]
+    for before, command in [("", each) for each in commands] + below:
+        assert f"## `hudi-index {before}{command.callback.__name__.replace('_', '-')}`" in text
     summaries = re.findall(r"^\* `[a-z][a-z-]*`: (.*)$", text, re.MULTILINE)
-    assert len(summaries) == len(commands)
+    assert len(summaries) == len(commands) + len(groups) + len(below)
     assert not [each for each in summaries if each.endswith("...")]
 
 

@@ -118,9 +118,7 @@ def test_what_is_down_leaves_its_tables(lake: Path, caplog: pytest.LogCaptureFix
 
     is_up = False
     (lake / "eu").rename(lake / "moved")
-    after = discovery.discover(
-        parsed(text + "defaults: {poll: 5m}\n")
-    )  # even in another file
+    after = discovery.discover(parsed(text + "defaults: {poll: 5m}\n"))  # even in another file
     assert tables(after) == tables(before)
     assert [(each.source, each.kept) for each in after.failed] == [
         ("glue://sales", 2),
