@@ -498,19 +498,17 @@ class RequestRefused(IndexServiceError):
 
 
 class TableNotInFleet(IndexServiceError):
-    """The service keeps no table of that name."""
+    """The fleet has no table of that name, or the token is not for it."""
 
     code = "TABLE_NOT_IN_FLEET"
-    default_remedy = Remedy(
-        "Use the name of one of its tables, which its page lists, or add the table to its file."
-    )
+    default_remedy = Remedy("Check the name against the fleet's list of tables.")
 
 
 class RequestUnknown(IndexServiceError):
-    """The service knows no request with that id. It forgets the oldest that have ended."""
+    """The service knows no request with that id: it has begun anew since, or forgotten it."""
 
     code = "REQUEST_UNKNOWN"
-    default_remedy = Remedy("Ask for the table's builds, which lists the last ones with their ids.")
+    default_remedy = Remedy("The table's page shows its last builds; ask for another one.")
 
 
 class StatementFailed(IndexServiceError):

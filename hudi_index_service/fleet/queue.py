@@ -85,15 +85,17 @@ class FairQueue:
         state.since, state.running = None, True
         return first[1]
 
-    def done(self, table: str, now: float, *, failed: bool) -> None:
-        """The table's build has ended; one that failed lets it rest."""
+    def done(self, table: str, now: float, *, failed: bool | None) -> None:
+        """The table's build has ended; one that failed lets it rest. None for something else than a
+        build, which leaves its failures as they are."""
         state, time = self._tables.get(table), self._time(now)
         if state is None:  # forgotten meanwhile
             return
         state.running = False
-        state.failures = state.failures + 1 if failed else 0
-        state.rests_until = time + self.backoff.seconds(state.failures) if failed else -inf
-        if not failed and state.since is None and state.wakes_at == inf:
+        if failed is not None:
+            state.failures = state.failures + 1 if failed else 0
+            state.rests_until = time + self.backoff.seconds(state.failures) if failed else -inf
+        if not state.failures and state.since is None and state.wakes_at == inf:
             del self._tables[table]
 
     def forget(self, table: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from hudi_index_service import config
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.run import Details, RetryFailed
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
@@ -186,12 +186,19 @@ class TableUpkeep:
         parts = [table.hudi_table.timeline_version(), *(f"{d.name}-{d.version}" for d in live)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def run(self, *, strategy: Strategy | None = None, details: Details | None = None) -> Build:
+    def run(
+        self,
+        *,
+        strategy: Strategy | None = None,
+        budget: Budget = UNLIMITED,
+        details: Details | None = None,
+    ) -> Build:
         """Defines the keys' index, builds what is due, and cleans if `clean` is set. Does none of
         it with ``hoodie.index.enabled=false``.
 
         Args:
             strategy: What to build in place of what the keys say.
+            budget: The limits of the build.
             details: Called during the build; see `Details`.
 
         Raises:
@@ -203,6 +210,7 @@ class TableUpkeep:
             try:
                 build = self.table.build(
                     strategy=strategy or outcome.strategy,
+                    budget=budget,
                     retry_failed=self._retry_failed,
                     details=details,
                 )

@@ -41,7 +41,6 @@ def order(table: str) -> Order:
 def run(
     child: Child, table: str, *, timeout: float = 60.0, cancelled: Event | None = None
 ) -> Ended:
-    said = []
     ended = child.run(order(table), timeout=timeout, cancelled=cancelled or Event(), progress=repr)
     assert ended.request == f"request of {table}"
     return ended

@@ -3,11 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from hudi_index_service.index.metadata.build_records import BuildProgress
-
-Action = Literal["build", "clean", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +14,13 @@ class Order:
 
     Attributes:
         request: The id of the request.
+        action: ``build``, ``clean`` or ``verify``.
         strategy: Which base files a build covers; "" for what the table's write config says, or
             else `usual_strategy`.
         defer_failed: Whether base files that failed recently are left to later builds.
         clean: Whether a build is followed by a clean.
         dry_run: Whether a clean only counts.
+        budget: The limits of a build, by the names of `Budget`.
         fraction: The share of the entries that a verification reads, from 0 to 1.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
@@ -28,13 +28,14 @@ class Order:
     """
 
     request: str
-    action: Action
+    action: str
     table: str
     strategy: str = ""
     usual_strategy: str = "incremental"
     defer_failed: bool = True
     clean: bool = True
     dry_run: bool = False
+    budget: Mapping[str, float] = field(default_factory=dict)
     fraction: float = 1.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)

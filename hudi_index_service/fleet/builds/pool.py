@@ -17,6 +17,8 @@ from hudi_index_service.process import control_group_limits
 
 log = logging.getLogger(__name__)
 
+_PAUSE_SECONDS = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -80,11 +82,15 @@ class Pool:
         idle_since = monotonic()
         try:
             while not self._is_closing.is_set():
-                job = self._take(self._limits.idle_seconds)
-                if job is not None:
-                    job.ended(self._run(slot, job))
-                    idle_since = monotonic()
-                elif monotonic() - idle_since >= self._limits.idle_seconds:
+                try:
+                    job = self._take(self._limits.idle_seconds)
+                    if job is not None:
+                        job.ended(self._run(slot, job))
+                        idle_since = monotonic()
+                except Exception:  # the slot serves the other tables all the same
+                    log.exception("A slot of the fleet's builds failed.")
+                    self._is_closing.wait(_PAUSE_SECONDS)
+                if monotonic() - idle_since >= self._limits.idle_seconds:
                     self._end(slot)
         finally:
             self._end(slot)

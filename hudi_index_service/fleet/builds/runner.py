@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, IndexServiceError
 from hudi_index_service.fleet.builds.child import Progress
@@ -45,7 +45,11 @@ def run(order: Order, progress: Progress) -> Ended:
 def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Settings) -> Ended:
     version = upkeep.version()
     strategy = Strategy(order.strategy) if order.strategy else None
-    build = upkeep.run(strategy=strategy, details=progress)
+    build = upkeep.run(
+        strategy=strategy,
+        budget=Budget(**order.budget),  # type: ignore[arg-type]
+        details=progress,
+    )
     ended = Ended(
         order.request,
         "cancelled" if build.state is BuildState.CANCELLED else "finished",
