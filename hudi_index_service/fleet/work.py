@@ -190,7 +190,6 @@ class Work:
     ) -> None:
         with self.changed:
             self._end(state, requests, ended, began)
-            self.changed.notify_all()
 
     def _end(
         self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
@@ -198,6 +197,7 @@ class Work:
         started, action = state.started, requests[0].action
         self._jobs.pop(requests[0].id, None)
         state.end()
+        self.changed.notify_all()
         is_cancelled = ended.outcome == "cancelled"
         if ended.outcome == "busy" or (is_cancelled and self.is_cancelling):
             log.info("%s: %s later. %s", state.policy.name, action, ended.message)
