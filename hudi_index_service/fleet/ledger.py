@@ -83,6 +83,13 @@ class Request:
         """Whether a verification reads but a share of the entries."""
         return self.action == "verify" and not self.is_kept
 
+    @property
+    def asks_for(self) -> tuple[object, ...]:
+        """What it asks for: requests for the same run together."""
+        # A plan that nobody has approved is another thing than its execution.
+        by_operator = self.action in ("verify", "define") and self.is_kept
+        return self.action, self.strategy, self.dry_run, by_operator
+
 
 @dataclass(slots=True)
 class KnownTable:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.means import AS_IN_THE_FILE, DefinitionsSeen
+from hudi_index_service.fleet.means import NONE_DIFFERS, Differences
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.table import IndexedTable
@@ -19,12 +19,12 @@ class Look:
     Attributes:
         version: See `TableUpkeep.version`.
         status: None if the version is the known one.
-        definitions: What `Means.define` found, with a status.
+        differences: What `Means.differences` found, with a status.
     """
 
     version: str
     status: TableStatus | None
-    definitions: DefinitionsSeen = AS_IN_THE_FILE
+    differences: Differences = NONE_DIFFERS
 
 
 class Looker:
@@ -39,7 +39,7 @@ class Looker:
     def look(
         self,
         known: str,
-        define: Callable[[IndexedTable], DefinitionsSeen],
+        compare: Callable[[IndexedTable], Differences],
         settings: Settings,
         storage_options: Mapping[str, str],
     ) -> Look:
@@ -47,7 +47,7 @@ class Looker:
 
         Args:
             known: The version whose status is known; "" for none.
-            define: Looks at the definitions, if the version is not the known one.
+            compare: Looks at the definitions, if the version is not the known one.
             settings, storage_options: As for `open_table`. If they have changed, it is opened
                 again.
 
@@ -66,9 +66,7 @@ class Looker:
             if version == known:
                 return Look(version, None)
             self._upkeep.peek()  # notices an overwritten table, and how long entries are kept
-            definitions = define(self._upkeep.table)
-            # With the definitions as they are now.
-            return Look(self._upkeep.version(), self._upkeep.table.status(), definitions)
+            return Look(version, self._upkeep.table.status(), compare(self._upkeep.table))
         except (IndexServiceError, OSError):
             self.close()
             raise

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from hudi_index_service.build.strategy import UNLIMITED, Budget
 from hudi_index_service.config import Settings
@@ -25,11 +25,38 @@ class DefinitionsSeen:
     plan: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Reads what `to_dict` gives."""
+        return cls(
+            _refusal(content.get("invalid_definition")),
+            _refusal(content.get("clash")),
+            tuple(content.get("drift", ())),
+            tuple(content.get("plan", ())),
+        )
+
+    def fields(self) -> dict[str, Any]:
         """The fields of an `Observation`."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-AS_IN_THE_FILE = DefinitionsSeen()
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What a comparison of a table's definitions with the fleet's file found, without a plan.
+
+    Attributes:
+        changes: Whether there is something to plan.
+    """
+
+    clash: Refusal | None = None
+    drift: Sequence[str] = ()
+    changes: bool = False
+
+
+NONE_DIFFERS = Differences()
 
 
 class Means:
@@ -47,19 +74,18 @@ class Means:
         """The settings for it."""
         return settings
 
-    def define(
-        self, policy: TablePolicy, table: IndexedTable, *, approved: bool
-    ) -> DefinitionsSeen:
-        """Compares the table's definitions with the policy's, and changes them if the policy says
-        so. Called in a thread of polls, when something has changed.
-
-        Args:
-            approved: Whether an operator has approved the plan.
+    def differences(self, policy: TablePolicy, table: IndexedTable) -> Differences:
+        """Compares the table's definitions with the policy's. Called in the service, when something
+        has changed: it must start no JVM.
 
         Raises:
             IndexServiceError: the table cannot be read.
         """
-        return AS_IN_THE_FILE
+        return NONE_DIFFERS
+
+    def definitions(self, policy: TablePolicy) -> Mapping[str, Any]:
+        """What `builds.definitions.define` needs of the policy, as JSON."""
+        return {}
 
     def may_build(self, policy: TablePolicy, now: datetime) -> bool:
         """Whether a build that nobody asked for may begin now."""
@@ -82,3 +108,7 @@ def settings_for_child(settings: Settings) -> dict[str, Any]:
 def limits_of(budget: Budget) -> dict[str, float]:
     """A budget as in an `Order`."""
     return {name: value for name, value in asdict(budget).items() if value is not None}
+
+
+def _refusal(content: Mapping[str, str] | None) -> Refusal | None:
+    return None if content is None else Refusal(**content)

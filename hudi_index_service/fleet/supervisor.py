@@ -8,6 +8,7 @@ services on one table do no harm: the loser of a race waits.
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from hudi_index_service import config
@@ -22,9 +23,9 @@ from hudi_index_service.errors import (
 from hudi_index_service.fleet.builds.pool import Pool
 from hudi_index_service.fleet.builds.process import RUNNER, Limits
 from hudi_index_service.fleet.contract import Requested
-from hudi_index_service.fleet.ledger import Action, Ledger, Request
+from hudi_index_service.fleet.ledger import Action, Ledger
 from hudi_index_service.fleet.looks import Look
-from hudi_index_service.fleet.means import DefinitionsSeen, Means
+from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.polls import Polls, share_of
@@ -32,7 +33,6 @@ from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.table_state import TableState
 from hudi_index_service.fleet.work import Listener, Work
 from hudi_index_service.storage.store import normalize_uri
-from hudi_index_service.table import IndexedTable
 
 log = logging.getLogger(__name__)
 
@@ -156,18 +156,9 @@ class Supervisor:
             self._ledger.verify(uri, datetime.now(UTC) - share_of(uri) * _WEEK, 0)
         for request in self._ledger.waiting():
             if request.table == uri:
-                self._add(state, request)
+                self._work.add(state, request)
         for code, until in known.mutes.items():
             self._listener.muted(policy.name, code, until)
-
-    def _add(self, state: TableState, request: Request) -> None:
-        if request.action == "define":
-            self._ledger.add(request)
-            state.approvals.append(request)
-            state.is_stale = True
-            self._polls.soon(state.uri)
-        else:
-            self._work.add(state, request)
 
     # --- what is asked ---------------------------------------------------------------------
 
@@ -295,7 +286,7 @@ class Supervisor:
                 key=key,
                 requested_by=requested_by,
             )
-            self._add(state, request)
+            self._work.add(state, request)
             return Requested(request.id, name)
 
     def _refuse_if_ending(self) -> None:
@@ -322,16 +313,13 @@ class Supervisor:
             if state is None:
                 return
             policy, known = state.policy, "" if state.is_stale else state.version
-            approvals, state.is_stale = tuple(state.approvals), False
-
-        def define(table: IndexedTable) -> DefinitionsSeen:
-            return self._means.define(policy, table, approved=bool(approvals))
-
+            state.is_stale = False
         found: Look | Refusal
         try:
             options = self._means.storage_options(policy)
             settings = self._means.settings(policy, self._settings)
-            found = state.looker.look(known, define, settings, options)
+            compare = partial(self._means.differences, policy)
+            found = state.looker.look(known, compare, settings, options)
         except IndexServiceError as error:
             found = Refusal(error.code, error.message, error.remedies.command)
         except Exception as error:
@@ -344,7 +332,6 @@ class Supervisor:
                     self._not_seen(state, found)
                 else:
                     self._seen(state, found)
-                    self._approved(state, approvals, found)
 
     def _not_seen(self, state: TableState, error: Refusal) -> None:
         seen, now = state.observation, datetime.now(UTC)
@@ -369,7 +356,10 @@ class Supervisor:
         if look.status is not None:
             outliving = look.status.outliving
             seen |= {"status": look.status, "erased": outliving.entries}
-            seen |= {"orphaned_bytes": outliving.bytes, **look.definitions.to_dict()}
+            seen |= {"orphaned_bytes": outliving.bytes, "drift": look.differences.drift}
+            seen |= {"clash": look.differences.clash}
+            if not look.differences.changes:
+                seen |= {"plan": (), "invalid_definition": None}
         self._work.see(
             state,
             at=datetime.now(UTC),
@@ -378,6 +368,10 @@ class Supervisor:
             unreachable_since=None,
             **seen,
         )
+        planned = look.version, state.policy
+        if look.differences.changes and state.planned != planned:
+            state.planned = planned
+            self._work.wake(state, "poll", "define")
         if not state.policy.enabled or state.is_building:
             return  # the look after the build decides
         known = self._ledger.table(state.uri)
@@ -388,13 +382,3 @@ class Supervisor:
             self._work.wake(state, "poll")
         if known.verified is not None and datetime.now(UTC) - known.verified >= _WEEK:
             self._work.wake(state, "schedule", "verify")
-
-    def _approved(self, state: TableState, approvals: Sequence[Request], look: Look) -> None:
-        """The look has carried out the plan for these requests."""
-        now, error = datetime.now(UTC), look.definitions.invalid_definition
-        outcome = "finished" if error is None else "failed"
-        for each in approvals:
-            state.approvals.remove(each)
-            self._ledger.end(state.uri, each.ended(now, now, outcome, error))
-        if approvals:
-            self._work.changed.notify_all()

@@ -28,7 +28,7 @@ class TableState:
         version: The version that was seen last; "" before the first look.
         is_stale: Whether the next look asks for the status in any case.
         waiting: What waits: operators' requests first.
-        approvals: The requests to carry out the plan of its definitions.
+        planned: The version and policy for which a plan was made, or is to be.
         together: The requests that run together.
         job: What runs for them.
         running: The first of them, as it is shown.
@@ -40,9 +40,9 @@ class TableState:
     observation: Observation
     looker: Looker = field(init=False)
     version: str = ""
+    planned: tuple[str, TablePolicy] | None = None
     is_stale: bool = True
     waiting: list[Request] = field(default_factory=list)
-    approvals: list[Request] = field(default_factory=list)
     together: Sequence[Request] = ()
     job: Job | None = None
     progress: BuildProgress | None = None
@@ -107,23 +107,20 @@ class TableState:
 
     def remove(self, request: str) -> Request:
         """Takes back a request that waits."""
-        (found,) = (each for each in (*self.waiting, *self.approvals) if each.id == request)
-        self.waiting = [each for each in self.waiting if each.id != request]
-        self.approvals = [each for each in self.approvals if each.id != request]
+        (found,) = (each for each in self.waiting if each.id == request)
+        self.waiting.remove(found)
         return found
 
     def has(self, request: str) -> bool:
         """Whether a request waits or runs."""
-        return any(each.id == request for each in (*self.waiting, *self.approvals, *self.together))
+        return any(each.id == request for each in (*self.waiting, *self.together))
 
     def next_together(self) -> Sequence[Request]:
         """Takes the first request, and those that ask for the same."""
         first = self.waiting[0]
 
         def asks_the_same(other: Request) -> bool:
-            return (other.action, other.strategy, other.dry_run, other.is_sample) == (
-                *(first.action, first.strategy, first.dry_run, first.is_sample),
-            )
+            return other.asks_for == first.asks_for
 
         together = tuple(filter(asks_the_same, self.waiting))
         self.waiting = [each for each in self.waiting if each not in together]
@@ -192,6 +189,8 @@ def order_of(
         defer_failed=not is_asked,
         dry_run=first.dry_run,
         budget=limits_of(means.budget(policy)),
+        definitions=means.definitions(policy) if first.action == "define" else {},
+        approved=is_asked,
         fraction=means.verify_sample(policy) if first.is_sample else 1.0,
         storage_options=means.storage_options(policy),
         settings=settings_for_child(means.settings(policy, settings)),

@@ -14,7 +14,7 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.builds.messages import Ended
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
-from hudi_index_service.fleet.means import Means
+from hudi_index_service.fleet.means import DefinitionsSeen, Means
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
@@ -143,7 +143,7 @@ class Work:
         state = self.tables[uri]
         if not state.policy.enabled:
             return False
-        if any(each.is_kept for each in state.waiting):
+        if any(each.is_kept or each.action == "define" for each in state.waiting):
             return True
         return self._means.may_build(state.policy, datetime.now(UTC))
 
@@ -221,6 +221,8 @@ class Work:
         if action == "build":
             self._after_build(state, ended)
             self._listener.build_ended(state.policy, ends[0], monotonic() - began)
+        elif action == "define" and ended.outcome == "finished":
+            self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action == "build" else None)

@@ -10,6 +10,8 @@ from time import sleep
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.runner import run as run_for_real
+from hudi_index_service.fleet.means import DefinitionsSeen
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 RUNNER = "tests.fleet.faulty_runner:run"
@@ -43,6 +45,14 @@ def run(order: Order, progress: Progress) -> Ended:
     elif fault == "prints":
         print("noise", flush=True)
         sys.stdin.read()
+    elif fault == "defines" and order.action == "define":
+        plan = [f"create {name}" for name in order.definitions["create"]]
+        refusal = Refusal("COLUMN_NOT_FOUND", "There is no msg.", "Name another one.")
+        found = DefinitionsSeen(
+            plan=() if order.approved else plan,
+            invalid_definition=refusal if order.approved else None,
+        )
+        return Ended(order.request, "finished", definitions=found.to_dict())
     elif fault == "works":
         _say(order, progress)
         return Ended(order.request, "finished", built=1, summary=str(os.getpid()))

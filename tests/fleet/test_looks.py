@@ -10,12 +10,12 @@ import pytest
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed, TableNotFound
 from hudi_index_service.fleet.looks import Looker
-from hudi_index_service.fleet.means import DefinitionsSeen
+from hudi_index_service.fleet.means import Differences
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.storage.store import Storage
 from tests.programs import awaited, lines_of
 
-FOUND = DefinitionsSeen(drift=("by_sender",))
+FOUND = Differences(drift=("by_sender",))
 
 
 def look(looker: Looker, known: str, **options: str) -> Any:
@@ -41,7 +41,7 @@ def requests(monkeypatch):
 def test_look_at_an_unchanged_table_takes_two_requests(two_states, requests):
     looker = Looker(str(two_states["written"]))
     first = look(looker, "")
-    assert first.definitions is FOUND
+    assert first.differences is FOUND
     assert first.status.indexes[0].base_files == 1
     requests.clear()
 
@@ -82,8 +82,8 @@ import sys
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.looks import Looker
-from hudi_index_service.fleet.means import AS_IN_THE_FILE
-look = Looker(sys.argv[1]).look("", lambda table: AS_IN_THE_FILE, Settings(), {})
+from hudi_index_service.fleet.means import NONE_DIFFERS
+look = Looker(sys.argv[1]).look("", lambda table: NONE_DIFFERS, Settings(), {})
 assert look.status
 print(sorted({"pyspark", "py4j"} & set(sys.modules)))
 print("libjvm" in open("/proc/self/maps").read())

@@ -17,7 +17,7 @@ from hudi_index_service.errors import (
     TableNotInFleet,
 )
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.means import DefinitionsSeen, Means
+from hudi_index_service.fleet.means import Differences, Means
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.supervisor import Supervisor
@@ -331,14 +331,15 @@ def test_table_that_is_built_is_not_built_again_after_a_restart(policy, supervis
 
 
 class Defining(Means):
-    """Has a plan until it is approved; and a store whose secret is gone for a while."""
+    """Whose file has another index; and a store whose secret is gone for a while."""
 
-    def __init__(self):
-        self.approved, self.is_broken = False, False
+    is_broken = False
 
-    def define(self, policy, table, *, approved):
-        self.approved |= approved
-        return DefinitionsSeen(plan=() if self.approved else ("create by_msg",))
+    def differences(self, policy, table):
+        return Differences(drift=("by_msg",), changes=True)
+
+    def definitions(self, policy):
+        return {"create": ["by_msg"]}
 
     def storage_options(self, policy):
         if self.is_broken:
@@ -347,12 +348,16 @@ class Defining(Means):
 
 
 def test_plan_is_shown_and_carried_out_when_approved(supervising, policy):
-    fleet = supervising(policy(), means=Defining())
-    assert seen(fleet, "orders", lambda now: now.plan).plan == ("create by_msg",)
-    approved = fleet.approve("orders", requested_by="anna")
+    fleet = supervising(policy("defines"), means=Defining())
+    assert seen(fleet, "defines", lambda now: now.plan).plan == ("create by_msg",)
+    assert fleet.table("defines").drift == ("by_msg",)
+
+    approved = fleet.approve("defines", requested_by="anna")
+
     end = ended(fleet, approved.id)
     assert (end.action, end.outcome, end.requested_by) == ("define", "finished", "anna")
-    assert fleet.table("orders").plan == ()
+    found = fleet.table("defines")
+    assert (found.plan, found.invalid_definition.code) == ((), "COLUMN_NOT_FOUND")
 
 
 def test_missing_secret_is_said(supervising, policy):

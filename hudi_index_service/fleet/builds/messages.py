@@ -14,13 +14,15 @@ class Order:
 
     Attributes:
         request: The id of the request.
-        action: ``build``, ``clean`` or ``verify``.
+        action: ``build``, ``clean``, ``verify`` or ``define``.
         strategy: Which base files a build covers; "" for what the table's write config says, or
             else `usual_strategy`.
         defer_failed: Whether base files that failed recently are left to later builds.
         clean: Whether a build is followed by a clean.
         dry_run: Whether a clean only counts.
         budget: The limits of a build, by the names of `Budget`.
+        definitions: What the fleet's file has for the table; see `Means.definitions`.
+        approved: Whether an operator has approved the plan of their changes.
         fraction: The share of the entries that a verification reads, from 0 to 1.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
@@ -36,6 +38,8 @@ class Order:
     clean: bool = True
     dry_run: bool = False
     budget: Mapping[str, float] = field(default_factory=dict)
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    approved: bool = False
     fraction: float = 1.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +80,8 @@ class Ended:
         retry_seconds: When deferred base files are due again; None if there are none.
         version: The table's version before it began, as by `TableUpkeep.version`; "" if unknown.
         summary: What a clean or a verification found, in one sentence.
-        damaged: The entries that a verification found damaged.
+        damaged: The base files whose entries a verification found damaged.
+        definitions: What `define` tells of the definitions, by the names of `DefinitionsSeen`.
     """
 
     request: str
@@ -90,6 +95,7 @@ class Ended:
     version: str = ""
     summary: str = ""
     damaged: int = 0
+    definitions: Mapping[str, Any] = field(default_factory=dict)
 
 
 Message = Order | Progressed | Logged | Ended

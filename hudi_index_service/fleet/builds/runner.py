@@ -7,6 +7,7 @@ from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, IndexServiceError
 from hudi_index_service.fleet.builds.child import Progress
+from hudi_index_service.fleet.builds.definitions import define
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
@@ -35,6 +36,9 @@ def run(order: Order, progress: Progress) -> Ended:
                 return _clean(upkeep, order)
             if order.action == "verify":
                 return _verify(upkeep, order)
+            if order.action == "define":
+                found = define(upkeep.table, order)
+                return Ended(order.request, "finished", definitions=found.to_dict())
             return _build(upkeep, order, progress, settings)
         except BuildInProgress as error:
             return _error(order, error, outcome="busy")
