@@ -380,5 +380,6 @@ class Supervisor:
         # By callbacks alone, what came while the service was down is still built.
         if (not settled or due) and (is_first or state.policy.on != "callback"):
             self._work.wake(state, "poll")
-        if known.verified is not None and datetime.now(UTC) - known.verified >= _WEEK:
+        since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
+        if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back
             self._work.wake(state, "schedule", "verify")

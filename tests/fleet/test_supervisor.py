@@ -17,6 +17,7 @@ from hudi_index_service.errors import (
     TableNotInFleet,
 )
 from hudi_index_service.fleet.builds.process import Limits
+from hudi_index_service.fleet.ledger import Ledger
 from hudi_index_service.fleet.means import Differences, Means
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.shard import Shard
@@ -126,6 +127,23 @@ def test_damage_is_seen(supervising, policy):
     assert (end.outcome, end.error.code) == ("failed", "ENTRY_INVALID")
     assert "verify" in end.error.remedy
     assert fleet.table("orders").damaged == 1
+
+
+def test_share_of_the_entries_is_verified_each_week(supervising, policy, fleet_settings, caplog):
+    table = policy()
+    ledger = Ledger(fleet_settings.state_folder / "fleet")
+    ledger.verify(table.uri, datetime.now(UTC) - timedelta(days=8), 0)
+    ledger.close()
+    with caplog.at_level(logging.INFO, "hudi_index_service.fleet"):
+        fleet = supervising(table)
+        seen(fleet, "orders", is_covered)
+        assert awaited(lambda: "verify finished" in caplog.text, 60)
+    fleet.close()
+    (before,) = (each for each in caplog.records if each.getMessage().count("verify finished"))
+    assert before.trigger == "schedule"
+    ledger = Ledger(fleet_settings.state_folder / "fleet")
+    assert datetime.now(UTC) - ledger.table(table.uri).verified < timedelta(days=1)
+    ledger.close()
 
 
 FAULTS = [
