@@ -168,6 +168,10 @@ class Ledger:
         if request.is_kept:
             self._write("request", **asdict(request))
 
+    def forget(self, request: str) -> None:
+        """Nobody waits for a request that was not kept."""
+        self._requests.pop(request, None)
+
     def end(self, uri: str, *ended: EndedBuild) -> None:
         """Requests of a table have ended together."""
         for number, each in enumerate(ended):

@@ -1,9 +1,10 @@
 """When each table is looked at. A few threads look; the looks of a round are spread over its time,
-and never two of one table at once."""
+and never two of one table at once. A store that does not answer keeps half of them at most."""
 
 import hashlib
 import heapq
 import logging
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, inf
@@ -37,7 +38,7 @@ class Polls:
     """Looks at each table: at first at once, then every `interval` seconds, and when asked.
 
     Args:
-        look: Looks at a table, by its name. What it raises is logged.
+        look: Looks at a table, by its base path. What it raises is logged.
         threads: How many looks there are at a time.
     """
 
@@ -45,6 +46,10 @@ class Polls:
         self._look = look
         self._tables: dict[str, _Table] = {}
         self._turns: list[tuple[float, str]] = []
+        self._most_of_a_store = max(1, threads // 2)
+        self._looks = Counter[str]()
+        self._held: defaultdict[str, deque[tuple[float, str]]] = defaultdict(deque)
+        """The turns whose time has come, by the store that has enough looks."""
         self._changed = Condition()
         self._is_closing = False
         self._threads = [
@@ -70,7 +75,7 @@ class Polls:
         """Looks at these tables from now on, and at no other.
 
         Args:
-            intervals: Name → seconds between two looks.
+            intervals: Base path → seconds between two looks.
         """
         now = monotonic()
         with self._changed:
@@ -114,16 +119,26 @@ class Polls:
                 if moment > now:
                     self._changed.wait(None if moment == inf else moment - now)
                     continue
-                heapq.heappop(self._turns)
+                turn, store = heapq.heappop(self._turns), _store_of(name)
                 table = self._tables.get(name)
                 # Turns that were moved, or whose table has left, are past.
-                if table is not None and table.due == moment and not table.looked_at:
-                    table.looked_at = True
-                    return name
+                if table is None or table.due != moment or table.looked_at:
+                    self._release(store)
+                    continue
+                if self._looks[store] >= self._most_of_a_store:
+                    self._held[store].append(turn)
+                    continue
+                self._looks[store] += 1
+                table.looked_at = True
+                return name
         return None
 
     def _done(self, name: str) -> None:
+        store = _store_of(name)
         with self._changed:
+            self._looks[store] -= 1
+            self._release(store)
+            self._changed.notify()
             table = self._tables.get(name)
             if table is None:
                 return
@@ -134,9 +149,19 @@ class Polls:
             self._set(name, table, due)
             self._changed.notify()
 
+    def _release(self, store: str) -> None:
+        """Another table of the store may have its turn."""
+        if held := self._held[store]:
+            heapq.heappush(self._turns, held.popleft())
+
     def _set(self, name: str, table: _Table, due: float) -> None:
         table.due = due
         heapq.heappush(self._turns, (due, name))
+
+
+def _store_of(uri: str) -> str:
+    """The store of a base path; "" for a local disk."""
+    return uri.rpartition("://")[0] and "/".join(uri.split("/", 3)[:3])
 
 
 def share_of(name: str) -> float:

@@ -20,7 +20,7 @@ from hudi_index_service.errors import (
     RequestUnknown,
     TableNotInFleet,
 )
-from hudi_index_service.fleet.builds.pool import Pool
+from hudi_index_service.fleet.builds.pool import Pool, fitting
 from hudi_index_service.fleet.builds.process import RUNNER, Limits
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.ledger import Action, Ledger
@@ -49,7 +49,8 @@ class Supervisor:
     Args:
         policies: The tables.
         settings: The process's by default.
-        limits: Of the child processes.
+        limits: Of the child processes; by default as many as `hook.parallelism` says, if memory and
+            processors allow.
         means: What tables need beside their policies.
         shard: Which of the tables are this service's.
         listener: Told what happens.
@@ -79,7 +80,7 @@ class Supervisor:
             self._ledger, self._means, self._settings, self._listener, self._polls.soon
         )
         self._by_name: dict[str, TableState] = {}
-        limits = limits or Limits(slots=self._settings.hook.parallelism)
+        limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
         self._pool = Pool(self._work.take, limits, runner=runner)
         self.apply(policies)
 
@@ -100,6 +101,7 @@ class Supervisor:
         work = self._work
         with work.changed:
             work.is_closing = True
+            self._pool.stop()
             work.changed.notify_all()
         self._polls.close()
         if seconds is not None:

@@ -84,8 +84,9 @@ class Work:
         """The table leaves the fleet. What runs goes on; what operators asked for waits until it
         comes back."""
         state = self.tables[uri]
-        for each in [each for each in state.waiting if not each.is_kept]:
-            self.withdraw(state, each.id)
+        for each in state.waiting:
+            if not each.is_kept:
+                self._ledger.forget(each.id)
         self._queue.forget(uri)
         return self.tables.pop(uri)
 
@@ -223,9 +224,11 @@ class Work:
             self._listener.build_ended(state.policy, ends[0], monotonic() - began)
         elif action == "define" and ended.outcome == "finished":
             self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
+        elif action == "define":
+            state.planned = None
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
-        self._rest(state, failed=ended.broke_off if action == "build" else None)
+        self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)
         if ended.retry_seconds is not None and self._is_member(state):
             self._queue.wake_later(state.uri, monotonic(), ended.retry_seconds)
         state.is_stale = True

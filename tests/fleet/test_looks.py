@@ -138,6 +138,26 @@ def test_table_is_looked_at_once_at_a_time_and_not_lost_meanwhile():
     polls.close()
 
 
+def test_store_that_does_not_answer_delays_no_other():
+    answers = Event()
+    looks: Counter[str] = Counter()
+
+    def look(uri: str) -> None:
+        looks[uri] += 1
+        if uri.startswith("s3://dead/"):
+            assert answers.wait(30)
+
+    dead = [f"s3://dead/{number}" for number in range(8)]
+    polls = Polls(look, threads=4)
+    polls.keep(dict.fromkeys(dead, 3600) | {"s3://well/a": 0.01, "/local/a": 0.01})
+    polls.start()
+    assert awaited(lambda: min(looks["s3://well/a"], looks["/local/a"]) > 3, 30)
+    assert sum(looks[uri] for uri in dead) <= 2
+    answers.set()
+    assert awaited(lambda: all(looks[uri] for uri in dead), 30)
+    polls.close()
+
+
 def test_looks_are_spread():
     shares = sorted(share_of(f"table {number}") for number in range(1000))
     assert all(abs(share - number / 1000) < 0.05 for number, share in enumerate(shares))

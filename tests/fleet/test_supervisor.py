@@ -79,6 +79,33 @@ def test_new_instant_is_noticed(supervising, policy, golden):
     assert seen(fleet, "orders", is_covered)
 
 
+def test_table_is_built_by_callbacks_alone_if_so_wanted(supervising, policy, golden):
+    table = policy(step="written", on="callback")
+    fleet = supervising(table)
+    seen(fleet, "orders", lambda now: now.ended and not now.running)
+    golden("messages_of_users").put(Path(table.uri), "clustered")
+    due = seen(fleet, "orders", lambda now: now.status and now.status[0].due)
+    assert (due.queued, due.running) == (None, None)
+    fleet.callback(table.uri)
+    assert seen(fleet, "orders", is_covered)
+
+    fleet.apply([replace(table, on="poll")])
+    with pytest.raises(CallbackRefused):
+        fleet.callback(table.uri)
+
+
+def test_table_that_leaves_while_it_waits_is_built_when_it_comes_back(supervising, policy):
+    blocking, table = policy("sleeps", priority=9), policy()
+    fleet = supervising(blocking, limits=replace(LIMITS, slots=1))
+    running = seen(fleet, "sleeps", lambda now: now.running).running
+    fleet.apply([blocking, table])
+    seen(fleet, "orders", lambda now: now.queued)
+    fleet.apply([blocking])
+    fleet.apply([blocking, table])
+    fleet.cancel(running.id)
+    assert seen(fleet, "orders", is_covered)
+
+
 def test_request_has_an_id_and_a_key(supervising, policy):
     fleet = supervising(policy("works", step="written"))
 

@@ -144,8 +144,10 @@ def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
 
 
 def _die_with(parent: int) -> None:
-    """Has the system kill this process when the thread that started it ends. Of all processes, the
-    system then kills this one first for lack of memory, and not the service."""
+    """Has Linux kill this process when the thread that started it ends, and for lack of memory kill
+    this one first, and not the service. Elsewhere, the end of its input ends it."""
+    if sys.platform != "linux":
+        return
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # it died before
         os._exit(1)

@@ -4,6 +4,7 @@ serves some orders, and ends when there is nothing to do, so that an idle servic
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
@@ -18,6 +19,7 @@ from hudi_index_service.process import control_group_limits
 log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 1.0
+_MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,14 @@ class Pool:
         """The processes that exist."""
         return [child.pid for child in list(self._children.values()) if child is not None]
 
+    def stop(self) -> None:
+        """Takes no further job."""
+        self._is_closing.set()
+
     def close(self) -> None:
         """Takes no further job, and returns once the running ones have ended, with no process
         left."""
-        self._is_closing.set()
+        self.stop()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
@@ -128,14 +134,17 @@ class Pool:
 def fitting(limits: Limits, *, most: int) -> Limits:
     """The limits with as many slots as the memory that is free now, and the processors, allow: one
     at least, and not more than `most`."""
-    by_memory = min(_memory()) // (limits.memory_mb * 2**20)
+    memory = min(_memory(), default=most * limits.memory_mb * _MIB)
+    by_memory = memory // (limits.memory_mb * _MIB)
     slots = max(1, min(most, by_memory, len(os.sched_getaffinity(0))))
     return replace(limits, slots=slots)
 
 
 def _memory() -> Iterator[int]:
-    """The bytes that are free now, and the limits of this process's control groups."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024
+    """The bytes that are free now, and the limits of this process's control groups, as far as they
+    are known."""
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                yield int(line.split()[1]) * 1024
     yield from control_group_limits()
