@@ -200,7 +200,8 @@ class Work:
         state.end()
         self.changed.notify_all()
         is_cancelled = ended.outcome == "cancelled"
-        if ended.outcome == "busy" or (is_cancelled and self.is_cancelling):
+        is_later = ended.outcome in ("busy", "interrupted")
+        if is_later or (is_cancelled and self.is_cancelling):
             log.info("%s: %s later. %s", state.policy.name, action, ended.message)
             state.put_back(requests)
             self._rest(state, failed=True)

@@ -104,6 +104,19 @@ def test_cancelled_build_is_ended_and_has_no_error(child):
     assert (ended.outcome, ended.code) == ("cancelled", "")
 
 
+def test_build_that_somebody_else_ends_is_to_be_done_later(child):
+    """As systemd does, which sends SIGTERM to a service and its children."""
+    one = child()
+
+    def end(progress):
+        os.kill(one.pid, signal.SIGTERM)
+
+    ended = one.run(order("sleeps"), timeout=60, cancelled=Event(), progress=end)
+
+    assert (ended.outcome, ended.broke_off) == ("interrupted", False)
+    assert one.is_worn
+
+
 def test_child_is_replaced_after_some_orders_or_when_it_has_grown(child):
     used = child(Limits(builds=2, tick_seconds=0.05))
     run(used, "works")

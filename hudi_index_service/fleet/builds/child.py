@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -111,7 +112,8 @@ def main(parent: int, descriptor: int, runner: str) -> None:
     logging.getLogger().addHandler(pipe)
     module, _, name = runner.partition(":")
     run: Runner = getattr(import_module(module), name)
-    orders.run_each(lambda order: pipe.send(_outcome(run, order, pipe)))
+    with suppress(KeyboardInterrupt):  # SIGTERM, while the outcome was told
+        orders.run_each(lambda order: pipe.send(_outcome(run, order, pipe)))
 
 
 def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
@@ -128,7 +130,7 @@ def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
     try:
         return run(order, progress)
     except KeyboardInterrupt:
-        return Ended(order.request, "cancelled")
+        return Ended(order.request, "interrupted")
     except MemoryError:
         return Ended(order.request, "out_of_memory", broke_off=True)
     except Exception as error:

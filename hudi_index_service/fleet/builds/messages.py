@@ -71,8 +71,9 @@ class Ended:
     """How an order ended in the child.
 
     Attributes:
-        outcome: ``finished``, ``failed``, ``cancelled``, ``out_of_memory``; or ``busy``, if another
-            process builds the table.
+        outcome: ``finished``, ``failed``, ``cancelled``, ``out_of_memory``; or what is to be done
+            later: ``busy``, if another process builds the table, or ``interrupted`` by a signal, as
+            when systemd ends a service with its children.
         code, message, remedy: The error; "" if there was none.
         built: The entries that were built.
         broke_off: Whether an error ended it, so that the table is to rest. Base files that failed

@@ -210,6 +210,9 @@ class Child:
         if ending:
             self.end()
         elif told is not None:
+            if told.outcome == "interrupted":
+                self.end()
+                return told
             if told.outcome != "out_of_memory":
                 return told
             self.end()  # who knows in what state it is
