@@ -49,6 +49,7 @@ def run(order: Order, progress: Progress) -> Ended:
         plan = [f"create {name}" for name in order.definitions["create"]]
         refusal = Refusal("COLUMN_NOT_FOUND", "There is no msg.", "Name another one.")
         found = DefinitionsSeen(
+            drift=order.definitions["create"],
             plan=() if order.approved else plan,
             invalid_definition=refusal if order.approved else None,
         )
