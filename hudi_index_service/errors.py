@@ -389,6 +389,36 @@ class BuildFailed(IndexServiceError):
     default_remedy = Remedy("Fix the causes named; the next build retries these base files.")
 
 
+class BuildDied(IndexServiceError):
+    """The process of a build ended by itself: it was killed, or crashed."""
+
+    code = "BUILD_DIED"
+    default_remedy = Remedy(
+        "The service builds the table again after a rest, and continues with what is left. If it "
+        "recurs, the service's log and the system's say more."
+    )
+
+
+class BuildHung(IndexServiceError):
+    """A build made no progress for so long that its process was ended."""
+
+    code = "BUILD_HUNG"
+    default_remedy = Remedy(
+        "The service builds the table again after a rest. If it recurs, check its store, or allow "
+        "its builds more time without progress."
+    )
+
+
+class BuildOutOfMemory(IndexServiceError):
+    """The process of a build took more memory than it may, or than there is."""
+
+    code = "BUILD_OUT_OF_MEMORY"
+    default_remedy = Remedy(
+        "Give each build more memory, lower build.parallelism and build.memory_mb, or build the "
+        "table by spark-submit."
+    )
+
+
 class WorkerMemoryTooSmall(IndexServiceError):
     """A worker's memory limit is too low to build."""
 
@@ -486,6 +516,20 @@ class RequestRefused(IndexServiceError):
     default_remedy = Remedy(
         "Start the session with the settings that hudi-index serve-spark prints."
     )
+
+
+class TableNotInFleet(IndexServiceError):
+    """The fleet has no table of that name, or the token is not for it."""
+
+    code = "TABLE_NOT_IN_FLEET"
+    default_remedy = Remedy("Check the name against the fleet's list of tables.")
+
+
+class RequestUnknown(IndexServiceError):
+    """The service knows no request with that id: it has begun anew since, or forgotten it."""
+
+    code = "REQUEST_UNKNOWN"
+    default_remedy = Remedy("The table's page shows its last builds; ask for another one.")
 
 
 class StatementFailed(IndexServiceError):

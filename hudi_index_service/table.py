@@ -303,13 +303,16 @@ class IndexedTable(DefinedIndexes):
             update={"clean": own.clean.model_copy(update={"retention": chosen})}
         )
 
-    def verify(self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE) -> "Verification":
+    def verify(
+        self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE, fraction: float = 1.0
+    ) -> "Verification":
         """Reads every entry of the latest snapshot in full: compares checksums and base file
         footers, lets the index type check its own structure, and looks up sampled rows.
 
         Args:
             repair: Rebuild damaged entries where `build` would, and delete the damaged ones.
             sample: How many rows of each base file to look up, by each of their values.
+            fraction: The share of the base files to verify, from 0 to 1, chosen at random.
 
         Raises:
             IndexServiceError: TableFeatureUnsupported, NativeModuleMissing,
@@ -323,6 +326,7 @@ class IndexedTable(DefinedIndexes):
             self._read_definitions(),
             self._settings,
             sample=sample,
+            fraction=fraction,
             executor=self._executor() if repair else None,
         )
 

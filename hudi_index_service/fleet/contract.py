@@ -59,6 +59,14 @@ class Fleet(Protocol):
             RequestUnknown: no such request.
         """
 
+    def callback(self, uri: str) -> Requested:
+        """A writer has committed to the table at this base path: asks for a build. Callbacks that
+        come before it begins share one.
+
+        Raises:
+            CallbackRefused: the table is paused or built by polls alone, or the service is ending.
+        """
+
     def clean(self, name: str, *, dry_run: bool = False, requested_by: str = "") -> Requested:
         """Asks for a clean."""
 

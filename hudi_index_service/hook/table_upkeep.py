@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from hudi_index_service import config
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.run import RetryFailed
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.run import Details, RetryFailed
+from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
@@ -182,13 +182,24 @@ class TableUpkeep:
         """A digest of timeline and definitions, which is equal while there is nothing new to
         build."""
         table = self.table
-        live = DefinitionStore(table.hudi_table.storage).live()
+        live = table.indexes()  # which reads again only what has changed
         parts = [table.hudi_table.timeline_version(), *(f"{d.name}-{d.version}" for d in live)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def run(self) -> Build:
+    def run(
+        self,
+        *,
+        strategy: Strategy | None = None,
+        budget: Budget = UNLIMITED,
+        details: Details | None = None,
+    ) -> Build:
         """Defines the keys' index, builds what is due, and cleans if `clean` is set. Does none of
         it with ``hoodie.index.enabled=false``.
+
+        Args:
+            strategy: What to build in place of what the keys say.
+            budget: The limits of the build.
+            details: Called during the build; see `Details`.
 
         Raises:
             IndexServiceError: as `IndexedTable.build` and `IndexedTable.clean`; or the failure to
@@ -197,7 +208,12 @@ class TableUpkeep:
         outcome = self.define()
         if outcome.enabled:
             try:
-                build = self.table.build(strategy=outcome.strategy, retry_failed=self._retry_failed)
+                build = self.table.build(
+                    strategy=strategy or outcome.strategy,
+                    budget=budget,
+                    retry_failed=self._retry_failed,
+                    details=details,
+                )
             except NativeModuleMissing:  # of an index type; the others' entries are cleaned
                 if self._clean:
                     self.table.clean()

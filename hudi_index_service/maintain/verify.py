@@ -3,10 +3,12 @@ pass their index type's own check, and match the base file.
 """
 
 import logging
+import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import ceil
 
 from hudi_index_service.build.entry.task import TaskStatus
 from hudi_index_service.build.entry.worker import Scratch
@@ -100,6 +102,7 @@ def verify(
     settings: Settings,
     *,
     sample: int = DEFAULT_SAMPLE,
+    fraction: float = 1.0,
     executor: Executor | None = None,
 ) -> Verification:
     """Checks the entries of the present snapshot; a base file without an entry is no problem.
@@ -108,16 +111,22 @@ def verify(
         definitions: Those of the table, which set the index types to check and the columns that a
             repair builds.
         sample: Number of rows of each base file to look up; 0 for none.
+        fraction: The share of the base files whose entries are checked, from 0 to 1; they are
+            chosen at random, one at least.
         executor: Rebuilds damaged entries; None leaves them as they are.
 
     Raises:
         TableFeatureUnsupported: the table cannot be read completely here.
         NativeModuleMissing: the native module of an index type is not installed.
-        ConfigInvalid: `sample` is negative.
+        ConfigInvalid: `sample` is negative, or `fraction` not from 0 to 1.
         BuildInProgress, PermissionDenied, BuildFailed: of the repair.
     """
     if sample < 0:
         raise ConfigInvalid(f"sample={sample} is negative.", remedy="Use 0 or more.")
+    if not 0 <= fraction <= 1:
+        raise ConfigInvalid(
+            f"fraction={fraction} is no share.", remedy="Use a number from 0 to 1, such as 0.01."
+        )
     if not table.storage.is_local:
         # Copies in this user's cache; each can be fetched again.
         copies = damaged_copies(table.storage, settings.cache_folder)
@@ -126,6 +135,9 @@ def verify(
         discard(copies)
     run = _Pass(table, settings, sample)
     base_files = table.snapshot().base_files()
+    if fraction < 1:
+        number = max(1, ceil(len(base_files) * fraction))
+        base_files = tuple(random.sample(base_files, min(number, len(base_files))))
     for name in by_index_type(requirements(definitions.live, table.schema())):
         listing = EntryListing(table.storage, name, fresh=True)
         for base_file in base_files:

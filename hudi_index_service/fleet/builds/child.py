@@ -1,0 +1,160 @@
+"""The program of a child process: carries out orders, one after the other, until its parent closes
+its standard input or dies.
+
+    python -m hudi_index_service.fleet.builds.child PARENT PIPE RUNNER
+
+PARENT is the parent's process id, PIPE the file descriptor for messages to it, RUNNER the function
+that carries out an order, as ``module:function``. Whatever is secret comes with the orders.
+"""
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock, Thread
+from time import monotonic
+from types import FrameType
+
+from hudi_index_service.fleet.builds.messages import (
+    Ended,
+    Logged,
+    Message,
+    Order,
+    Progressed,
+    line_of,
+    message_of,
+)
+from hudi_index_service.index.metadata.build_records import BuildProgress
+
+Progress = Callable[[BuildProgress], None]
+Runner = Callable[[Order, Progress], Ended]
+"""Carries out an order in the main thread. A cancellation raises KeyboardInterrupt in it."""
+
+_SECONDS_BETWEEN_PROGRESS = 0.5
+_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
+_FIRST_TO_DIE = b"1000"
+
+
+class _Pipe(logging.Handler):
+    """Messages to the parent. As a log handler, it sends lines of the log: the parent's own log has
+    one format, and knows the table."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._writing = Lock()
+
+    def send(self, message: Message) -> None:
+        """Sends a message."""
+        data = line_of(message)
+        with self._writing:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Sends a line of the log."""
+        self.send(Logged(record.levelno, record.name, self.format(record)))
+
+
+class _Orders:
+    """The orders that come, and what SIGTERM does meanwhile."""
+
+    def __init__(self) -> None:
+        # A library must not read the orders, nor what it prints get to the parent's output.
+        self._descriptor = os.dup(0)
+        with Path(os.devnull).open("rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(2, 1)
+        self._queue: SimpleQueue[Order | None] = SimpleQueue()
+        self._running = False
+        Thread(target=self._read, name="orders", daemon=True).start()
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def run_each(self, run: Callable[[Order], None]) -> None:
+        """Runs each order, until the parent closes the pipe."""
+        while (order := self._queue.get()) is not None:
+            self._running = True
+            try:
+                run(order)
+            finally:
+                self._running = False
+
+    def _read(self) -> None:
+        with os.fdopen(self._descriptor, "rb") as lines:
+            for line in lines:
+                message = message_of(line)
+                assert isinstance(message, Order), "the parent sends orders"
+                self._queue.put(message)
+        if self._running:  # nobody waits for its outcome
+            os._exit(1)
+        self._queue.put(None)
+
+    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
+        if not self._running:
+            os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+
+def main(parent: int, descriptor: int, runner: str) -> None:
+    """Carries out orders until the standard input ends."""
+    _die_with(parent)
+    os.set_inheritable(descriptor, False)
+    orders = _Orders()
+    pipe = _Pipe(descriptor)
+    logging.getLogger().addHandler(pipe)
+    module, _, name = runner.partition(":")
+    run: Runner = getattr(import_module(module), name)
+    with suppress(KeyboardInterrupt):  # SIGTERM, while the outcome was told
+        orders.run_each(lambda order: pipe.send(_outcome(run, order, pipe)))
+
+
+def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
+    logging.getLogger().setLevel(order.log_level)
+    last = 0.0
+
+    def progress(now: BuildProgress) -> None:
+        nonlocal last
+        # The last one tells that all is done.
+        if now.files_done == now.files or monotonic() - last >= _SECONDS_BETWEEN_PROGRESS:
+            last = monotonic()
+            pipe.send(Progressed(order.request, now))
+
+    try:
+        return run(order, progress)
+    except KeyboardInterrupt:
+        return Ended(order.request, "interrupted")
+    except MemoryError:
+        return Ended(order.request, "out_of_memory", broke_off=True)
+    except Exception as error:
+        logging.getLogger(__name__).exception("%s of %s failed.", order.action, order.table)
+        return Ended(
+            order.request,
+            "failed",
+            code="INDEX_SERVICE_ERROR",
+            message=f"{type(error).__name__}: {error}",
+            remedy="Report it, with the service's log.",
+            broke_off=True,
+        )
+
+
+def _die_with(parent: int) -> None:
+    """Has Linux kill this process when the thread that started it ends, and for lack of memory kill
+    this one first, and not the service. Elsewhere, the end of its input ends it."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(1)
+    Path("/proc/self/oom_score_adj").write_bytes(_FIRST_TO_DIE)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

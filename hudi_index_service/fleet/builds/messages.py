@@ -1,0 +1,128 @@
+"""What the service and a child process tell each other: one JSON document a line."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hudi_index_service.index.metadata.build_records import BuildProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a child is to do with one table.
+
+    Attributes:
+        request: The id of the request.
+        action: ``build``, ``clean``, ``verify`` or ``define``.
+        strategy: Which base files a build covers; "" for what the table's write config says, or
+            else `usual_strategy`.
+        defer_failed: Whether base files that failed recently are left to later builds.
+        clean: Whether a build is followed by a clean.
+        dry_run: Whether a clean only counts.
+        budget: The limits of a build, by the names of `Budget`.
+        definitions: What the fleet's file has for the table; see `Means.definitions`.
+        approved: Whether an operator has approved the plan of their changes.
+        fraction: The share of the entries that a verification reads, from 0 to 1.
+        storage_options: As for `open_table`; they may be secret.
+        settings: The sections of the settings, as JSON.
+        log_level: The least level of what is logged.
+    """
+
+    request: str
+    action: str
+    table: str
+    strategy: str = ""
+    usual_strategy: str = "incremental"
+    defer_failed: bool = True
+    clean: bool = True
+    dry_run: bool = False
+    budget: Mapping[str, float] = field(default_factory=dict)
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    approved: bool = False
+    fraction: float = 1.0
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    log_level: int = 20
+
+    def __repr__(self) -> str:  # the options may be secret
+        return f"<Order {self.request}: {self.action} {self.table}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """The progress of a build."""
+
+    request: str
+    progress: BuildProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A line of the child's log."""
+
+    level: int
+    logger: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an order ended in the child.
+
+    Attributes:
+        outcome: ``finished``, ``failed``, ``cancelled``, ``out_of_memory``; or what is to be done
+            later: ``busy``, if another process builds the table, or ``interrupted`` by a signal, as
+            when systemd ends a service with its children.
+        code, message, remedy: The error; "" if there was none.
+        built: The entries that were built.
+        broke_off: Whether an error ended it, so that the table is to rest. Base files that failed
+            alone are deferred by the next build.
+        retry_seconds: When deferred base files are due again; None if there are none.
+        version: The table's version before it began, as by `TableUpkeep.version`; "" if unknown.
+        summary: What a clean or a verification found, in one sentence.
+        damaged: The base files whose entries a verification found damaged.
+        definitions: What `define` tells of the definitions, by the names of `DefinitionsSeen`.
+    """
+
+    request: str
+    outcome: str
+    code: str = ""
+    message: str = ""
+    remedy: str = ""
+    built: int = 0
+    broke_off: bool = False
+    retry_seconds: float | None = None
+    version: str = ""
+    summary: str = ""
+    damaged: int = 0
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+
+
+Message = Order | Progressed | Logged | Ended
+
+_KINDS: Mapping[str, type[Message]] = {
+    kind.__name__: kind for kind in (Order, Progressed, Logged, Ended)
+}
+
+
+def line_of(message: Message) -> bytes:
+    """A message as a line, with its end."""
+    content = {"kind": type(message).__name__, **asdict(message)}
+    return json.dumps(content).encode() + b"\n"
+
+
+def message_of(line: bytes) -> Message:
+    """The message of a line.
+
+    Raises:
+        ValueError: it is none.
+    """
+    content = json.loads(line)
+    try:
+        kind = _KINDS[content.pop("kind")]
+        if kind is Progressed:
+            content["progress"] = BuildProgress(**content["progress"])
+        return kind(**content)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("the line is no message") from error

@@ -1,0 +1,150 @@
+"""A few child processes that take the fleet's orders. A child starts when it is first needed,
+serves some orders, and ends when there is nothing to do, so that an idle service has no JVM."""
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+
+from hudi_index_service.errors import BuildDied
+from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.process import RUNNER, Child, Limits
+from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.process import control_group_limits
+
+log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 1.0
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An order, and who waits for it.
+
+    Attributes:
+        timeout: The seconds without progress after which it counts as hung.
+        progress: Called when it has advanced, in the slot's thread.
+        ended: Called once when it has ended, in the slot's thread.
+        cancelled: Set to cancel it.
+    """
+
+    order: Order
+    timeout: float
+    progress: Callable[[BuildProgress], None]
+    ended: Callable[[Ended], None]
+    cancelled: Event = field(default_factory=Event)
+
+
+Take = Callable[[float], Job | None]
+"""Waits for the next job, at most so many seconds; None if there is none."""
+
+
+class Pool:
+    """Runs jobs in child processes, one in each slot at a time.
+
+    Args:
+        take: Gives the jobs; called in several threads.
+        runner: As for `Child`.
+    """
+
+    def __init__(self, take: Take, limits: Limits, *, runner: str = RUNNER) -> None:
+        self._take = take
+        self._limits = limits
+        self._runner = runner
+        self._is_closing = Event()
+        self._children: dict[int, Child | None] = dict.fromkeys(range(limits.slots))
+        self._threads = [
+            Thread(target=self._serve, args=(slot,), name=f"fleet-slot-{slot}", daemon=True)
+            for slot in self._children
+        ]
+
+    def start(self) -> None:
+        """Starts the threads, and no process."""
+        for thread in self._threads:
+            thread.start()
+
+    def pids(self) -> list[int]:
+        """The processes that exist."""
+        return [child.pid for child in list(self._children.values()) if child is not None]
+
+    def stop(self) -> None:
+        """Takes no further job."""
+        self._is_closing.set()
+
+    def close(self) -> None:
+        """Takes no further job, and returns once the running ones have ended, with no process
+        left."""
+        self.stop()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _serve(self, slot: int) -> None:
+        idle_since = monotonic()
+        try:
+            while not self._is_closing.is_set():
+                try:
+                    job = self._take(self._limits.idle_seconds)
+                    if job is not None:
+                        job.ended(self._run(slot, job))
+                        idle_since = monotonic()
+                except Exception:  # the slot serves the other tables all the same
+                    log.exception("A slot of the fleet's builds failed.")
+                    self._is_closing.wait(_PAUSE_SECONDS)
+                if monotonic() - idle_since >= self._limits.idle_seconds:
+                    self._end(slot)
+        finally:
+            self._end(slot)
+
+    def _run(self, slot: int, job: Job) -> Ended:
+        child = self._children[slot]
+        if child is not None and child.is_worn:
+            self._end(slot)
+            child = None
+        try:
+            if child is None:
+                child = self._children[slot] = Child(self._limits, self._runner)
+            return child.run(
+                job.order, timeout=job.timeout, cancelled=job.cancelled, progress=job.progress
+            )
+        except Exception as error:
+            log.exception("%s of %s cannot be run.", job.order.action, job.order.table)
+            self._end(slot)
+            failure = BuildDied(f"Its process cannot be run: {error}.")
+            return Ended(
+                job.order.request,
+                "died",
+                code=failure.code,
+                message=failure.message,
+                remedy=failure.remedy,
+                broke_off=True,
+            )
+
+    def _end(self, slot: int) -> None:
+        child, self._children[slot] = self._children[slot], None
+        if child is not None:
+            child.end()
+
+
+def fitting(limits: Limits, *, most: int) -> Limits:
+    """The limits with as many slots as the memory that is free now, and the processors, allow: one
+    at least, and not more than `most`."""
+    memory = min(_memory(), default=most * limits.memory_mb * _MIB)
+    by_memory = memory // (limits.memory_mb * _MIB)
+    slots = max(1, min(most, by_memory, len(os.sched_getaffinity(0))))
+    return replace(limits, slots=slots)
+
+
+def _memory() -> Iterator[int]:
+    """The bytes that are free now, and the limits of this process's control groups, as far as they
+    are known."""
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                yield int(line.split()[1]) * 1024
+    yield from control_group_limits()

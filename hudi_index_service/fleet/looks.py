@@ -1,0 +1,78 @@
+"""A look at one table: at a timeline that has not changed, two requests to the store; at one that
+has, the table's status too. It starts no JVM and needs no Spark."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.fleet.means import NONE_DIFFERS, Differences
+from hudi_index_service.hook.table_upkeep import TableUpkeep
+from hudi_index_service.maintain.status import TableStatus
+from hudi_index_service.table import IndexedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look found.
+
+    Attributes:
+        version: See `TableUpkeep.version`.
+        status: None if the version is the known one.
+        differences: What `Means.differences` found, with a status.
+    """
+
+    version: str
+    status: TableStatus | None
+    differences: Differences = NONE_DIFFERS
+
+
+class Looker:
+    """Looks at one table, which stays open. For one thread at a time."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._upkeep: TableUpkeep | None = None
+        self._options: Mapping[str, str] = {}
+        self._settings: Settings | None = None
+
+    def look(
+        self,
+        known: str,
+        compare: Callable[[IndexedTable], Differences],
+        settings: Settings,
+        storage_options: Mapping[str, str],
+    ) -> Look:
+        """Looks at the table.
+
+        Args:
+            known: The version whose status is known; "" for none.
+            compare: Looks at the definitions, if the version is not the known one.
+            settings, storage_options: As for `open_table`. If they have changed, it is opened
+                again.
+
+        Raises:
+            IndexServiceError: it cannot be read. The next look opens it again.
+        """
+        if (settings, storage_options) != (self._settings, self._options):
+            self.close()
+        if self._upkeep is None:
+            self._settings, self._options = settings, storage_options
+            self._upkeep = TableUpkeep(
+                self._uri, storage_options=storage_options or None, settings=settings
+            )
+        try:
+            version = self._upkeep.version()
+            if version == known:
+                return Look(version, None)
+            self._upkeep.peek()  # notices an overwritten table, and how long entries are kept
+            return Look(version, self._upkeep.table.status(), compare(self._upkeep.table))
+        except (IndexServiceError, OSError):
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the table."""
+        if self._upkeep is not None:
+            self._upkeep.close()
+        self._upkeep = None

@@ -1,0 +1,152 @@
+"""The order in which the fleet's tables are built. Pure: the caller gives the time.
+
+A table waits once, however often it is woken. Of the tables that may run, the next is the one with
+the highest priority, after the longest wait: each `aging` seconds of waiting count as one step of
+priority, so that none starves. A table whose build failed rests, longer after each failure in a
+row, and holds up no other. A wake-up during a build is kept for one more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+
+from hudi_index_service.storage.waiting import Backoff
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table that waits, runs, rests, or is to be woken later. Times are the queue's own.
+
+    Attributes:
+        priority: The higher, the sooner.
+        since: When it was first woken; None if it does not wait.
+        order: Tells apart tables that were woken at the same time.
+        failures: Builds in a row that failed.
+        rests_until: The end of its rest.
+        wakes_at: When it is woken without a call.
+    """
+
+    priority: int = 0
+    since: float | None = None
+    order: int = 0
+    running: bool = False
+    failures: int = 0
+    rests_until: float = -inf
+    wakes_at: float = inf
+
+
+@dataclass(slots=True)
+class FairQueue:
+    """Which table is next.
+
+    Every method takes the time in seconds. A time before the last one does no harm: while the clock
+    is behind, the queue's own time stands still.
+
+    Attributes:
+        backoff: The rest of a table after failures in a row.
+        aging: The seconds of waiting that count as one step of priority.
+    """
+
+    backoff: Backoff
+    aging: float = 300.0
+    _tables: dict[str, _Table] = field(default_factory=dict)
+    _own_time: float = 0.0
+    _last: float | None = None
+    _woken: int = 0
+
+    def wake(self, table: str, now: float, *, priority: int = 0) -> None:
+        """Makes the table wait, unless it does already; its priority is the last one given."""
+        state = self._tables.setdefault(table, _Table())
+        state.priority = priority
+        self._wait(state, self._time(now))
+
+    def wake_later(self, table: str, now: float, seconds: float) -> None:
+        """Wakes the table after this time, or when a call does before."""
+        state = self._tables.setdefault(table, _Table())
+        state.wakes_at = min(state.wakes_at, self._time(now) + max(0.0, seconds))
+
+    def take(self, now: float, may_run: Callable[[str], bool] = lambda table: True) -> str | None:
+        """The next table, which runs until `done`; None if none waits that may run.
+
+        Args:
+            may_run: Whether a table may run now for what the queue does not know, such as its
+                window.
+        """
+        time = self._time(now)
+        ready = (
+            (self._rank(state), table)
+            for table, state in self._tables.items()
+            if self._is_ready(state, time) and may_run(table)
+        )
+        first = min(ready, default=None)
+        if first is None:
+            return None
+        state = self._tables[first[1]]
+        state.since, state.running = None, True
+        return first[1]
+
+    def done(self, table: str, now: float, *, failed: bool | None) -> None:
+        """The table's build has ended; one that failed lets it rest. None for something else than a
+        build, which leaves its failures as they are."""
+        state, time = self._tables.get(table), self._time(now)
+        if state is None:  # forgotten meanwhile
+            return
+        state.running = False
+        if failed is not None:
+            state.failures = state.failures + 1 if failed else 0
+            state.rests_until = time + self.backoff.seconds(state.failures) if failed else -inf
+        if not state.failures and state.since is None and state.wakes_at == inf:
+            del self._tables[table]
+
+    def forget(self, table: str) -> None:
+        """The table is no longer of the fleet."""
+        self._tables.pop(table, None)
+
+    def withdraw(self, table: str) -> None:
+        """The table no longer waits."""
+        if table in self._tables:
+            self._tables[table].since = None
+
+    def waits(self, table: str) -> bool:
+        """Whether the table waits, resting or not."""
+        return table in self._tables and self._tables[table].since is not None
+
+    def __len__(self) -> int:
+        """The number of tables that wait."""
+        return sum(state.since is not None for state in self._tables.values())
+
+    def delay(self, now: float) -> float | None:
+        """The seconds until a table may run that may not now, if nothing wakes it; None if there is
+        none."""
+        time = self._time(now)
+        moments = (
+            min(state.rests_until if state.since is not None else inf, state.wakes_at)
+            for state in self._tables.values()
+            if not state.running
+        )
+        first = min((each for each in moments if each > time), default=inf)
+        return None if first == inf else first - time
+
+    def _wait(self, state: _Table, time: float) -> None:
+        state.wakes_at = inf
+        if state.since is None:
+            self._woken += 1
+            state.since, state.order = time, self._woken
+
+    def _is_ready(self, state: _Table, time: float) -> bool:
+        return state.since is not None and not state.running and state.rests_until <= time
+
+    def _rank(self, state: _Table) -> tuple[float, int]:
+        """The lower, the sooner. All tables age alike, so the rank of one does not change."""
+        assert state.since is not None
+        return state.since - state.priority * self.aging, state.order
+
+    def _time(self, now: float) -> float:
+        """The queue's own time, which never steps back; wakes the tables whose time has come."""
+        if self._last is not None:
+            self._own_time += max(0.0, now - self._last)
+        self._last = now
+        for state in self._tables.values():
+            if state.wakes_at <= self._own_time:
+                self._wait(state, self._own_time)
+        return self._own_time

@@ -1,0 +1,387 @@
+"""The running fleet: looks at timelines, queues what is due, and has it built in child processes.
+
+The timeline is the queue. Polls, callbacks and requests only wake a table; what is due follows from
+its timeline, definitions and entries. So a service that was killed goes on where it was, and two
+services on one table do no harm: the loser of a race waits.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from hudi_index_service import config
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import (
+    CallbackRefused,
+    IndexServiceError,
+    RequestUnknown,
+    TableNotInFleet,
+)
+from hudi_index_service.fleet.builds.pool import Pool, fitting
+from hudi_index_service.fleet.builds.process import RUNNER, Limits
+from hudi_index_service.fleet.contract import Requested
+from hudi_index_service.fleet.ledger import Action, Ledger
+from hudi_index_service.fleet.looks import Look
+from hudi_index_service.fleet.means import Means
+from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.polls import Polls, share_of
+from hudi_index_service.fleet.shard import Shard
+from hudi_index_service.fleet.table_state import TableState
+from hudi_index_service.fleet.work import Listener, Work
+from hudi_index_service.storage.store import normalize_uri
+
+log = logging.getLogger(__name__)
+
+MAX_WAITING = 1_000
+"""Requests of operators that may wait at a time."""
+
+_WEEK = timedelta(days=7)
+_NOTHING_IS_LOST = "Nothing is lost: the service builds what is due from the table's timeline."
+
+
+class Supervisor:
+    """See `contract.Fleet` for what it answers; its methods may be called in any thread.
+
+    Args:
+        policies: The tables.
+        settings: The process's by default.
+        limits: Of the child processes; by default as many as `hook.parallelism` says, if memory and
+            processors allow.
+        means: What tables need beside their policies.
+        shard: Which of the tables are this service's.
+        listener: Told what happens.
+        runner: As for `Child`.
+        looks: How many tables are looked at at a time.
+    """
+
+    def __init__(
+        self,
+        policies: Iterable[TablePolicy] = (),
+        *,
+        settings: Settings | None = None,
+        limits: Limits | None = None,
+        means: Means | None = None,
+        shard: Shard | None = None,
+        listener: Listener | None = None,
+        runner: str = RUNNER,
+        looks: int = 4,
+    ) -> None:
+        self._settings = config.effective(settings)
+        self._means = means or Means()
+        self._shard = shard or Shard()
+        self._listener = listener or Listener()
+        self._ledger = Ledger(self._settings.state_folder / "fleet")
+        self._polls = Polls(self._look, threads=looks)
+        self._work = Work(
+            self._ledger, self._means, self._settings, self._listener, self._polls.soon
+        )
+        self._by_name: dict[str, TableState] = {}
+        limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
+        self._pool = Pool(self._work.take, limits, runner=runner)
+        self.apply(policies)
+
+    # --- life ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begins to look, and to build."""
+        self._polls.start()
+        self._pool.start()
+
+    def close(self, *, seconds: float | None = None) -> None:
+        """Takes no further request, and returns once the running builds have ended; what waits is
+        left to the next start.
+
+        Args:
+            seconds: How long they may take; then they are cancelled. None for no limit.
+        """
+        work = self._work
+        with work.changed:
+            work.is_closing = True
+            self._pool.stop()
+            work.changed.notify_all()
+        self._polls.close()
+        if seconds is not None:
+            with work.changed:
+                work.changed.wait_for(lambda: not work.jobs(), seconds)
+                work.is_cancelling = True
+                for job in work.jobs():
+                    job.cancelled.set()
+        self._pool.close()
+        with self._work.changed:
+            for each in self._work.tables.values():
+                each.looker.close()
+            self._ledger.close()
+
+    def __enter__(self) -> "Supervisor":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def pids(self) -> list[int]:
+        """The child processes that exist."""
+        return self._pool.pids()
+
+    def apply(self, policies: Iterable[TablePolicy]) -> None:
+        """Keeps these tables from now on, and no other. A build that runs goes on."""
+        mine = {}
+        for policy in policies:
+            uri = normalize_uri(policy.uri)
+            if self._shard.has(uri):
+                mine[uri] = policy
+        with self._work.changed:
+            for uri in self._work.tables.keys() - mine.keys():
+                log.info("%s leaves the fleet.", self._work.remove(uri).policy.name)
+            for uri, policy in mine.items():
+                state = self._work.tables.get(uri)
+                if state is None:
+                    self._join(uri, policy)
+                elif state.policy != policy:
+                    state.policy, state.is_stale = policy, True
+                    self._work.see(state, policy=policy)
+                    self._polls.soon(uri)
+            states = sorted(self._work.tables.values(), key=lambda each: each.policy.name)
+            self._by_name = {state.policy.name: state for state in states}
+            self._polls.keep({uri: policy.poll.total_seconds() for uri, policy in mine.items()})
+            self._work.changed.notify_all()
+
+    def _join(self, uri: str, policy: TablePolicy) -> None:
+        known = self._ledger.table(uri)
+        observation = Observation(policy, ended=tuple(known.builds), damaged=known.damaged)
+        state = self._work.tables[uri] = TableState(uri, policy, observation)
+        if known.verified is None:  # so that not all are verified on one day
+            self._ledger.verify(uri, datetime.now(UTC) - share_of(uri) * _WEEK, 0)
+        for request in self._ledger.waiting():
+            if request.table == uri:
+                self._work.add(state, request)
+        for code, until in known.mutes.items():
+            self._listener.muted(policy.name, code, until)
+
+    # --- what is asked ---------------------------------------------------------------------
+
+    def tables(self) -> Sequence[Observation]:
+        """See `Fleet.tables`."""
+        with self._work.changed:
+            return [each.observation for each in self._by_name.values()]
+
+    def table(self, name: str) -> Observation:
+        """See `Fleet.table`."""
+        with self._work.changed:
+            return self._named(name).observation
+
+    def build(
+        self,
+        name: str,
+        *,
+        strategy: Strategy | None = None,
+        key: str | None = None,
+        requested_by: str = "",
+    ) -> Requested:
+        """See `Fleet.build`."""
+        text = "" if strategy is None else strategy.value
+        return self._ask(name, "build", strategy=text, key=key or "", requested_by=requested_by)
+
+    def clean(
+        self, name: str, *, dry_run: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        """See `Fleet.clean`."""
+        return self._ask(name, "clean", dry_run=dry_run, key=key or "", requested_by=requested_by)
+
+    def verify(self, name: str, *, key: str | None = None, requested_by: str = "") -> Requested:
+        """See `Fleet.verify`: all entries are read."""
+        return self._ask(name, "verify", key=key or "", requested_by=requested_by)
+
+    def callback(self, uri: str) -> Requested:
+        """See `Fleet.callback`."""
+        with self._work.changed:
+            state = self._work.tables.get(normalize_uri(uri))
+            if state is None:
+                raise TableNotInFleet(f"No table of the fleet is at {uri}.")
+            self._refuse_if_ending()
+            if not state.policy.enabled or state.policy.on == "poll":
+                why = "is paused" if not state.policy.enabled else "is built by polls alone"
+                raise CallbackRefused(
+                    f"The table {state.policy.name} {why}.", remedy=_NOTHING_IS_LOST
+                )
+            request = self._work.wake(state, "callback")
+            return Requested(request.id, state.policy.name)
+
+    def build_of(self, request: str) -> RunningBuild | EndedBuild | None:
+        """See `Fleet.build_of`."""
+        with self._work.changed:
+            ended = self._ledger.end_of(request)
+            if ended is not None:
+                return ended
+            return self._state_of(request).running_of(request)
+
+    def wait(self, request: str, seconds: float) -> EndedBuild | None:
+        """Waits until a request has ended, at most so long; None if it has not.
+
+        Raises:
+            RequestUnknown: no such request.
+        """
+        with self._work.changed:
+            self._work.changed.wait_for(
+                lambda: isinstance(self.build_of(request), EndedBuild) or self._work.is_closing,
+                seconds,
+            )
+            return self._ledger.end_of(request)
+
+    def cancel(self, request: str, *, requested_by: str = "") -> None:
+        """See `Fleet.cancel`. A build that several requests share is cancelled for all of them."""
+        with self._work.changed:
+            if self._ledger.end_of(request) is not None:
+                return
+            state = self._state_of(request)
+            log.info("%s: request %s is cancelled by %s.", state.policy.name, request, requested_by)
+            if state.cancel(request):
+                return
+            self._work.withdraw(state, request)
+
+    def approve(self, name: str, *, requested_by: str = "") -> Requested:
+        """See `Fleet.approve`."""
+        return self._ask(name, "define", requested_by=requested_by)
+
+    def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
+        """See `Fleet.mute`."""
+        until = datetime.now(UTC) + timedelta(days=days)
+        with self._work.changed:
+            state = self._named(name)
+            self._ledger.mute(state.uri, code, until)
+            log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
+            self._listener.muted(name, code, until)
+
+    def _ask(
+        self,
+        name: str,
+        action: Action,
+        *,
+        strategy: str = "",
+        dry_run: bool = False,
+        key: str = "",
+        requested_by: str = "",
+    ) -> Requested:
+        with self._work.changed:
+            state = self._named(name)
+            before = self._ledger.with_key(state.uri, action, key)
+            if before is not None:
+                return Requested(before.id, name, repeated=True)
+            self._refuse_if_ending()
+            if not state.policy.enabled:
+                raise CallbackRefused(
+                    f"The table {name} is paused.", remedy="Enable it in the fleet's file first."
+                )
+            if len(self._ledger.waiting()) >= MAX_WAITING:
+                raise CallbackRefused(
+                    f"{MAX_WAITING} requests are already waiting.", remedy=_NOTHING_IS_LOST
+                )
+            request = state.new_request(
+                action,
+                "request",
+                strategy=strategy,
+                dry_run=dry_run,
+                key=key,
+                requested_by=requested_by,
+            )
+            self._work.add(state, request)
+            return Requested(request.id, name)
+
+    def _refuse_if_ending(self) -> None:
+        if self._work.is_closing:
+            raise CallbackRefused("The service is ending.", remedy=_NOTHING_IS_LOST)
+
+    def _named(self, name: str) -> TableState:
+        state = self._by_name.get(name)
+        if state is None:
+            raise TableNotInFleet(f"The fleet has no table {name}.")
+        return state
+
+    def _state_of(self, request: str) -> TableState:
+        for state in self._work.tables.values():
+            if state.has(request):
+                return state
+        raise RequestUnknown(f"There is no request {request}.")
+
+    # --- what is looked at -----------------------------------------------------------------
+
+    def _look(self, uri: str) -> None:
+        with self._work.changed:
+            state = self._work.tables.get(uri)
+            if state is None:
+                return
+            policy, known = state.policy, "" if state.is_stale else state.version
+            state.is_stale = False
+        found: Look | Refusal
+        try:
+            options = self._means.storage_options(policy)
+            settings = self._means.settings(policy, self._settings)
+            compare = partial(self._means.differences, policy)
+            found = state.looker.look(known, compare, settings, options)
+        except IndexServiceError as error:
+            found = Refusal(error.code, error.message, error.remedies.command)
+        except Exception as error:
+            log.exception("The look at %s failed.", policy.name)
+            remedy = "Report it, with the service's log."
+            found = Refusal(IndexServiceError.code, f"{type(error).__name__}: {error}", remedy)
+        with self._work.changed:
+            if self._work.tables.get(uri) is state and not self._work.is_closing:
+                if isinstance(found, Refusal):
+                    self._not_seen(state, found)
+                else:
+                    self._seen(state, found)
+
+    def _not_seen(self, state: TableState, error: Refusal) -> None:
+        seen, now = state.observation, datetime.now(UTC)
+        if seen.error != error:
+            log.warning(
+                "%s cannot be looked at: %s: %s", state.policy.name, error.code, error.message
+            )
+        state.is_stale = True
+        self._work.see(
+            state,
+            at=now,
+            error=error,
+            unreachable_polls=seen.unreachable_polls + 1,
+            unreachable_since=seen.unreachable_since or now,
+        )
+
+    def _seen(self, state: TableState, look: Look) -> None:
+        if state.observation.error is not None:
+            log.info("%s can be looked at again.", state.policy.name)
+        is_first, state.version = not state.version, look.version
+        seen: dict[str, Any] = {}
+        if look.status is not None:
+            outliving = look.status.outliving
+            seen |= {"status": look.status, "erased": outliving.entries}
+            seen |= {"orphaned_bytes": outliving.bytes, "drift": look.differences.drift}
+            seen |= {"clash": look.differences.clash}
+            if not look.differences.changes:
+                seen |= {"plan": (), "invalid_definition": None}
+        self._work.see(
+            state,
+            at=datetime.now(UTC),
+            error=None,
+            unreachable_polls=0,
+            unreachable_since=None,
+            **seen,
+        )
+        planned = look.version, state.policy
+        if look.differences.changes and state.planned != planned:
+            state.planned = planned
+            self._work.wake(state, "poll", "define")
+        if not state.policy.enabled or state.is_building:
+            return  # the look after the build decides
+        known = self._ledger.table(state.uri)
+        settled = known.settled == state.settled_as(look.version)
+        due = is_first and look.status is not None and any(each.due for each in look.status)
+        # By callbacks alone, what came while the service was down is still built.
+        if (not settled or due) and (is_first or state.policy.on != "callback"):
+            self._work.wake(state, "poll")
+        since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
+        if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back
+            self._work.wake(state, "schedule", "verify")

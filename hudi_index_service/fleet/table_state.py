@@ -1,0 +1,202 @@
+"""What the supervisor holds of one table: its observation, what waits and what runs."""
+
+import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from hudi_index_service.config import Settings
+from hudi_index_service.fleet.builds.messages import Order
+from hudi_index_service.fleet.builds.pool import Job
+from hudi_index_service.fleet.ledger import Action, Request
+from hudi_index_service.fleet.looks import Looker
+from hudi_index_service.fleet.means import Means, limits_of, settings_for_child
+from hudi_index_service.fleet.observation import Observation, RunningBuild
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.index.metadata.build_records import BuildProgress
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class TableState:
+    """One table. Not for several threads at once, except for `looker`, which one poll uses at a
+    time.
+
+    Attributes:
+        version: The version that was seen last; "" before the first look.
+        is_stale: Whether the next look asks for the status in any case.
+        waiting: What waits: operators' requests first.
+        planned: The version and policy for which a plan was made, or is to be.
+        together: The requests that run together.
+        job: What runs for them.
+        running: The first of them, as it is shown.
+        started: When they began.
+    """
+
+    uri: str
+    policy: TablePolicy
+    observation: Observation
+    looker: Looker = field(init=False)
+    version: str = ""
+    planned: tuple[str, TablePolicy] | None = None
+    is_stale: bool = True
+    waiting: list[Request] = field(default_factory=list)
+    together: Sequence[Request] = ()
+    job: Job | None = None
+    progress: BuildProgress | None = None
+    started: datetime = _NEVER
+    advanced: datetime = _NEVER
+
+    def __post_init__(self) -> None:
+        self.looker = Looker(self.uri)
+
+    def new_request(
+        self,
+        action: Action,
+        trigger: str,
+        *,
+        strategy: str = "",
+        dry_run: bool = False,
+        key: str = "",
+        requested_by: str = "",
+    ) -> Request:
+        """A request for this table, not added yet."""
+        return Request(
+            secrets.token_hex(8),
+            self.uri,
+            action,
+            trigger,
+            datetime.now(UTC),
+            strategy,
+            dry_run,
+            key,
+            requested_by,
+        )
+
+    @property
+    def queued(self) -> datetime | None:
+        """When the first of the builds that wait was asked for."""
+        return min((each.at for each in self.waiting if each.action == "build"), default=None)
+
+    @property
+    def is_building(self) -> bool:
+        """Whether a build runs."""
+        return any(each.action == "build" for each in self.together)
+
+    @property
+    def running(self) -> RunningBuild | None:
+        """The build that runs; None if none does."""
+        return self.running_of(self.together[0].id) if self.is_building else None
+
+    def settled_as(self, version: str) -> str:
+        """What is remembered if all is built for a version: with another strategy, more may be
+        due."""
+        return f"{self.policy.strategy.value} {version}"
+
+    def automatic(self, action: Action) -> Request | None:
+        """What waits and no operator asked for."""
+        found = (each for each in self.waiting if each.action == action and not each.is_kept)
+        return next(found, None)
+
+    def add(self, request: Request) -> None:
+        """Adds a request, or changes the one with its id."""
+        others = [each for each in self.waiting if each.id != request.id]
+        self.waiting = sorted([*others, request], key=lambda each: not each.is_kept)
+
+    def remove(self, request: str) -> Request:
+        """Takes back a request that waits."""
+        (found,) = (each for each in self.waiting if each.id == request)
+        self.waiting.remove(found)
+        return found
+
+    def has(self, request: str) -> bool:
+        """Whether a request waits or runs."""
+        return any(each.id == request for each in (*self.waiting, *self.together))
+
+    def next_together(self) -> Sequence[Request]:
+        """Takes the first request, and those that ask for the same."""
+        first = self.waiting[0]
+
+        def asks_the_same(other: Request) -> bool:
+            return other.asks_for == first.asks_for
+
+        together = tuple(filter(asks_the_same, self.waiting))
+        self.waiting = [each for each in self.waiting if each not in together]
+        return together
+
+    def begin(self, requests: Sequence[Request], job: Job | None = None) -> None:
+        """The requests run."""
+        self.together, self.job, self.progress = requests, job, None
+        self.started = self.advanced = datetime.now(UTC)
+
+    def advance(self, progress: BuildProgress) -> None:
+        """The build has told its progress."""
+        if self.progress is None or _done(progress) != _done(self.progress):
+            self.advanced = datetime.now(UTC)
+        self.progress = progress
+
+    def end(self) -> None:
+        """Nothing runs."""
+        self.together, self.job, self.progress = (), None, None
+
+    def put_back(self, requests: Sequence[Request]) -> None:
+        """What ran waits again."""
+        for each in requests:
+            same = None if each.is_kept else self.automatic(each.action)
+            if same is None:
+                self.add(each)
+
+    def cancel(self, request: str) -> bool:
+        """Cancels what runs. Returns whether the request does."""
+        if self.job is None or all(each.id != request for each in self.together):
+            return False
+        self.job.cancelled.set()
+        return True
+
+    def running_of(self, request: str) -> RunningBuild | None:
+        """How a request runs; None if it waits."""
+        for each in self.together:
+            if each.id == request:
+                return RunningBuild(
+                    each.id,
+                    each.trigger,
+                    self.started,
+                    self.advanced,
+                    self.progress,
+                    each.requested_by,
+                )
+        return None
+
+
+def order_of(
+    requests: Sequence[Request], policy: TablePolicy, means: Means, settings: Settings
+) -> Order:
+    """What a child is to do for requests that ask for the same.
+
+    Raises:
+        ConfigInvalid: the options of the table's store cannot be read.
+    """
+    first = requests[0]
+    is_asked = any(each.is_kept for each in requests)
+    return Order(
+        first.id,
+        first.action,
+        first.table,
+        strategy=first.strategy,
+        usual_strategy=policy.strategy.value,
+        defer_failed=not is_asked,
+        dry_run=first.dry_run,
+        budget=limits_of(means.budget(policy)),
+        definitions=means.definitions(policy) if first.action == "define" else {},
+        approved=is_asked,
+        fraction=means.verify_sample(policy) if first.is_sample else 1.0,
+        storage_options=means.storage_options(policy),
+        settings=settings_for_child(means.settings(policy, settings)),
+        log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),
+    )
+
+
+def _done(progress: BuildProgress) -> tuple[int, int, int]:
+    return progress.files_done, progress.bytes_done, progress.rows_done

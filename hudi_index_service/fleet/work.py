@@ -1,0 +1,286 @@
+"""What waits and what runs: tables are woken, and their turn comes; then a child process has an
+order, whose end says what is next."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Condition
+from time import monotonic
+from typing import Any
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.fleet.builds.messages import Ended
+from hudi_index_service.fleet.builds.pool import Job
+from hudi_index_service.fleet.ledger import Action, Ledger, Request
+from hudi_index_service.fleet.means import DefinitionsSeen, Means
+from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.queue import FairQueue
+from hudi_index_service.fleet.table_state import TableState, order_of
+from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.storage.waiting import Backoff
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT = 60.0
+"""A window opens without a wake-up."""
+
+
+class Listener:
+    """Told what happens, in the thread in which it does, at once: it must be quick, and must not
+    call the supervisor. By default it does nothing."""
+
+    def observed(self, observation: Observation) -> None:
+        """A table was looked at, or something about its builds has changed."""
+
+    def build_ended(self, policy: TablePolicy, ended: EndedBuild, seconds: float) -> None:
+        """A build has ended after these seconds, by a clock that nobody sets."""
+
+    def muted(self, table: str, code: str, until: datetime) -> None:
+        """An operator has muted a reason, now or before the service began."""
+
+
+class Work:
+    """The tables with what waits and runs. Methods are for a thread that holds `changed`, except
+    for `take`, which waits for it.
+
+    Args:
+        look_soon: Has a table looked at, by its base path.
+
+    Attributes:
+        changed: Notified when something was added, or has ended.
+        tables: By base path.
+        is_closing: Whether nothing more begins.
+        is_cancelling: Whether what is cancelled now is to be done after the next start.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        means: Means,
+        settings: Settings,
+        listener: Listener,
+        look_soon: Callable[[str], None],
+    ) -> None:
+        hook = settings.hook
+        self.changed = Condition()
+        self.tables: dict[str, TableState] = {}
+        self.is_closing = self.is_cancelling = False
+        self._ledger = ledger
+        self._means = means
+        self._settings = settings
+        self._listener = listener
+        self._look_soon = look_soon
+        self._jobs: dict[str, Job] = {}
+        self._queue = FairQueue(Backoff(hook.backoff_seconds, hook.backoff_max_seconds))
+
+    def jobs(self) -> list[Job]:
+        """What runs."""
+        return list(self._jobs.values())
+
+    def remove(self, uri: str) -> TableState:
+        """The table leaves the fleet. What runs goes on; what operators asked for waits until it
+        comes back."""
+        state = self.tables[uri]
+        for each in state.waiting:
+            if not each.is_kept:
+                self._ledger.forget(each.id)
+        self._queue.forget(uri)
+        return self.tables.pop(uri)
+
+    def withdraw(self, state: TableState, request: str) -> None:
+        """Cancels a request that waits."""
+        waiting, now = state.remove(request), datetime.now(UTC)
+        if not state.waiting:
+            self._queue.withdraw(state.uri)
+        self._ledger.end(state.uri, waiting.ended(now, now, "cancelled"))
+        if waiting.action == "build" and not waiting.is_kept:
+            self.settle(state, state.version)  # else the next poll would ask again
+        known = self._ledger.table(state.uri)
+        self.see(state, queued=state.queued, ended=tuple(known.builds))
+        self.changed.notify_all()
+
+    def wake(self, state: TableState, trigger: str, action: Action = "build") -> Request:
+        """Has a table built by itself; what waits already serves."""
+        waiting = state.automatic(action)
+        if waiting is not None and (waiting.trigger == trigger or trigger != "callback"):
+            return waiting
+        if waiting is None:
+            waiting = state.new_request(action, trigger)
+        else:
+            waiting = replace(waiting, trigger=trigger)
+        self.add(state, waiting)
+        return waiting
+
+    def add(self, state: TableState, request: Request) -> None:
+        """Adds a request to what waits, or changes it."""
+        self._ledger.add(request)
+        state.add(request)
+        self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
+        self.see(state, queued=state.queued)
+        self.changed.notify_all()
+
+    def take(self, seconds: float) -> Job | None:
+        """The next job; see `Take`."""
+        until = monotonic() + seconds
+        with self.changed:
+            while not self.is_closing:
+                now = monotonic()
+                uri = self._queue.take(now, self._may_run)
+                if uri is not None:
+                    job = self._begin(self.tables[uri])
+                    if job is not None:
+                        return job
+                    continue
+                if now >= until:
+                    return None
+                delay = self._queue.delay(now) or _LONGEST_WAIT
+                self.changed.wait(min(delay, until - now, _LONGEST_WAIT))
+        return None
+
+    def _may_run(self, uri: str) -> bool:
+        state = self.tables[uri]
+        if not state.policy.enabled:
+            return False
+        if any(each.is_kept or each.action == "define" for each in state.waiting):
+            return True
+        return self._means.may_build(state.policy, datetime.now(UTC))
+
+    def _begin(self, state: TableState) -> Job | None:
+        if not state.waiting:  # its failed base files are due again
+            self._ledger.add(retry := state.new_request("build", "retry"))
+            state.add(retry)
+        requests = state.next_together()
+        if state.waiting:
+            self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
+        policy, began = state.policy, monotonic()
+        try:
+            order = order_of(requests, policy, self._means, self._settings)
+        except IndexServiceError as error:  # such as a secret's file that is gone
+            refused = Ended(
+                requests[0].id,
+                "failed",
+                code=error.code,
+                message=error.message,
+                remedy=error.remedies.command,
+                broke_off=True,
+            )
+            state.begin(requests)
+            self._end(state, requests, refused, began)
+            return None
+        job = Job(
+            order,
+            policy.build_timeout.total_seconds(),
+            progress=lambda now: self._progressed(state, now),
+            ended=lambda ended: self._ended(state, requests, ended, began),
+        )
+        state.begin(requests, job)
+        self._jobs[requests[0].id] = job
+        self.see(state, queued=state.queued, running=state.running)
+        return job
+
+    def _progressed(self, state: TableState, progress: BuildProgress) -> None:
+        with self.changed:
+            state.advance(progress)
+            self.see(state, running=state.running)
+
+    def _ended(
+        self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
+    ) -> None:
+        with self.changed:
+            self._end(state, requests, ended, began)
+
+    def _end(
+        self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
+    ) -> None:
+        started, action = state.started, requests[0].action
+        self._jobs.pop(requests[0].id, None)
+        state.end()
+        self.changed.notify_all()
+        is_cancelled = ended.outcome == "cancelled"
+        is_later = ended.outcome in ("busy", "interrupted")
+        if is_later or (is_cancelled and self.is_cancelling):
+            log.info("%s: %s later. %s", state.policy.name, action, ended.message)
+            state.put_back(requests)
+            self._rest(state, failed=True)
+            self.see(state, running=None, queued=state.queued)
+            return
+        now = datetime.now(UTC)
+        error = Refusal(ended.code, ended.message, ended.remedy) if ended.code else None
+        ends = [
+            replace(
+                each.ended(started, now, ended.outcome, error),
+                built=ended.built,
+                summary=ended.summary,
+            )
+            for each in requests
+        ]
+        self._ledger.end(state.uri, *ends)
+        self._log(state, ends[0])
+        known = self._ledger.table(state.uri)
+        if action == "build":
+            self._after_build(state, ended)
+            self._listener.build_ended(state.policy, ends[0], monotonic() - began)
+        elif action == "define" and ended.outcome == "finished":
+            self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
+        elif action == "define":
+            state.planned = None
+        elif action == "verify":  # one that broke off is tried again in a week
+            self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
+        self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)
+        if ended.retry_seconds is not None and self._is_member(state):
+            self._queue.wake_later(state.uri, monotonic(), ended.retry_seconds)
+        state.is_stale = True
+        self.see(
+            state,
+            running=None,
+            queued=state.queued,
+            ended=tuple(known.builds),
+            damaged=known.damaged,
+        )
+        self._look_soon(state.uri)
+
+    def _after_build(self, state: TableState, ended: Ended) -> None:
+        if ended.outcome == "cancelled" or not ended.broke_off:
+            self.settle(state, ended.version or state.version)
+        elif not self.is_closing and state.automatic("build") is None:
+            retry = state.new_request("build", "retry")
+            self._ledger.add(retry)
+            state.add(retry)
+
+    def _rest(self, state: TableState, *, failed: bool | None) -> None:
+        """Ends the table's turn; it waits again if it has requests."""
+        if self._is_member(state):
+            now = monotonic()
+            self._queue.done(state.uri, now, failed=failed)
+            if state.waiting:
+                self._queue.wake(state.uri, now, priority=state.policy.priority)
+
+    def _is_member(self, state: TableState) -> bool:
+        return self.tables.get(state.uri) is state
+
+    def settle(self, state: TableState, version: str) -> None:
+        """All is built for this version of the table, or is not wanted."""
+        self._ledger.settle(state.uri, state.settled_as(version))
+
+    def _log(self, state: TableState, ended: EndedBuild) -> None:
+        extra = {"table": state.uri, "build": ended.id, "trigger": ended.trigger}
+        name, what = state.policy.name, ended.action
+        if ended.error is not None:
+            log.error(
+                "%s: %s %s: %s: %s",
+                *(name, what, ended.outcome, ended.error.code, ended.error.message),
+                extra=extra,
+            )
+        elif ended.built or ended.summary or ended.outcome != "finished":
+            found = ended.summary or f"{ended.built} built"
+            log.info("%s: %s %s: %s", name, what, ended.outcome, found, extra=extra)
+
+    def see(self, state: TableState, **changes: Any) -> None:
+        """Changes fields of the table's observation."""
+        before = state.observation
+        state.observation = replace(before, **changes)
+        if state.observation != before:
+            self._listener.observed(state.observation)
