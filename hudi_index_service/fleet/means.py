@@ -95,6 +95,11 @@ class Means:
         """The limits of one build."""
         return UNLIMITED
 
+    def backfill_seconds(self, policy: TablePolicy) -> float:
+        """Of the base files that were there when an index was defined, those of how long before are
+        built."""
+        return 0.0
+
     def verify_sample(self, policy: TablePolicy) -> float:
         """The share of the entries, from 0 to 1, that is verified each week."""
         return 0.01

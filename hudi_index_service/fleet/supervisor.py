@@ -28,6 +28,7 @@ from hudi_index_service.fleet.looks import Look
 from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.table_state import TableState
@@ -71,7 +72,7 @@ class Supervisor:
         looks: int = 4,
     ) -> None:
         self._settings = config.effective(settings)
-        self._means = means or Means()
+        self._means = means or PolicyMeans()
         self._shard = shard or Shard()
         self._listener = listener or Listener()
         self._ledger = Ledger(self._settings.state_folder / "fleet")

@@ -189,6 +189,7 @@ def order_of(
         defer_failed=not is_asked,
         dry_run=first.dry_run,
         budget=limits_of(means.budget(policy)),
+        backfill_seconds=means.backfill_seconds(policy),
         definitions=means.definitions(policy) if first.action == "define" else {},
         approved=is_asked,
         fraction=means.verify_sample(policy) if first.is_sample else 1.0,

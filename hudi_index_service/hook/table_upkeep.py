@@ -4,6 +4,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from hudi_index_service import config
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.run import Details, RetryFailed
-from hudi_index_service.build.strategy import UNLIMITED, Budget, Strategy
+from hudi_index_service.build.strategy import NO_BACKFILL, UNLIMITED, Budget, Strategy
 from hudi_index_service.catalog import table_location
 from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, NativeModuleMissing, TableOverwritten
@@ -191,6 +192,7 @@ class TableUpkeep:
         *,
         strategy: Strategy | None = None,
         budget: Budget = UNLIMITED,
+        backfill: timedelta = NO_BACKFILL,
         details: Details | None = None,
     ) -> Build:
         """Defines the keys' index, builds what is due, and cleans if `clean` is set. Does none of
@@ -199,6 +201,7 @@ class TableUpkeep:
         Args:
             strategy: What to build in place of what the keys say.
             budget: The limits of the build.
+            backfill: As for `IndexedTable.build`.
             details: Called during the build; see `Details`.
 
         Raises:
@@ -211,6 +214,7 @@ class TableUpkeep:
                 build = self.table.build(
                     strategy=strategy or outcome.strategy,
                     budget=budget,
+                    backfill=backfill,
                     retry_failed=self._retry_failed,
                     details=details,
                 )

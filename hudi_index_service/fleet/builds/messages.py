@@ -21,6 +21,8 @@ class Order:
         clean: Whether a build is followed by a clean.
         dry_run: Whether a clean only counts.
         budget: The limits of a build, by the names of `Budget`.
+        backfill_seconds: Of the base files that were there when an index was defined, those of how
+            long before are built.
         definitions: What the fleet's file has for the table; see `Means.definitions`.
         approved: Whether an operator has approved the plan of their changes.
         fraction: The share of the entries that a verification reads, from 0 to 1.
@@ -38,6 +40,7 @@ class Order:
     clean: bool = True
     dry_run: bool = False
     budget: Mapping[str, float] = field(default_factory=dict)
+    backfill_seconds: float = 0.0
     definitions: Mapping[str, Any] = field(default_factory=dict)
     approved: bool = False
     fraction: float = 1.0

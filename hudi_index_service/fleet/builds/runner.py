@@ -7,7 +7,7 @@ from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, IndexServiceError
 from hudi_index_service.fleet.builds.child import Progress
-from hudi_index_service.fleet.builds.definitions import define
+from hudi_index_service.fleet.builds.definitions import define, duration
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
@@ -52,6 +52,7 @@ def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Sett
     build = upkeep.run(
         strategy=strategy,
         budget=Budget(**order.budget),  # type: ignore[arg-type]
+        backfill=duration(order.backfill_seconds),
         details=progress,
     )
     ended = Ended(
