@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress
@@ -17,9 +17,6 @@ from hudi_index_service.fleet.observation import EndedBuild, Observation
 from hudi_index_service.index.metadata.build_records import BuildRecord, BuildState
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.wording import counted
-
-Action = Literal["approve", "build", "cancel", "clean", "verify"]
-"""What a button does: the method of `Fleet` with this name."""
 
 UNREACHABLE_POLLS = 3
 FAILED_BUILDS = 2
@@ -40,22 +37,17 @@ class Code(StrEnum):
         severity: From 1, the worst, to 4.
         meaning: When a table gives it, in one line.
         remedy: The command against it, with ``{uri}`` and ``{name}`` for the table's.
-        action: What its button does; None if only a person can help.
     """
 
     severity: int
     meaning: str
     remedy: str
-    action: Action | None
 
-    def __new__(
-        cls, value: str, severity: int, meaning: str, remedy: str, action: Action | None = None
-    ) -> Self:
+    def __new__(cls, value: str, severity: int, meaning: str, remedy: str) -> Self:
         """A member of the list."""
         member = str.__new__(cls, value)
         member._value_ = value
-        member.severity, member.meaning = severity, meaning
-        member.remedy, member.action = remedy, action
+        member.severity, member.meaning, member.remedy = severity, meaning, remedy
         return member
 
     UNREACHABLE = (
@@ -69,21 +61,18 @@ class Code(StrEnum):
         1,
         "Entries of an index are damaged, so that their base files are scanned.",
         "hudi-index verify {uri} --repair",
-        "verify",
     )
     FAILED_BUILDS = (
         "failed_builds",
         2,
         "The last two builds failed, or more in a row.",
         _BUILD,
-        "build",
     )
     HUNG_BUILD = (
         "hung_build",
         2,
         "A build makes no progress for longer than its timeout, or the last was ended for it.",
         "hudi-index cancel {uri}",
-        "cancel",
     )
     INVALID_DEFINITION = (
         "invalid_definition",
@@ -102,35 +91,30 @@ class Code(StrEnum):
         3,
         "The oldest base file that is due waits for longer than `max_lag`, and no build advances.",
         _BUILD,
-        "build",
     )
     LOW_COVERAGE = (
         "low_coverage",
         3,
         "An index covers less than `min_coverage` of what its strategy builds, and nothing builds.",
         _BUILD,
-        "build",
     )
     ORPHANED_BYTES = (
         "orphaned_bytes",
         4,
         "Entries that no snapshot needs take more than `max_orphaned`.",
         _CLEAN,
-        "clean",
     )
     ERASED_VALUES = (
         "erased_values",
         4,
         "Entries still hold values that were erased from the table.",
         _CLEAN,
-        "clean",
     )
     DRIFT = (
         "drift",
         4,
         "Indexes of the table differ from the fleet file.",
         _CHECK,
-        "approve",
     )
 
 
@@ -140,34 +124,34 @@ class Reason:
 
     Attributes:
         since: Since when, as far as is known; never later than now.
-        message: What is wrong, in one sentence.
+        words: What is wrong, in one sentence.
         value, limit: The number that is beyond its limit, and the limit; durations in seconds. None
             where there is no number.
         remedy: The command against it.
-        action: What its button does; None if only a person can help.
-        strategy: With which strategy the button builds; None for the table's own.
     """
 
     code: Code
     since: datetime
-    message: str
+    words: str
     value: float | None
     limit: float | None
     remedy: str
-    action: Action | None
-    strategy: Strategy | None = None
+
+    @property
+    def severity(self) -> int:
+        """From 1, the worst, to 4."""
+        return self.code.severity
 
     def to_dict(self) -> dict[str, Any]:
         """As API and `hudi-index fleet status` show it."""
         return {
             "code": str(self.code),
-            "severity": self.code.severity,
+            "severity": self.severity,
             "since": self.since.isoformat(timespec="seconds"),
-            "message": self.message,
+            "words": self.words,
             "value": self.value,
             "limit": self.limit,
             "remedy": self.remedy,
-            "action": self.action,
         }
 
 
@@ -218,40 +202,40 @@ class _Table:
         if polls >= UNREACHABLE_POLLS:
             since = self._seen.unreachable_since or self._at
             error = "" if self._seen.error is None else f": {self._seen.error.message}"
-            message = f"The last {polls} polls failed{error or '.'}"
-            yield self._reason(Code.UNREACHABLE, since, message, polls, UNREACHABLE_POLLS)
+            words = f"The last {polls} polls failed{error or '.'}"
+            yield self._reason(Code.UNREACHABLE, since, words, polls, UNREACHABLE_POLLS)
 
     def _damaged(self) -> Iterator[Reason]:
         worst = max(self._indexes(), key=lambda each: each.damaged, default=None)
         if worst is not None and worst.damaged:
             entries = counted(worst.damaged, "entry")
-            message = f"Index {worst.definition.name} has {entries} that cannot be used."
-            yield self._reason(Code.DAMAGED_ENTRIES, self._at, message, worst.damaged, 0)
+            words = f"Index {worst.definition.name} has {entries} that cannot be used."
+            yield self._reason(Code.DAMAGED_ENTRIES, self._at, words, worst.damaged, 0)
 
     def _failed(self) -> Iterator[Reason]:
         row = _failures(self._seen)
         if len(row) >= FAILED_BUILDS:
-            message = f"The last {len(row)} builds failed."
-            yield self._reason(Code.FAILED_BUILDS, row[-1], message, len(row), FAILED_BUILDS)
+            words = f"The last {len(row)} builds failed."
+            yield self._reason(Code.FAILED_BUILDS, row[-1], words, len(row), FAILED_BUILDS)
 
     def _hung(self) -> Iterator[Reason]:
         limit = self._policy.build_timeout.total_seconds()
         if silence := self._silence():
-            message = f"A build has made no progress for {_words(silence)}."
+            words = f"A build has made no progress for {_words(silence)}."
             since = self._now - silence + self._policy.build_timeout
-            yield self._reason(Code.HUNG_BUILD, since, message, silence.total_seconds(), limit)
+            yield self._reason(Code.HUNG_BUILD, since, words, silence.total_seconds(), limit)
         elif self._seen.running is None:
             last = next(filter(_counts, self._seen.ended), None)
             if last is not None and last.outcome == "hung":
-                message = "The last build made no progress, and was ended."
+                words = "The last build made no progress, and was ended."
                 yield self._reason(
-                    Code.HUNG_BUILD, last.ended, message, None, limit, like=Code.FAILED_BUILDS
+                    Code.HUNG_BUILD, last.ended, words, None, limit, like=Code.FAILED_BUILDS
                 )
 
     def _definitions(self) -> Iterator[Reason]:
         if self._seen.invalid_definition is not None:
-            message = self._seen.invalid_definition.message
-            yield self._reason(Code.INVALID_DEFINITION, self._at, message)
+            words = self._seen.invalid_definition.message
+            yield self._reason(Code.INVALID_DEFINITION, self._at, words)
         if self._seen.clash is not None:
             yield self._reason(Code.OWNER_CLASH, self._at, self._seen.clash.message)
 
@@ -263,9 +247,9 @@ class _Table:
         # A clock that was set back makes no file younger than it was at the look.
         waits = max(self._now, datetime.fromisoformat(self._status.at)) - due
         if waits > limit:
-            message = f"A base file has waited for {_words(waits)} to be indexed."
+            words = f"A base file has waited for {_words(waits)} to be indexed."
             yield self._reason(
-                Code.LAG, due + limit, message, waits.total_seconds(), limit.total_seconds()
+                Code.LAG, due + limit, words, waits.total_seconds(), limit.total_seconds()
             )
 
     def _uncovered(self) -> Iterator[Reason]:
@@ -276,25 +260,25 @@ class _Table:
         worst = min(self._indexes(), key=self._coverage, default=None)
         if worst is None or (coverage := self._coverage(worst)) >= limit:
             return
-        message = (
+        words = (
             f"Index {worst.definition.name} covers {coverage:.1%} of the base files that it should."
         )
         # Entries of an earlier form of the index are left as they are by other strategies.
         strategy = Strategy.REFRESH if worst.outdated > worst.due else None
-        yield self._reason(Code.LOW_COVERAGE, self._at, message, coverage, limit, strategy=strategy)
+        yield self._reason(Code.LOW_COVERAGE, self._at, words, coverage, limit, strategy=strategy)
 
     def _leftovers(self) -> Iterator[Reason]:
         orphaned, limit = self._seen.orphaned_bytes, self._policy.max_orphaned
         if limit is not None and orphaned > limit:
-            message = f"Entries that no snapshot needs take {orphaned / (1 << 20):,.0f} MiB."
-            yield self._reason(Code.ORPHANED_BYTES, self._at, message, orphaned, limit)
+            words = f"Entries that no snapshot needs take {orphaned / (1 << 20):,.0f} MiB."
+            yield self._reason(Code.ORPHANED_BYTES, self._at, words, orphaned, limit)
         if erased := self._seen.erased:
             entries = counted(erased, "entry")
-            message = f"Erased values are still in {entries}."
-            yield self._reason(Code.ERASED_VALUES, self._at, message, erased, 0)
+            words = f"Erased values are still in {entries}."
+            yield self._reason(Code.ERASED_VALUES, self._at, words, erased, 0)
         if drift := self._seen.drift:
-            message = f"Not as in the fleet file: {', '.join(drift)}."
-            yield self._reason(Code.DRIFT, self._at, message, len(drift), 0)
+            words = f"Not as in the fleet file: {', '.join(drift)}."
+            yield self._reason(Code.DRIFT, self._at, words, len(drift), 0)
 
     def _indexes(self) -> tuple[IndexStatus, ...]:
         return () if self._status is None else self._status.indexes
@@ -324,7 +308,7 @@ class _Table:
         self,
         code: Code,
         since: datetime,
-        message: str,
+        words: str,
         value: float | None = None,
         limit: float | None = None,
         *,
@@ -335,11 +319,11 @@ class _Table:
         of = like or code
         policy = self._policy
         remedy = of.remedy.format(uri=shlex.quote(policy.uri), name=shlex.quote(policy.name))
-        if of.action == "build":
+        if of.remedy == _BUILD:
             asked = strategy or policy.strategy
             remedy += "" if asked is Strategy.INCREMENTAL else f" --strategy {asked.value}"
         since = min(since, self._now)
-        return Reason(code, since, message, value, limit, remedy, of.action, strategy)
+        return Reason(code, since, words, value, limit, remedy)
 
 
 def _counts(build: EndedBuild) -> bool:

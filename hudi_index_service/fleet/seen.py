@@ -44,7 +44,7 @@ class Shown:
     @property
     def severity(self) -> int | None:
         """The severity of the worst reason; None without one."""
-        return min((each.code.severity for each in self.reasons), default=None)
+        return min((each.severity for each in self.reasons), default=None)
 
     @property
     def group(self) -> Group:

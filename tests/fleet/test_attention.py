@@ -133,11 +133,10 @@ def test_a_reason_is_told_as_json() -> None:
         "code": "low_coverage",
         "severity": 3,
         "since": "2026-03-02T12:00:00+00:00",
-        "message": "Index by_id covers 50.0% of the base files that it should.",
+        "words": "Index by_id covers 50.0% of the base files that it should.",
         "value": 0.5,
         "limit": 0.9,
         "remedy": "hudi-index build s3://lake/t",
-        "action": "build",
     }
 
 
