@@ -1,9 +1,13 @@
 """Files to copy or to pass on, which the wheel holds too: the DAG for Airflow, the options for
-Hudi's writes, the settings of the service with their defaults.
+Hudi's writes, the settings of the service with their defaults, what Prometheus and Grafana show of
+its metrics.
 
 >>> from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
 >>> DAG.name, SERVICE_SETTINGS.name, WRITE_OPTIONS.name
 ('hudi_index.py', 'service.yaml', 'hudi-write.properties')
+>>> from hudi_index_service.files import ALERT_RULES, DASHBOARD
+>>> ALERT_RULES.name, DASHBOARD.name
+('alerts.yaml', 'dashboard.json')
 """
 
 from pathlib import Path
@@ -19,3 +23,9 @@ WRITE_OPTIONS = _FOLDER / "configs" / "hudi-write.properties"
 
 SERVICE_SETTINGS = _FOLDER / "configs" / "service.yaml"
 """Every setting with its default; ``HUDI_INDEX_CONFIG`` names a copy."""
+
+ALERT_RULES = _FOLDER / "configs" / "prometheus" / "alerts.yaml"
+"""Alert rules for Prometheus."""
+
+DASHBOARD = _FOLDER / "configs" / "grafana" / "dashboard.json"
+"""A dashboard to import into Grafana."""

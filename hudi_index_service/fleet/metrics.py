@@ -176,7 +176,9 @@ class Metrics:
             "Requests to stores of this process and of its builds.",
             labels=["op"],
         )
-        for operation, number in (Numbers(requests_made()) + self._requests_of_children).items():
+        made = Numbers[str](requests_made())
+        made.update(self._requests_of_children)
+        for operation, number in made.items():
             requests.add_metric([operation], number)
         yield requests
 
