@@ -27,7 +27,7 @@ _FAILED_STATES = (BuildState.FAILED, BuildState.DEAD)
 _DOCTOR = "hudi-index doctor {uri}"
 _BUILD = "hudi-index build {uri}"
 _CLEAN = "hudi-index clean {uri}"
-_CHECK = "hudi-index fleet check --explain {name}"
+_CHECK = "hudi-index fleet check fleet.yaml --explain {name}"
 
 
 class Code(StrEnum):
@@ -206,11 +206,12 @@ class _Table:
             yield self._reason(Code.UNREACHABLE, since, words, polls, UNREACHABLE_POLLS)
 
     def _damaged(self) -> Iterator[Reason]:
-        worst = max(self._indexes(), key=lambda each: each.damaged, default=None)
-        if worst is not None and worst.damaged:
-            entries = counted(worst.damaged, "entry")
-            words = f"Index {worst.definition.name} has {entries} that cannot be used."
-            yield self._reason(Code.DAMAGED_ENTRIES, self._at, words, worst.damaged, 0)
+        # What a look at the manifests shows, or what a verification found beyond it.
+        damaged = max((each.damaged for each in self._indexes()), default=0)
+        damaged = max(damaged, self._seen.damaged)
+        if damaged:
+            words = f"The entries of {counted(damaged, 'base file')} are damaged."
+            yield self._reason(Code.DAMAGED_ENTRIES, self._at, words, damaged, 0)
 
     def _failed(self) -> Iterator[Reason]:
         row = _failures(self._seen)
@@ -301,8 +302,12 @@ class _Table:
         """Whether a build runs, here or in another process, and is not hung."""
         if self._seen.running is not None:
             return self._silence() is None
-        build = None if self._status is None else self._status.build
-        return build is not None and build.state is BuildState.RUNNING
+        if self._status is None or self._status.build is None:
+            return False
+        # What an old look saw may have died since.
+        age = self._now - datetime.fromisoformat(self._status.at)
+        is_recent = age <= self._policy.build_timeout
+        return is_recent and self._status.build.state is BuildState.RUNNING
 
     def _reason(
         self,
@@ -327,10 +332,10 @@ class _Table:
 
 
 def _counts(build: EndedBuild) -> bool:
-    """Whether the end of a build says something: it was neither cancelled, nor refused because
-    another process builds the table."""
+    """Whether this is the end of a build that says something: it was neither cancelled, nor refused
+    because another process builds the table."""
     refused = build.error is not None and build.error.code == BuildInProgress.code
-    return build.outcome != "cancelled" and not refused
+    return build.action == "build" and build.outcome != "cancelled" and not refused
 
 
 def _failures(observation: Observation) -> list[datetime]:

@@ -133,11 +133,13 @@ class Metrics:
             stop_listening(self.query)
 
     def build_ended(self, ended: EndedBuild, seconds: float) -> None:
-        """Counts a build.
+        """Counts a build; what ended may also be a clean or a verification, which is not counted.
 
         Args:
             seconds: How long it took, by a clock that nobody sets.
         """
+        if ended.action != "build":
+            return
         self._builds.labels(ended.outcome, ended.trigger).inc()
         self._build_seconds.observe(max(0.0, seconds))
 

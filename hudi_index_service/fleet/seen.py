@@ -1,7 +1,7 @@
 """What to show of the reasons for attention: none that comes and goes, none that an operator has
 muted, and the worst table first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -22,15 +22,6 @@ class Group(Enum):
     NEEDS_ATTENTION = "needs_attention"
     WELL = "well"
     PAUSED = "paused"
-
-
-@dataclass(frozen=True, slots=True)
-class Mute:
-    """A reason of a table that is hidden until a date."""
-
-    table: str
-    code: Code
-    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +75,10 @@ class _Kept:
 
 class Seen:
     """The reasons that the observations of all tables gave. Its methods may be called in any
-    thread.
+    thread."""
 
-    Args:
-        mutes: What was muted before, as `mutes` told it.
-    """
-
-    def __init__(self, mutes: Iterable[Mute] = ()) -> None:
-        self._mutes = {(each.table, each.code): each for each in mutes}
+    def __init__(self) -> None:
+        self._mutes: dict[tuple[str, Code], datetime] = {}
         self._kept: dict[str, dict[Code, _Kept]] = {}
         self._last: dict[str, datetime | None] = {}
         self._lock = Lock()
@@ -126,8 +113,8 @@ class Seen:
             visible = tuple(_visible(self._kept.get(name, {})).values())
             muted = {
                 code
-                for (table, code), mute in self._mutes.items()
-                if table == name and now < mute.until
+                for (table, code), until in self._mutes.items()
+                if table == name and now < until
             }
         return Shown(
             observation,
@@ -142,12 +129,7 @@ class Seen:
     def mute(self, table: str, code: Code, until: datetime) -> None:
         """Hides a reason of a table until a date; a date that has passed shows it again."""
         with self._lock:
-            self._mutes[table, code] = Mute(table, code, until)
-
-    def mutes(self, now: datetime) -> Sequence[Mute]:
-        """What is muted, to be kept over a restart."""
-        with self._lock:
-            return [each for each in self._mutes.values() if now < each.until]
+            self._mutes[table, code] = until
 
     def forget(self, table: str) -> None:
         """Forgets a table that has left the fleet; what was muted of it stays so."""

@@ -12,6 +12,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.fleet.attention import Code, attention
 from hudi_index_service.fleet.observation import Observation
 from hudi_index_service.fleet.seen import Shown, ranked
+from hudi_index_service.index.metadata.build_records import BuildState
 from tests.fleet.statuses import (
     EXPECTED,
     NOW,
@@ -20,6 +21,7 @@ from tests.fleet.statuses import (
     ended,
     index,
     policy,
+    record,
     running,
     status,
 )
@@ -103,7 +105,7 @@ def test_what_was_late_when_seen_stays_late_if_the_clock_is_set_back() -> None:
         ),
         (
             Observation(policy("t"), ago(0), drift=["i"]),
-            ["hudi-index fleet check --explain t"],
+            ["hudi-index fleet check fleet.yaml --explain t"],
         ),
     ],
 )
@@ -118,6 +120,29 @@ def test_a_refused_build_between_failures_does_not_end_the_row() -> None:
     (reason,) = attention(observation, NOW)
 
     assert (reason.code, reason.value) == (Code.FAILED_BUILDS, 2)
+
+
+def test_only_builds_count_as_failed_builds() -> None:
+    failed = [replace(ended("failed", minutes), action="verify") for minutes in (5, 9)]
+
+    assert not attention(Observation(policy("t"), ended=failed), NOW)
+
+
+def test_what_a_verification_found_damaged_is_told() -> None:
+    observation = Observation(policy("t"), ago(0), status(index(9, 9)), damaged=2)
+
+    (reason,) = attention(observation, NOW)
+
+    assert (reason.code, reason.value) == (Code.DAMAGED_ENTRIES, 2)
+    assert reason.words == "The entries of 2 base files are damaged."
+
+
+def test_a_build_elsewhere_that_was_seen_long_ago_hides_nothing() -> None:
+    found = status(index(9, 1, due=8), at=31, builds=[record(3, BuildState.RUNNING, 200, None)])
+
+    (reason,) = attention(Observation(policy("t"), ago(0), found), NOW)
+
+    assert reason.code is Code.LOW_COVERAGE
 
 
 def test_entries_of_a_newer_release_are_not_missing() -> None:

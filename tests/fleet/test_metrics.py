@@ -167,6 +167,7 @@ def test_builds_callbacks_and_requests_of_children_are_counted() -> None:
         before = read(metrics)
         metrics.build_ended(ended("hung", 5), 70.0)
         metrics.build_ended(ended("hung", 5), 2.0)
+        metrics.build_ended(replace(ended("finished", 5), action="clean"), 9.0)
         metrics.callback("accepted")
         metrics.store_requests({"read": 3})
         metrics.store_requests({"read": 2, "list": 1})

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hudi_index_service.fleet.attention import Code, Reason
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.seen import Change, Group, Mute, Seen
+from hudi_index_service.fleet.seen import Change, Group, Seen
 from tests.fleet.statuses import EXPECTED, NOW, ago, index, policy, status
 
 MINUTE = timedelta(minutes=1)
@@ -113,13 +113,6 @@ def test_a_mute_hides_one_reason_of_one_table() -> None:
 
     assert shown(seen, both[2]) == [Code.ERASED_VALUES]
     assert shown(seen, both[3]) == [Code.DAMAGED_ENTRIES, Code.ERASED_VALUES]
-
-
-def test_mutes_outlive_a_restart_and_end() -> None:
-    seen = Seen([Mute("t", Code.LAG, NOW + MINUTE)])
-    seen.mute("t", Code.DRIFT, NOW + 2 * MINUTE)
-
-    assert Seen(seen.mutes(NOW)).mutes(NOW + MINUTE) == [Mute("t", Code.DRIFT, NOW + 2 * MINUTE)]
 
 
 def test_a_table_that_left_and_came_back_starts_anew() -> None:
