@@ -1,13 +1,9 @@
 """Files to copy or to pass on, which the wheel holds too: the DAG for Airflow, the options for
-Hudi's writes, the settings of the service with their defaults, what Prometheus and Grafana show of
-its metrics.
+Hudi's writes, the settings of the service with their defaults.
 
 >>> from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
 >>> DAG.name, SERVICE_SETTINGS.name, WRITE_OPTIONS.name
 ('hudi_index.py', 'service.yaml', 'hudi-write.properties')
->>> from hudi_index_service.files import ALERT_RULES, DASHBOARD
->>> ALERT_RULES.name, DASHBOARD.name
-('alerts.yaml', 'dashboard.json')
 """
 
 from pathlib import Path
@@ -18,14 +14,14 @@ _FOLDER = Path(__file__).parent
 DAG = _FOLDER / "dags" / "hudi_index.py"
 """For the DAGs folder of Airflow 3."""
 
+ALERT_RULES = _FOLDER / "configs" / "prometheus" / "alerts.yaml"
+"""Alert rules for Prometheus, on the service's metrics."""
+
+DASHBOARD = _FOLDER / "configs" / "grafana" / "dashboard.json"
+"""A dashboard of these metrics, to import into Grafana."""
+
 WRITE_OPTIONS = _FOLDER / "configs" / "hudi-write.properties"
 """Options of a write by Hudi that wakes the service."""
 
 SERVICE_SETTINGS = _FOLDER / "configs" / "service.yaml"
 """Every setting with its default; ``HUDI_INDEX_CONFIG`` names a copy."""
-
-ALERT_RULES = _FOLDER / "configs" / "prometheus" / "alerts.yaml"
-"""Alert rules for Prometheus."""
-
-DASHBOARD = _FOLDER / "configs" / "grafana" / "dashboard.json"
-"""A dashboard to import into Grafana."""

@@ -1,5 +1,5 @@
 """The alert rules, the dashboard and the docs know the metrics that there are. The docs' tables are
-made by ``python -m tests.fleet.test_shipped``."""
+made by ``python -m tests.fleet.test_signals``."""
 
 import json
 import re
@@ -171,7 +171,7 @@ def with_tables(text: str) -> str:
 
 
 def test_the_docs_list_the_metrics_and_alerts() -> None:
-    assert PAGE.read_text() == with_tables(PAGE.read_text()), "python -m tests.fleet.test_shipped"
+    assert PAGE.read_text() == with_tables(PAGE.read_text()), "python -m tests.fleet.test_signals"
 
 
 if __name__ == "__main__":
