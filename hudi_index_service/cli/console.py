@@ -52,13 +52,17 @@ def usage_error(error: typer.TyperException) -> UsageInvalid:
     return UsageInvalid(f"{message}.", remedy=f"`{command} --help` lists what it takes.")
 
 
+_FURTHER_KEYS = ("table", "build", "trigger", "trace")
+
+
 class EventFormatter(logging.Formatter):
     """An event as one line: time (ISO 8601, UTC), level, logger, message and, if there was an
     exception, its trace.
 
     Args:
         kind: ``text``, with control characters in Python's escapes; or ``json``, an object with the
-            keys `time`, `level`, `logger`, `message` and optionally `exception`.
+            keys `time`, `level`, `logger`, `message` and optionally `table`, `build`, `trigger` and
+            `trace`, as the event's ``extra`` has them, and `exception`.
     """
 
     def __init__(self, kind: LogFormat) -> None:
@@ -74,10 +78,11 @@ class EventFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        further = {key: str(value) for key in _FURTHER_KEYS if (value := record.__dict__.get(key))}
         if record.exc_info and record.exc_info[0] is not None:
             event["exception"] = self.formatException(record.exc_info)
         if self._kind == "json":
-            return json.dumps(event)
+            return json.dumps(event | further)
         line = "{time} {level} {logger}: {message}".format(**event)
         if "exception" in event:
             line = f"{line}\n{event['exception']}"

@@ -17,6 +17,12 @@ _FOLDER = Path(__file__).parent
 DAG = _FOLDER / "dags" / "hudi_index.py"
 """For the DAGs folder of Airflow 3."""
 
+ALERT_RULES = _FOLDER / "configs" / "prometheus" / "alerts.yaml"
+"""Alert rules for Prometheus, on the service's metrics."""
+
+DASHBOARD = _FOLDER / "configs" / "grafana" / "dashboard.json"
+"""A dashboard of these metrics, to import into Grafana."""
+
 WRITE_OPTIONS = _FOLDER / "configs" / "hudi-write.properties"
 """Options of a write by Hudi that wakes the service."""
 

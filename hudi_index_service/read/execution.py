@@ -25,7 +25,7 @@ from hudi_index_service.read.parallel import (
     prefetch,
     windows,
 )
-from hudi_index_service.read.recording import observation
+from hudi_index_service.read.recording import observation, tell
 from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -223,6 +223,7 @@ class Execution:
         ms = (perf_counter_ns() - self._started) / 1e6
         if log.isEnabledFor(logging.INFO):
             self._log(ms)
+        tell(self.plan, self.statistics, ms / 1000)
         if self.history is None:
             return
         threads = min(_CORES, self.reader.settings.read.parallelism)

@@ -1,6 +1,9 @@
-"""Records a finished query for the history: sums over its slices, without literals."""
+"""Records a finished query, without literals: for the history sums over its slices, and what it
+took for whoever counts this process's queries."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.history.history import History
@@ -10,9 +13,82 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import EXCLUDED
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.open_slices import COUNTED, NO_ROW_FOUND
-from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
 _READ = (Access.INDEX, Access.SCAN)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTaken:
+    """What a query of this process took.
+
+    Attributes:
+        path: How its slices were read, by the first of these that any was: ``index``, ``merge``,
+            ``scan``, ``logs``; ``skip`` if none was read.
+        rule: The rule that decided so for most of these slices; "" if it had no slice.
+        seconds: From its beginning to its end.
+        data_bytes, index_bytes: Bytes read from base files and stored values, and fetched for the
+            index from remote stores.
+        entries_used, entries_opened: The index entries used, and those of them that had to be
+            opened first.
+    """
+
+    path: str
+    rule: str
+    seconds: float
+    data_bytes: int
+    index_bytes: int
+    entries_used: int
+    entries_opened: int
+
+
+QueryListener = Callable[[QueryTaken], None]
+
+_PATHS = (Access.INDEX, Access.MERGE, Access.SCAN, Access.LOGS)
+_listeners: tuple[QueryListener, ...] = ()
+
+
+def listen(listener: QueryListener) -> None:
+    """From now on calls a function, in any thread, with each query that ends in this process. It
+    should take no time, and may raise no error."""
+    global _listeners
+    _listeners = (*_listeners, listener)
+
+
+def stop_listening(listener: QueryListener) -> None:
+    """Undoes `listen`."""
+    global _listeners
+    _listeners = tuple(each for each in _listeners if each != listener)
+
+
+def tell(plan: QueryPlan, statistics: ReadStatistics, seconds: float) -> None:
+    """Tells the listeners of a query that has ended."""
+    if not _listeners:
+        return
+    taken = _taken(plan, statistics, seconds)
+    for listener in _listeners:
+        listener(taken)
+
+
+def _taken(plan: QueryPlan, statistics: ReadStatistics, seconds: float) -> QueryTaken:
+    # Of ten thousand slices few are read: the others are not looked at.
+    read = statistics.begun
+    accesses = {each.access for each in read.values()}
+    path = next((each for each in _PATHS if each in accesses), Access.SKIP)
+    rules = Counter(plan.slices[number].rule for number in read if read[number].access is path)
+    if path is Access.SKIP:
+        rules.update(each.rule for each in plan.slices[:1])
+    opened = sum(each.opened for each in read.values())
+    used = sum(len(plan.slices[n].entries) for n in read if read[n].access is Access.INDEX)
+    return QueryTaken(
+        path.value,
+        next((rule for rule, _ in rules.most_common(1)), ""),
+        seconds,
+        statistics.bytes_read,
+        statistics.index_bytes,
+        max(used, opened),
+        opened,
+    )
 
 
 def is_remembered(plan: QueryPlan) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from hudi_index_service.errors import (
@@ -28,7 +28,7 @@ from hudi_index_service.storage.disk import Disk
 from hudi_index_service.storage.waiting import RateLimit, shared_limit
 from hudi_index_service.wording import first_line, reason
 
-__all__ = ["IoCount", "Storage", "StoredFile", "normalize_uri"]
+__all__ = ["IoCount", "Operation", "Storage", "StoredFile", "normalize_uri", "requests_made"]
 
 _FULL = (ENOSPC, EDQUOT)
 """A disk is full, or a user's share of it."""
@@ -45,6 +45,19 @@ _REMOTE_SCHEMES = {
 }
 
 _HDFS = "hdfs://"
+
+
+Operation = Literal["read", "list", "status", "write", "delete"]
+"""What a request asks of a store."""
+
+# Without a lock, which a fork might leave taken for ever: nothing depends on the last request.
+_requests: dict[Operation, int] = dict.fromkeys(get_args(Operation), 0)
+
+
+def requests_made() -> Mapping[Operation, int]:
+    """The requests that this process made of all stores so far, by operation; one for each call of
+    a `Storage`, as `Storage.throttled` counts them."""
+    return dict(_requests)
 
 
 @dataclass(slots=True)
@@ -216,17 +229,18 @@ class Storage:
 
     def root_exists(self) -> bool:
         """Whether anything is stored at the root."""
-        with self._request(""):
+        with self._request("", "status"):
             return self._files.exists()
 
     @contextmanager
-    def _request(self, path: str, *, writing: bool = False) -> Iterator[None]:
+    def _request(self, path: str, operation: Operation) -> Iterator[None]:
         """Counts a request, delays it if the rate is limited, and names the place of errors.
         FileNotFoundError and FileExistsError stay Python's own, since callers handle them as
         ordinary outcomes."""
         if self._limit is not None:
             self._limit.take()
         self.io.requests += 1
+        _requests[operation] += 1
         try:
             yield
         except FileExistsError as error:
@@ -236,7 +250,7 @@ class Storage:
         except FileNotFoundError:
             raise
         except PermissionError as error:
-            raise self._permission_denied(path, reason(error), writing) from error
+            raise self._permission_denied(path, reason(error), operation) from error
         except OSError as error:
             raise StorageFailed(
                 f"{self.uri}/{path}: {reason(error)}.",
@@ -247,9 +261,9 @@ class Storage:
                 f"{self.uri}: {path!r} cannot be requested: {first_line(error)}."
             ) from error
 
-    def _permission_denied(self, path: str, why: str, writing: bool) -> PermissionDenied:
+    def _permission_denied(self, path: str, why: str, operation: Operation) -> PermissionDenied:
         place = f"{self.uri}/{path}".rstrip("/")
-        if writing:
+        if operation in ("write", "delete"):
             return PermissionDenied(f"{place} cannot be written: {why}.")
         return PermissionDenied(
             f"{place} cannot be read: {why}.",
@@ -293,7 +307,7 @@ class Storage:
 
     def _put(self, path: str, data: bytes | Path, *, new: bool) -> None:
         try:
-            with self._request(path, writing=True):
+            with self._request(path, "write"):
                 self._files.put(path, data, new=new)
         except FileNotFoundError as error:  # for a write, this means the store itself
             raise StorageFailed(
@@ -303,7 +317,7 @@ class Storage:
 
     def read(self, path: str) -> bytes:
         """The whole file. Raises FileNotFoundError."""
-        with self._request(path):
+        with self._request(path, "read"):
             data = self._files.read(path)
         self.io.bytes_read += len(data)
         return data
@@ -320,7 +334,7 @@ class Storage:
         """
         if not ranges:
             return []
-        with self._request(path):
+        with self._request(path, "read"):
             buffers = list(self._files.read_ranges(path, ranges))
         for buffer, (start, end) in zip(buffers, ranges, strict=True):
             if len(buffer) != end - start:
@@ -330,7 +344,7 @@ class Storage:
 
     def status(self, path: str) -> StoredFile:
         """The file as a listing shows it. Raises FileNotFoundError."""
-        with self._request(path):
+        with self._request(path, "status"):
             return self._files.status(path)
 
     def size(self, path: str) -> int:
@@ -339,7 +353,7 @@ class Storage:
 
     def download(self, path: str, target: Path) -> None:
         """Copies the file to the local path `target`. Raises FileNotFoundError."""
-        with self._request(path):
+        with self._request(path, "read"):
             try:
                 self.io.bytes_read += self._files.download(path, target)
             except OSError as error:
@@ -352,7 +366,7 @@ class Storage:
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
-        with self._request(prefix):
+        with self._request(prefix, "list"):
             return self._files.below(prefix)
 
     def files_outside(self, folder: str, *, flat: bool = False) -> list[StoredFile]:
@@ -366,35 +380,35 @@ class Storage:
                 the pages of these alone, unless there are other folders: each takes a listing.
         """
         if flat or not self._files.lists_in_order:
-            with self._request(""):
+            with self._request("", "list"):
                 files, folders = self._files.level("")
             below = (self.files(each) for each in folders if each != folder)
             return list(chain(files, *below))
         with ThreadPoolExecutor(1, "list") as thread:
             before = thread.submit(self._files_before, f"{folder}/")
-            with self._request(""):
+            with self._request("", "list"):
                 after = self._files.after(f"{folder}/~")  # after most of its files
             rest = (each for each in after if not each.path.startswith(f"{folder}/"))
             return [*before.result(), *rest]
 
     def _files_before(self, end: str) -> list[StoredFile]:
-        with self._request(""):
+        with self._request("", "list"):
             return self._files.before(end)
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
-        with self._request(folder):
+        with self._request(folder, "list"):
             return self._files.directly_in(folder)
 
     def names_in(self, folder: str) -> list[str]:
         """The names of the files directly in `folder`. A local folder is read without the files'
         attributes, which takes a tenth of the time of `files_in`."""
-        with self._request(folder):
+        with self._request(folder, "list"):
             return self._files.names(folder)
 
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""
-        with self._request(prefix):
+        with self._request(prefix, "list"):
             return self._files.folders(prefix)
 
     def delete(self, paths: Sequence[str]) -> None:
@@ -416,14 +430,14 @@ class Storage:
                         self._delete([path])
 
     def _delete(self, paths: Sequence[str]) -> None:
-        with self._request(paths[0], writing=True):
+        with self._request(paths[0], "delete"):
             self._files.delete(paths)
 
     def unfinished(self, prefix: str) -> list[StoredFile]:
         """The leftovers of killed writers below `prefix`, which no other listing shows. Empty for
         an object store: its listings omit the parts of an unfinished upload, which the bucket's
         own lifecycle rule deletes."""
-        with self._request(prefix):
+        with self._request(prefix, "list"):
             return self._files.unfinished(prefix)
 
     def linked_folders(self, prefix: str) -> list[str]:

@@ -106,11 +106,15 @@ def test_wheels_contain_the_licenses_of_what_is_in_them(
 
 def test_service_contains_the_dag_and_the_configs(host: Host, tmp_path: Path) -> None:
     program = """if True:
-        from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
-        for path in (DAG, SERVICE_SETTINGS, WRITE_OPTIONS):
-            print(len(path.read_bytes()))
+        from hudi_index_service import files
+        for name in ("DAG", "SERVICE_SETTINGS", "WRITE_OPTIONS", "ALERT_RULES", "DASHBOARD"):
+            print(len(getattr(files, name).read_bytes()))
     """
-    sources = ("dags/hudi_index.py", "configs/service.yaml", "configs/hudi-write.properties")
+    configs = ("service.yaml", "hudi-write.properties", "prometheus/alerts.yaml")
+    sources = (
+        "dags/hudi_index.py",
+        *(f"configs/{each}" for each in (*configs, "grafana/dashboard.json")),
+    )
     sizes = [str((ROOT / each).stat().st_size) for each in sources]
     assert host.python(program, tmp_path).split() == sizes
 

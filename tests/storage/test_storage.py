@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service.errors import StorageFailed, StorageUnsupported
-from hudi_index_service.storage.store import Storage, StoredFile, normalize_uri
+from hudi_index_service.storage.store import Storage, StoredFile, normalize_uri, requests_made
 from tests.at_once import at_once
 from tests.programs import lines_of
 
@@ -279,6 +279,20 @@ def test_a_storage_is_pickled_as_its_address(storage: Storage) -> None:
     assert (copy.uri, copy.options) == (storage.uri, storage.options)
     assert copy.read("x") == b"content"
     assert copy.io.requests == 1
+
+
+def test_requests_of_all_storages_are_counted_by_operation(storage: Storage) -> None:
+    before = requests_made()
+
+    storage.create("x", b"content")
+    pickle.loads(pickle.dumps(storage)).read("x")  # noqa: S301 - our own bytes
+    storage.size("x")
+    storage.files()
+    storage.names_in("")
+    storage.delete(["x"])
+
+    made = {operation: number - before[operation] for operation, number in requests_made().items()}
+    assert made == {"read": 1, "list": 2, "status": 1, "write": 1, "delete": 1}
 
 
 def test_only_empty_folders_are_deleted(tmp_path: Path) -> None:

@@ -1,0 +1,267 @@
+"""The service's metrics in Prometheus' form. What concerns a table is made from memory when it is
+asked for, so that no scrape looks at a store, and a table that left the fleet has no series.
+
+Queries are those of this process: those that Spark tasks, notebooks and other services run are not
+counted here.
+"""
+
+from collections import Counter as Numbers
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from hudi_index_service import __version__
+from hudi_index_service.fleet.attention import oldest_due
+from hudi_index_service.fleet.observation import EndedBuild, Observation
+from hudi_index_service.fleet.seen import Shown, ranked
+from hudi_index_service.maintain.status import TableStatus
+from hudi_index_service.read.recording import QueryTaken, listen, stop_listening
+from hudi_index_service.storage.store import requests_made
+from hudi_index_service.wording import printable
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+PREFIX = "hudi_index_"
+
+MOST_TABLES = 1000
+
+OUTCOMES = ("finished", "failed", "cancelled", "hung", "died", "out_of_memory")
+TRIGGERS = ("callback", "poll", "retry", "schedule", "request")
+
+_LABELS = ("catalog", "database", "table")
+
+_BUILD_SECONDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600)
+_QUERY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+_OF_TABLES = {
+    "table_up": ("Whether the last look at the table succeeded (1) or failed (0).", ()),
+    "attention_severity": (
+        "The severity of the worst reason that needs attention, from 1; 0 without one.",
+        (),
+    ),
+    "lag_instants": ("Completed instants since the oldest due base file was written.", ()),
+    "oldest_due_timestamp_seconds": (
+        "When the oldest base file that is due was written; absent if none is.",
+        (),
+    ),
+    "coverage_ratio": ("The covered fraction of the base files, from 0 to 1.", ("index",)),
+    "files": (
+        "Base files by the state of their entries; each counts once for each index.",
+        ("state",),
+    ),
+    "bytes": ("Bytes of the entries that serve the present snapshot.", ("type",)),
+    "orphaned_bytes": ("Bytes in entries that no snapshot needs.", ()),
+}
+"""The gauges of each table: their help, and their labels beside those of the table."""
+
+
+class Metrics:
+    """The metrics of one service, in a registry of their own. Its methods may be called in any
+    thread.
+
+    Args:
+        tables: All tables of the fleet as they are shown; called once a scrape, so it should answer
+            from memory.
+        most_tables: Tables with series of their own. Those that need attention most have them; how
+            many have none is a metric.
+        count_queries: Whether to count the queries that this process runs, until `close`.
+    """
+
+    def __init__(
+        self,
+        tables: Callable[[], Iterable[Shown]],
+        *,
+        most_tables: int = MOST_TABLES,
+        count_queries: bool = True,
+    ) -> None:
+        # Otherwise each counter has a second series, with the time of its creation.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self._tables = tables
+        self._most_tables = most_tables
+        self._requests_of_children = Numbers[str]()
+        info = Info(f"{PREFIX}build", "The release of the service.", registry=self.registry)
+        info.info({"version": __version__})
+        self._builds = self._counter("builds", "Builds that ended.", "outcome", "trigger")
+        for outcome in OUTCOMES:
+            for trigger in TRIGGERS:
+                self._builds.labels(outcome, trigger)  # a rate needs the series before the first
+        self._build_seconds = Histogram(
+            f"{PREFIX}build_duration_seconds",
+            "How long builds took that ended, however they did.",
+            buckets=_BUILD_SECONDS,
+            registry=self.registry,
+        )
+        self._callbacks = self._counter("callbacks", "Commit callbacks of Hudi writers.", "outcome")
+        self._queries = self._counter(
+            "queries", "Queries of this process; not those of Spark tasks.", "path", "rule"
+        )
+        self._query_seconds = Histogram(
+            f"{PREFIX}query_duration_seconds",
+            "How long queries of this process took.",
+            ("path",),
+            buckets=_QUERY_SECONDS,
+            registry=self.registry,
+        )
+        self._read_bytes = self._counter(
+            "read_bytes", "Bytes that queries of this process read: data, and index.", "kind"
+        )
+        self._hits = self._counter("cache_hits", "Index entries of queries that were open.")
+        self._misses = self._counter("cache_misses", "Index entries that queries had to open.")
+        self.registry.register(_AtScrape(self._at_scrape))
+        self._is_counting_queries = count_queries
+        if count_queries:
+            listen(self.query)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"{PREFIX}{name}", meaning, labels, registry=self.registry)
+
+    def close(self) -> None:
+        """Counts no more queries of this process."""
+        if self._is_counting_queries:
+            stop_listening(self.query)
+
+    def build_ended(self, ended: EndedBuild, seconds: float) -> None:
+        """Counts a build; what ended may also be a clean or a verification, which is not counted.
+
+        Args:
+            seconds: How long it took, by a clock that nobody sets.
+        """
+        if ended.action != "build":
+            return
+        self._builds.labels(ended.outcome, ended.trigger).inc()
+        self._build_seconds.observe(max(0.0, seconds))
+
+    def callback(self, outcome: str) -> None:
+        """Counts a commit callback, by what became of it, such as ``accepted`` or ``refused``."""
+        self._callbacks.labels(outcome).inc()
+
+    def query(self, taken: QueryTaken) -> None:
+        """Counts a query."""
+        self._queries.labels(taken.path, taken.rule).inc()
+        self._query_seconds.labels(taken.path).observe(taken.seconds)
+        self._read_bytes.labels("data").inc(taken.data_bytes)
+        self._read_bytes.labels("index").inc(taken.index_bytes)
+        self._hits.inc(taken.entries_used - taken.entries_opened)
+        self._misses.inc(taken.entries_opened)
+
+    def store_requests(self, made: Mapping[str, int]) -> None:
+        """Counts requests to stores that a child made since it last told, by operation; those of
+        this process are counted already."""
+        self._requests_of_children.update(made)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus' text form, of the type `CONTENT_TYPE`."""
+        return generate_latest(self.registry)
+
+    def _at_scrape(self) -> Iterator[Metric]:
+        tables = ranked(self._tables())
+        yield from _of_tables(tables[: self._most_tables])
+        yield _gauge("tables", "Tables of the fleet.", len(tables))
+        cut = max(0, len(tables) - self._most_tables)
+        yield _gauge("tables_cut", "Tables without series of their own, as they are too many.", cut)
+        queued = sum(each.observation.queued is not None for each in tables)
+        yield _gauge("queue_tables", "Tables that wait for a build to begin.", queued)
+        requests = CounterMetricFamily(
+            f"{PREFIX}store_requests",
+            "Requests to stores of this process and of its builds.",
+            labels=["op"],
+        )
+        made = Numbers[str](requests_made())
+        made.update(self._requests_of_children)
+        for operation, number in made.items():
+            requests.add_metric([operation], number)
+        yield requests
+
+
+class _AtScrape(Collector):
+    """Makes metrics when they are asked for."""
+
+    def __init__(self, make: Callable[[], Iterator[Metric]]) -> None:
+        self._make = make
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        return self._make()
+
+    def describe(self) -> Iterable[Metric]:
+        """None: what they are called is not asked when they are registered."""
+        return ()
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"{PREFIX}{name}", meaning, value)
+
+
+def _of_tables(tables: Sequence[Shown]) -> Iterator[Metric]:
+    gauges = {
+        name: GaugeMetricFamily(f"{PREFIX}{name}", meaning, labels=[*_LABELS, *labels])
+        for name, (meaning, labels) in _OF_TABLES.items()
+    }
+    for each in tables:
+        policy = each.observation.policy
+        labels = [printable(part) for part in (policy.catalog, policy.database, policy.name)]
+        for name, further, value in _values(each):
+            gauges[name].add_metric([*labels, *further], value)
+    yield from gauges.values()
+
+
+def _values(shown: Shown) -> Iterator[tuple[str, Sequence[str], float]]:
+    """The values of a table: the metric, its further labels, and the number."""
+    seen = shown.observation
+    yield "attention_severity", (), shown.severity or 0
+    if seen.at is not None:
+        yield "table_up", (), _is_up(seen)
+    if seen.status is None:
+        return
+    status = seen.status
+    yield "lag_instants", (), status.lag_instants
+    yield "orphaned_bytes", (), seen.orphaned_bytes
+    due = oldest_due(status)
+    if due is not None:
+        yield "oldest_due_timestamp_seconds", (), due.timestamp()
+    coverage: dict[str, float] = {}
+    for each in status:
+        name = each.definition.name
+        coverage[name] = min(each.coverage, coverage.get(name, 1.0))  # of its index types
+    for name, ratio in coverage.items():
+        yield "coverage_ratio", (name,), ratio
+    for state, number in _files(status).items():
+        yield "files", (state,), number
+    for index_type, size in _bytes(status).items():
+        yield "bytes", (index_type,), size
+
+
+def _is_up(seen: Observation) -> bool:
+    return seen.status is not None and not seen.unreachable_polls
+
+
+def _files(status: TableStatus) -> dict[str, int]:
+    return {
+        "covered": sum(each.covered for each in status),
+        "due": sum(each.due for each in status),
+        "outdated": sum(each.outdated for each in status),
+        "newer": sum(each.newer for each in status),
+        "damaged": sum(each.damaged for each in status),
+        "not_due": sum(each.left for each in status),
+    }
+
+
+def _bytes(status: TableStatus) -> dict[str, int]:
+    """The bytes by index type. Of one type, a file that several indexes share counts once; of
+    several types, once for each index."""
+    sizes: defaultdict[str, int] = defaultdict(int)
+    for each in status:
+        sizes[each.index_type] += each.index_bytes
+    return dict.fromkeys(sizes, status.index_bytes) if len(sizes) == 1 else sizes
