@@ -467,6 +467,43 @@ class RequestRefused(IndexServiceError):
     )
 
 
+class AccessRefused(IndexServiceError):
+    """A request to a fleet's service carries no token, a wrong one, or too many wrong ones came."""
+
+    code = "ACCESS_REFUSED"
+    default_remedy = Remedy(
+        "Send a token of the service's file of tokens, as `Authorization: Bearer <token>`."
+    )
+
+
+class AccessDenied(IndexServiceError):
+    """The role of a token does not allow what is asked, or the request comes from another page."""
+
+    code = "ACCESS_DENIED"
+    default_remedy = Remedy("Ask an operator of the service for a token whose role allows it.")
+
+
+class RequestInvalid(IndexServiceError):
+    """A request to a fleet's service is malformed, or asks for something that does not exist."""
+
+    code = "REQUEST_INVALID"
+    default_remedy = Remedy("The service describes its requests at /api/v1/openapi.json.")
+
+
+class TableNotInFleet(IndexServiceError):
+    """The fleet has no table of that name, or the token is not for it."""
+
+    code = "TABLE_NOT_IN_FLEET"
+    default_remedy = Remedy("Check the name against the fleet's list of tables.")
+
+
+class RequestUnknown(IndexServiceError):
+    """The service knows no request with that id: it has begun anew since, or forgotten it."""
+
+    code = "REQUEST_UNKNOWN"
+    default_remedy = Remedy("The table's page shows its last builds; ask for another one.")
+
+
 class StatementFailed(IndexServiceError):
     """Spark, or Hudi within it, rejected or aborted a statement of `hudi-index sql`."""
 
