@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -207,6 +208,7 @@ def _parsed(model: type[BaseModel], body: bytes) -> BaseModel:
         raise RequestInvalid(f"The body is wrong: {first_mistake(error)}.") from error
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """The description of the API, in OpenAPI 3.1."""
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorMessage, "serialization")]

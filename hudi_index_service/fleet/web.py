@@ -5,6 +5,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from math import ceil
 from threading import Event, Thread
@@ -230,7 +231,8 @@ class WebServer:
         thread."""
         self._server.should_exit = True
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self.application.streams.close)
+            with suppress(RuntimeError):  # it has ended already
+                self._loop.call_soon_threadsafe(self.application.streams.close)
             self._thread.join()
         self.application.refusals.close()
         self._socket.close()

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,6 @@ class Pages:
     def __init__(self, requests: Requests, gate: Gate, forms: Forms, streams: Streams) -> None:
         self._requests, self._gate = requests, gate
         self._forms, self._streams = forms, streams
-        self._templates = Environment(
-            loader=FileSystemLoader(_FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters |= FILTERS | {"url": _url_of}
-        self._templates.globals |= {"MARKS": _MARKS, "FORM_TOKEN": FORM_TOKEN}
         self._static = {name: (_FOLDER / "static" / name).read_bytes() for name in _STATIC}
 
     def routes(self) -> list[BaseRoute]:
@@ -295,9 +287,25 @@ class Pages:
             "notice": _NOTICES.get(request.query_params.get("done", "")),
             "new_key": lambda: secrets.token_urlsafe(9),
         }
-        text = self._templates.get_template(template).render(base | shown)
+        text = _templates().get_template(template).render(base | shown)
         # Names of files may hold what is no character.
         return Response(text.encode("utf-8", "backslashreplace"), code, media_type="text/html")
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each compiled once."""
+    templates = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    templates.filters |= FILTERS | {"url": _url_of}
+    templates.globals |= {"MARKS": _MARKS, "FORM_TOKEN": FORM_TOKEN}
+    return templates
 
 
 class _Row:

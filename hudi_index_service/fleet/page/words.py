@@ -14,8 +14,8 @@ def percent(part: float | None) -> str:
     return f"{shown:.0f} %" if shown == int(shown) else f"{shown:.1f} %"
 
 
-def duration(seconds: float | None) -> str:
-    """Seconds in the two largest units; – if there are none."""
+def duration(seconds: float | None, units_shown: int = 2) -> str:
+    """Seconds in the largest units; – if there are none."""
     if seconds is None:
         return "–"
     rest = max(0, int(seconds))
@@ -26,7 +26,7 @@ def duration(seconds: float | None) -> str:
             units.append((number, name))
     if not units:
         return "0 s"
-    return " ".join(f"{number} {name}" for number, name in units[:2] if number)
+    return " ".join(f"{number} {name}" for number, name in units[:units_shown] if number)
 
 
 def bytes_in_units(number: float) -> str:
@@ -39,9 +39,9 @@ def bytes_in_units(number: float) -> str:
 
 
 def age(moment: datetime, now: datetime | None = None) -> str:
-    """How long ago something was."""
+    """How long ago something was, in its largest unit."""
     seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
-    return "now" if seconds < 1 else f"{duration(seconds)} ago"
+    return "now" if seconds < 1 else f"{duration(seconds, 1)} ago"
 
 
 def time_of(moment: datetime | None) -> str:
