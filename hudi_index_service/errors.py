@@ -388,6 +388,36 @@ class BuildFailed(IndexServiceError):
     default_remedy = Remedy("Fix the causes named; the next build retries these base files.")
 
 
+class BuildDied(IndexServiceError):
+    """The process of a build ended by itself: it was killed, or crashed."""
+
+    code = "BUILD_DIED"
+    default_remedy = Remedy(
+        "The service builds the table again after a rest, and continues with what is left. If it "
+        "recurs, the service's log and the system's say more."
+    )
+
+
+class BuildHung(IndexServiceError):
+    """A build made no progress for so long that its process was ended."""
+
+    code = "BUILD_HUNG"
+    default_remedy = Remedy(
+        "The service builds the table again after a rest. If it recurs, check its store, or allow "
+        "its builds more time without progress."
+    )
+
+
+class BuildOutOfMemory(IndexServiceError):
+    """The process of a build took more memory than it may, or than there is."""
+
+    code = "BUILD_OUT_OF_MEMORY"
+    default_remedy = Remedy(
+        "Give each build more memory, lower build.parallelism and build.memory_mb, or build the "
+        "table by spark-submit."
+    )
+
+
 class WorkerMemoryTooSmall(IndexServiceError):
     """A worker's memory limit is too low to build."""
 
@@ -450,23 +480,6 @@ class HistoryUnavailable(IndexServiceError):
     )
 
 
-class CallbackRefused(IndexServiceError):
-    """A callback lacks the secret, names a table not on the allow-list, or is malformed."""
-
-    code = "CALLBACK_REFUSED"
-    default_remedy = Remedy("Write the table with the options from IndexHook.write_options(table).")
-
-
-class RequestRefused(IndexServiceError):
-    """A request of a Spark session to `hudi-index serve-spark` lacks the token, names a table that
-    the daemon may not read, comes from another release, or is malformed."""
-
-    code = "REQUEST_REFUSED"
-    default_remedy = Remedy(
-        "Start the session with the settings that hudi-index serve-spark prints."
-    )
-
-
 class AccessRefused(IndexServiceError):
     """A request to a fleet's service carries no token, a wrong one, or too many wrong ones came."""
 
@@ -488,6 +501,23 @@ class RequestInvalid(IndexServiceError):
 
     code = "REQUEST_INVALID"
     default_remedy = Remedy("The service describes its requests at /api/v1/openapi.json.")
+
+
+class CallbackRefused(IndexServiceError):
+    """A callback lacks the secret, names a table not on the allow-list, or is malformed."""
+
+    code = "CALLBACK_REFUSED"
+    default_remedy = Remedy("Write the table with the options from IndexHook.write_options(table).")
+
+
+class RequestRefused(IndexServiceError):
+    """A request of a Spark session to `hudi-index serve-spark` lacks the token, names a table that
+    the daemon may not read, comes from another release, or is malformed."""
+
+    code = "REQUEST_REFUSED"
+    default_remedy = Remedy(
+        "Start the session with the settings that hudi-index serve-spark prints."
+    )
 
 
 class TableNotInFleet(IndexServiceError):

@@ -283,7 +283,7 @@ class Machinery:
             ``malformed`` or ``denied``.
     """
 
-    wake: Callable[[str], None]
+    wake: Callable[[str], object]
     metrics: Callable[[], bytes] = bytes
     metrics_type: str = METRICS_TYPE
     ready: Callable[[], bool] = lambda: True

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
@@ -13,6 +13,18 @@ from hudi_index_service.fleet.table_view import Reason, TableView
 
 class _Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _characters(cls, value: Any) -> Any:
+        """Escapes what is no character, which names of files may hold."""
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace").decode()
+        if isinstance(value, list):
+            return [cls._characters(each) for each in value]
+        if isinstance(value, dict):
+            return {cls._characters(key): cls._characters(each) for key, each in value.items()}
+        return value
 
 
 class ErrorMessage(_Message):
@@ -39,15 +51,16 @@ class ReasonMessage(_Message):
     code: str
     severity: Annotated[int, Field(ge=1, le=4)]
     since: datetime
-    value: str
-    limit: str
+    value: float | str | None
+    limit: float | str | None
     words: str
     remedy: str
 
     @classmethod
     def of(cls, reason: Reason) -> "ReasonMessage":
         """The message of a reason."""
-        return cls(**{name: getattr(reason, name) for name in cls.model_fields})
+        fields = {name: getattr(reason, name) for name in cls.model_fields}
+        return cls(**{**fields, "code": str(reason.code)})
 
 
 class BuildMessage(_Message):
@@ -56,9 +69,11 @@ class BuildMessage(_Message):
     id: The request's id.
     table: Its table; null if the service has not looked at it since the request.
     state: ``waiting``, ``running``, or how it ended.
+    action: ``build``, ``clean``, ``verify`` or ``define``.
     trigger: What asked for it: ``callback``, ``poll``, ``retry``, ``schedule`` or ``request``.
     advanced: When it last made progress.
     built: The entries built.
+    summary: What a clean or a verification found, in one sentence.
     progress: Files, bytes and rows, done and in all, with the rate and the seconds left.
     requested_by: The name of the token.
     """
@@ -66,11 +81,13 @@ class BuildMessage(_Message):
     id: str
     table: str | None
     state: str
+    action: str = "build"
     trigger: str = ""
     started: datetime | None = None
     advanced: datetime | None = None
     ended: datetime | None = None
     built: int = 0
+    summary: str = ""
     progress: dict[str, Any] | None = None
     error: ErrorMessage | None = None
     requested_by: str = ""
@@ -87,6 +104,8 @@ class BuildMessage(_Message):
                 id=id,
                 table=table,
                 state=build.outcome,
+                action=build.action,
+                summary=build.summary,
                 trigger=build.trigger,
                 started=build.started,
                 ended=build.ended,

@@ -47,6 +47,8 @@ class EndedBuild:
     Attributes:
         outcome: ``finished``, ``failed``, ``cancelled``, ``hung``, ``died`` or ``out_of_memory``.
         error: Why it failed; None if it did not.
+        action: ``build``, or for a request of another kind ``clean`` or ``verify``.
+        summary: What a clean or a verification found, in one sentence.
     """
 
     id: str
@@ -57,6 +59,8 @@ class EndedBuild:
     error: Refusal | None = None
     built: int = 0
     requested_by: str = ""
+    action: str = "build"
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Observation:
         plan: The definitions' changes that wait for an operator, in sentences.
         erased: Erased values that entries still hold: the number of these entries.
         orphaned_bytes: Bytes in entries that no snapshot needs.
+        damaged: Base files whose entries the last verification found damaged.
     """
 
     policy: TablePolicy
@@ -95,3 +100,4 @@ class Observation:
     plan: Sequence[str] = ()
     erased: int = 0
     orphaned_bytes: int = 0
+    damaged: int = 0

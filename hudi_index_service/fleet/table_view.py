@@ -17,7 +17,7 @@ class Reason(Protocol):
         code: One of a closed list.
         severity: From 1, the worst, to 4.
         since: When it began.
-        value, limit: What was seen, and what is allowed, as text.
+        value, limit: What was seen, and what is allowed; None where that is no number or text.
         words: A sentence.
         remedy: A command.
     """
@@ -29,9 +29,9 @@ class Reason(Protocol):
     @property
     def since(self) -> datetime: ...
     @property
-    def value(self) -> str: ...
+    def value(self) -> float | str | None: ...
     @property
-    def limit(self) -> str: ...
+    def limit(self) -> float | str | None: ...
     @property
     def words(self) -> str: ...
     @property

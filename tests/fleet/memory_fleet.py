@@ -31,8 +31,8 @@ class FakeReason:
     words: str
     remedy: str
     since: datetime = NOW
-    value: str = "1"
-    limit: str = ""
+    value: float | str | None = 1234.5
+    limit: float | str | None = None
 
 
 def status_of(

@@ -254,6 +254,17 @@ def test_a_key_of_one_token_is_none_of_another(service):
     assert not second["repeated"]
 
 
+def test_what_is_no_character_is_escaped(operator, fleet):
+    odd = "\ud800"
+    fleet.add(
+        seen(f"odd{odd}", owner=odd, labels={odd: odd}, status=status_of("/o", columns=[odd]))
+    )
+
+    tables = checked(operator.get("/api/v1/tables"), "get", "/api/v1/tables")["tables"]
+    assert tables[2]["name"] == "odd\\ud800"
+    assert tables[2]["labels"] == {"\\ud800": "\\ud800"}
+
+
 def test_what_is_not_there_is_404_in_json(operator):
     for method, path in (
         ("get", "/api/v1/none"),

@@ -49,7 +49,13 @@ def time_of(moment: datetime | None) -> str:
     return "–" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def value_of(number: float | str) -> str:
+    """The value or the limit of a reason."""
+    return number if isinstance(number, str) else f"{number:,.6g}"
+
+
 FILTERS = {
+    "value": value_of,
     "percent": percent,
     "duration": duration,
     "bytes": bytes_in_units,
