@@ -142,6 +142,15 @@ class TableView:
         """How long the oldest due base file waits."""
         return 0.0 if self.status is None else self.status.lag_seconds
 
+    def button(self, reason: Reason) -> Button | None:
+        """The button for a reason: no second build is asked for, and nothing is cancelled that does
+        not run."""
+        button = button_of(reason.remedy)
+        runs = self.seen.running is not None
+        if button is not None and button.action in ("build", "cancel"):
+            return button if runs == (button.action == "cancel") else None
+        return button
+
     @property
     def by_attention(self) -> tuple[int, int, datetime, str]:
         """The order of attention: severity, priority, age of the oldest reason, name."""

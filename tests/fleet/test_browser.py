@@ -1,6 +1,7 @@
 """The pages in Chromium: signing in, sorting and filtering 200 tables, a build from its start to
 its end, names of every kind, no request to another host, and axe's rules of accessibility."""
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ FLAGS = (
     "--disable-dev-shm-usage",
     "--disable-gpu",
     "--no-first-run",
+    "--hide-scrollbars",
     "--disable-background-networking",
     "--disable-component-update",
     "--window-size=1280,900",
@@ -272,3 +274,23 @@ def test_pages_fit_every_screen_and_suit_everybody(
     finally:
         tab.command("Emulation.clearDeviceMetricsOverride")
         tab.command("Emulation.setEmulatedMedia", features=[])
+
+
+def test_screenshots_show_what_the_guide_shows(
+    tab: Tab, fleet: MemoryFleet, tmp_path: Path
+) -> None:
+    """With FLEET_SCREENSHOTS=docs/images, it takes those of the guide anew."""
+    folder = Path(os.environ.get("FLEET_SCREENSHOTS") or tmp_path)
+    days = [f"day=2026-02-{day:02d}" for day in range(1, 5)]
+    status = status_of("/data/hr.table_009", partitions=days)
+    fleet.build("hr.table_009")
+    fleet.begin("r1", 43)
+    now = datetime.now(UTC)
+    running = replace(fleet.observations["hr.table_009"].running, started=now, advanced=now)
+    fleet.change("hr.table_009", status=status, running=running)
+    for name, path, height in (("fleet", "/", 560), ("fleet_table", "/tables/hr.table_009", 760)):
+        size = {"width": 1100, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        tab.command("Emulation.setDeviceMetricsOverride", **size)
+        tab.open(path)
+        assert tab.driver.save_screenshot(str(folder / f"{name}.png"))
+    tab.command("Emulation.clearDeviceMetricsOverride")

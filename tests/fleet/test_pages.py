@@ -79,8 +79,20 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(service, tmp_path):
 
     encrypted = served(tmp_path, origins=["https://indexes.example"])
     cookie = encrypted.client().get("/login").headers["set-cookie"]
-    assert cookie.startswith("__Host-hudi-index=")
+    assert cookie.startswith("__Host-hudi-index-login=")
     assert "Secure" in cookie
+
+
+def test_a_link_of_another_site_neither_signs_in_anew_nor_out(service, browser):
+    """A browser sends no SameSite=Strict cookie with it, but keeps those that it gets."""
+    stranger = service.client()
+    answer = stranger.get("/tables/hr.people", headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 200
+    assert '<meta http-equiv="refresh" content="0">' in answer.text
+    assert "hr.people" not in answer.text
+    given = stranger.get("/login", headers={"sec-fetch-site": "cross-site"}).cookies
+    assert given
+    assert not set(given) & set(browser.client.cookies.keys()) - {"hudi-index-login"}
 
 
 @pytest.mark.parametrize("role", [Role.NOTIFY, Role.METRICS])
@@ -191,6 +203,20 @@ def test_a_running_build_shows_how_far_it_is_and_is_cancelled(browser, fleet):
     answer = browser.post("/builds/r1/cancel")
     assert answer.headers["location"] == "/tables/hr.people?done=cancel"
     assert "cancelled" in browser.get("/tables/hr.people").text
+
+
+def test_a_running_build_is_not_asked_for_again_but_cancelled(browser, fleet):
+    fleet.reasons["hr.people"] = [
+        FakeReason("hung_build", 2, "It hangs.", "hudi-index cancel /p"),
+        FakeReason("lag", 3, "It waits.", "hudi-index build /p"),
+    ]
+    assert 'action="/tables/hr.people/build"' in browser.get("/?text=people").text
+    assert "/cancel" not in browser.get("/").text
+    browser.post("/tables/hr.people/build")
+    fleet.begin("r1")
+    text = browser.get("/?text=people").text
+    assert 'action="/tables/hr.people/build"' not in text
+    assert 'action="/builds/r1/cancel"' in text
 
 
 def test_a_form_that_is_sent_twice_is_one_request(browser, fleet):

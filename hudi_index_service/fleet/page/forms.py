@@ -29,20 +29,25 @@ class Forms:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self._encrypted = encrypted
         # A browser takes a cookie with __Host- from this very host alone, by TLS.
-        self.cookie = "__Host-hudi-index" if encrypted else "hudi-index"
+        self._cookie = "__Host-hudi-index" if encrypted else "hudi-index"
 
-    def session(self, request: Request) -> Session | None:
-        """The session of a request; None without a valid cookie."""
-        return self.sessions.read(request.cookies.get(self.cookie, ""))
+    def session(self, request: Request, *, login: bool = False) -> Session | None:
+        """The session of a request, or that of its login form; None without a valid cookie."""
+        return self.sessions.read(request.cookies.get(self._name(login), ""))
 
     def token(self, request: Request) -> Token | None:
         """The token of who is signed in; None for nobody."""
         return self.sessions.token(self.session(request))
 
+    def _name(self, login: bool) -> str:
+        # Apart, since a browser that follows a link of another site to the login form does not send
+        # the cookie of the session, and must not lose it.
+        return f"{self._cookie}-login" if login else self._cookie
+
     def give(self, response: Response, session: Session) -> None:
-        """Sets the cookie of a session."""
+        """Sets the cookie of a session, or of a login form's."""
         response.set_cookie(
-            self.cookie,
+            self._name(not session.name),
             self.sessions.cookie(session),
             max_age=int(self.sessions.seconds) if session.name else None,
             path="/",
@@ -54,18 +59,21 @@ class Forms:
     def take(self, response: Response) -> None:
         """Deletes the cookie."""
         response.delete_cookie(
-            self.cookie, path="/", secure=self._encrypted, httponly=True, samesite="strict"
+            self._cookie, path="/", secure=self._encrypted, httponly=True, samesite="strict"
         )
 
-    async def read(self, request: Request) -> dict[str, str]:
+    async def read(self, request: Request, *, login: bool = False) -> dict[str, str]:
         """The fields of a form that one of these pages sent.
+
+        Args:
+            login: Whether it is the login form.
 
         Raises:
             AccessDenied: another page sent it.
             RequestInvalid, Refused: it is malformed, or its session has ended.
         """
         self._check_origin(request)
-        session = self.session(request)
+        session = self.session(request, login=login)
         body = await body_of(request, MAX_FORM_BYTES)
         try:
             fields = dict(

@@ -21,7 +21,7 @@ from hudi_index_service.fleet.exchange import Gate, Refused, address_of
 from hudi_index_service.fleet.page.forms import FORM_TOKEN, Forms
 from hudi_index_service.fleet.page.words import FILTERS
 from hudi_index_service.fleet.requests import Caller, Requests
-from hudi_index_service.fleet.table_view import SORTS, TableView, button_of, selected
+from hudi_index_service.fleet.table_view import SORTS, TableView, selected
 from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 
@@ -91,6 +91,9 @@ class Pages:
     def error(self, request: Request, refusal: Refused) -> Response:
         """The page of an error. Who is not signed in, and only looks, signs in first."""
         if refusal.status is HTTPStatus.UNAUTHORIZED and request.method == "GET":
+            if request.headers.get("sec-fetch-site") == "cross-site":
+                # A link of another site: with the page's own, the browser sends the cookie.
+                return self._page(request, "again.html", title="Loading")
             here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             target = "/login" if here == "/" else f"/login?{urlencode({'next': here})}"
             return RedirectResponse(target, HTTPStatus.SEE_OTHER)
@@ -182,7 +185,7 @@ class Pages:
 
     async def _login(self, request: Request) -> Response:
         try:
-            fields = await self._forms.read(request)
+            fields = await self._forms.read(request, login=True)
             token = self._gate.login(request, fields.get("token", ""))
             if not token.may(Action.SEE):
                 raise AccessDenied(
@@ -313,7 +316,7 @@ class _Row:
 
     def __init__(self, view: TableView) -> None:
         self.view = view
-        self.reasons = [(each, button_of(each.remedy)) for each in view.reasons]
+        self.reasons = [(each, view.button(each)) for each in view.reasons]
 
 
 def _partitions(status: TableStatus | None) -> list[tuple[IndexStatus, Sequence[Any], int]]:
