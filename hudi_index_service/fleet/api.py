@@ -195,8 +195,9 @@ def _endpoint(
         key = request.headers.get("idempotency-key") if route.key else None
         if key is not None and not _KEY.fullmatch(key):
             raise RequestInvalid("An Idempotency-Key has 1 to 200 characters of ASCII, no space.")
-        answer = route.run(requests, Call(caller, dict(request.path_params), body, key))
-        return JsonAnswer(answer, route.status)
+        call = Call(caller, dict(request.path_params), body, key)
+        # In a thread, so that nobody waits for it.
+        return await run_in_threadpool(lambda: JsonAnswer(route.run(requests, call), route.status))
 
     return respond
 
@@ -313,12 +314,12 @@ def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequ
         with _counted(machinery, "malformed"):
             base_path = await _base_path(request)
         with _counted(machinery, "denied"):
-            uri = requests.uri_of(caller, base_path)
+            uri = await run_in_threadpool(requests.uri_of, caller, base_path)
         with _counted(machinery, "unknown_table"):
             if uri is None:
                 raise _not_in_fleet(base_path)
         with _counted(machinery, "refused"):
-            machinery.wake(uri)
+            await run_in_threadpool(machinery.wake, uri)
         machinery.callback("accepted")
         return JsonAnswer({"status": "accepted"}, HTTPStatus.ACCEPTED)
 

@@ -5,6 +5,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import AccessDenied, RequestUnknown, TableNotInFleet
@@ -49,6 +50,7 @@ class Requests:
 
     def __init__(self, fleet: Fleet, reasons_of: ReasonsOf) -> None:
         self._fleet, self._reasons_of = fleet, reasons_of
+        self._lock = Lock()
         self._tables: OrderedDict[str, str] = OrderedDict()  # by request
         self._identities: dict[str, str | None] = {}  # by base path
 
@@ -159,9 +161,10 @@ class Requests:
     ) -> Requested:
         self._require_table(caller, Action.OPERATE, name)
         requested = ask(caller.token.name)
-        self._tables[requested.id] = name
-        while len(self._tables) > _MOST_REQUESTS:
-            self._tables.popitem(last=False)
+        with self._lock:
+            self._tables[requested.id] = name
+            while len(self._tables) > _MOST_REQUESTS:
+                self._tables.popitem(last=False)
         _log(caller, action, name, requested.id)
         return requested
 

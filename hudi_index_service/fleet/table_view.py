@@ -153,11 +153,13 @@ class TableView:
 
     @property
     def by_attention(self) -> tuple[int, int, datetime, str]:
-        """The order of attention: severity, priority, age of the oldest reason, name."""
+        """The order of attention: severity, priority, age of the oldest reason, name; paused tables
+        come last."""
         oldest = min(
             (each.since for each in self.reasons), default=datetime.max.replace(tzinfo=UTC)
         )
-        return self.severity, -self.seen.policy.priority, oldest, self.name
+        severity = self.severity if self.seen.policy.enabled else WELL + 1
+        return severity, -self.seen.policy.priority, oldest, self.name
 
 
 SORTS: dict[str, Callable[[TableView], tuple[object, ...]]] = {

@@ -157,6 +157,12 @@ def test_the_list_is_sorted_and_filtered_by_its_address(browser, query, expected
     assert names(browser.get(f"/?{query}")) == expected
 
 
+def test_paused_tables_come_last(browser, fleet):
+    fleet.add(seen("a.paused", enabled=False, priority=9))
+
+    assert names(browser.get("/"))[-1] == "a.paused"
+
+
 def test_a_long_list_has_pages_that_keep_the_filter(browser, fleet):
     fleet.add(*(seen(f"big.t{number:04d}") for number in range(501)))
     page = browser.get("/?text=big&sort=name")

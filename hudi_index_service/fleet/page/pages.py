@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -107,9 +108,9 @@ class Pages:
         page.headers.update(refusal.headers)
         return page
 
-    # Pages.
+    # Pages. Starlette makes those that are no coroutine in a thread, so that nobody waits for them.
 
-    async def _list(self, request: Request) -> Response:
+    def _list(self, request: Request) -> Response:
         caller = self._caller(request)
         views = self._requests.tables(caller)
         asked = {name: request.query_params.get(name, "") for name in ("text", "owner", "group")}
@@ -138,7 +139,7 @@ class Pages:
             link=lambda **changes: _link(asked | {"sort": sort} | changes),
         )
 
-    async def _table(self, request: Request) -> Response:
+    def _table(self, request: Request) -> Response:
         caller = self._caller(request)
         view = self._requests.table(caller, request.path_params["name"])
         status = view.status
@@ -229,9 +230,8 @@ class Pages:
     ) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
             fields = await self._forms.read(request)
-            return RedirectResponse(
-                run(request, self._caller(request), fields), HTTPStatus.SEE_OTHER
-            )
+            target = await run_in_threadpool(run, request, self._caller(request), fields)
+            return RedirectResponse(target, HTTPStatus.SEE_OTHER)
 
         return respond
 
