@@ -297,8 +297,8 @@ class AnswerSettings(_Section):
 
 
 class WebSettings(_Section):
-    """The pages, the API and the metrics of a fleet. Their connections are limited as set in the
-    section `hook`, whose secret callbacks may carry in place of a token.
+    """The pages, the API and the metrics of a fleet. A whole request must arrive within
+    `hook.request_seconds`; callbacks may carry `hook.secret` in place of a token.
 
     host, port: Address to listen on; port 0 takes a free one.
     tokens: File of the tokens: on each line a name, a role (``notify``, ``read``, ``operate`` or
@@ -309,6 +309,7 @@ class WebSettings(_Section):
     plain HTTP is served.
     origins: Further origins of the pages, such as ``https://indexes.example.com`` behind a proxy
     that encrypts.
+    max_connections: Maximum open connections, as `hook.max_connections`.
     max_streams: Maximum open pages that are kept up to date, and never more than half of the
     connections.
     session_seconds: How long a browser stays signed in.
@@ -320,6 +321,7 @@ class WebSettings(_Section):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     origins: tuple[str, ...] = ()
+    max_connections: Positive = 256
     max_streams: Positive = 32
     session_seconds: Seconds = 43_200.0
 

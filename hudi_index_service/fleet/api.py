@@ -314,7 +314,7 @@ def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequ
         with _counted(machinery, "malformed"):
             base_path = await _base_path(request)
         with _counted(machinery, "denied"):
-            uri = await run_in_threadpool(requests.uri_of, caller, base_path)
+            uri = requests.uri_of(caller, base_path)
         with _counted(machinery, "unknown_table"):
             if uri is None:
                 raise _not_in_fleet(base_path)

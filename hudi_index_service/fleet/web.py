@@ -173,8 +173,8 @@ class WebServer:
     """Serves an application from `start` to `close`, in a thread.
 
     Args:
-        settings: Address and certificate.
-        limits: Of connections.
+        settings: Address, certificate and connections.
+        limits: How long a request may take to arrive.
         application: Makes the application, with the most streams that the connections leave room
             for.
 
@@ -188,12 +188,14 @@ class WebServer:
         limits: HookSettings,
         application: Callable[[int], Application],
     ) -> None:
-        most = connections_allowed(limits.max_connections)
+        setting = "web.max_connections"
+        most = connections_allowed(settings.max_connections, setting)
         self.application = application(min(settings.max_streams, max(1, most // 2)))
         self.connections = Connections(
             most=most,
             request_seconds=limits.request_seconds,
             refusals=self.application.refusals,
+            setting=setting,
         )
         config = uvicorn.Config(
             self.application.app,

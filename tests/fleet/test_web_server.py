@@ -124,7 +124,7 @@ def test_streams_end_when_the_server_closes(running):
 
 
 def test_streams_are_counted_and_leave_room_for_others(running):
-    server = running({"max_connections": 4}, max_streams=32)
+    server = running(max_connections=4, max_streams=32)
     headers = signed_in(server)
     with ExitStack() as stack:
         for _ in range(2):
