@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -181,6 +182,27 @@ def prepare(environment: Environment, jdk: Jdk, steps: Steps) -> None:
         steps.say(f"going on without it: processes start more slowly\n{failure}")
 
 
+def install_browser(steps: Steps) -> None:
+    """Has Debian's packages of the browser installed, for the tests of the pages, if it is absent
+    and this user may. Whoever runs these tests without it is told how to get it."""
+    try:
+        prerequisites.find_browser()
+        return
+    except Missing as absent:
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            steps.say(f"going on without, but for the tests of the pages: {absent}")
+            return
+    packages = prerequisites.BROWSER_PACKAGES.split()
+    options = ["-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"]
+    quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        with steps.step("browser for the tests of the pages"):
+            steps.run("browser-list", ["apt-get", "-q", "update"], env=quietly)
+            steps.run("browser", ["apt-get", "install", *options, *packages], env=quietly)
+    except StepFailed as failure:
+        steps.say(f"going on without a browser: the tests of the pages fail\n{failure}")
+
+
 def finish_or_stop(work: list[Future[None]], steps: Steps) -> None:
     """Waits for all of `work`; the first failure, or Ctrl-C, stops the rest."""
     try:
@@ -219,6 +241,8 @@ def main() -> None:
     machine = survey(cache)
     with checkout_lock() as lock:
         steps = Steps(LOGS, lock)
+        if profile == "test":
+            install_browser(steps)
         if is_current(profile, fingerprint(machine)):
             steps.say(f"set up for the {profile}: nothing has changed")
             return

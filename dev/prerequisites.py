@@ -44,6 +44,18 @@ class Compiler:
     major: str
 
 
+@dataclass(frozen=True)
+class Browser:
+    """Chromium and the program that drives it, by their paths."""
+
+    program: str
+    driver: str
+
+
+BROWSER_PACKAGES = "chromium chromium-driver"
+"""Debian's."""
+
+
 def find_other_python(version: str) -> str:
     """The interpreter of another version, such as "3.12", on PATH or among pyenv's; the version
     itself if there is none, which uv may fetch."""
@@ -120,6 +132,22 @@ def _jdk_version(home: Path) -> str:
         [home / "bin" / "javac", "-version"], capture_output=True, text=True, check=False
     )
     return (answer.stdout or answer.stderr).strip().removeprefix("javac ") or "unknown"
+
+
+def find_browser() -> Browser:
+    """Chromium and its driver, for the tests of the pages.
+
+    Raises:
+        Missing: one of them is not on PATH.
+    """
+    paths = []
+    for names in (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)):
+        path = next(filter(None, map(shutil.which, names)), None)
+        if path is None:
+            how = f"apt install {BROWSER_PACKAGES}"
+            raise Missing("Chromium", f"{names[0]} is not on PATH", how)
+        paths.append(path)
+    return Browser(*paths)
 
 
 def find_compiler() -> Compiler:

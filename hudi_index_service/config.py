@@ -7,6 +7,7 @@ the same sections (see ``configs/service.yaml``).
 
 import logging
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -295,6 +296,46 @@ class AnswerSettings(_Section):
     allow_changes: bool = False
 
 
+class WebSettings(_Section):
+    """The pages, the API and the metrics of a fleet. A whole request must arrive within
+    `hook.request_seconds`; callbacks may carry `hook.secret` in place of a token.
+
+    host, port: Address to listen on; port 0 takes a free one.
+    tokens: File of the tokens: on each line a name, a role (``notify``, ``read``, ``operate`` or
+    ``metrics``), the token's SHA-256, and the patterns of the tables that it is for, all of them if
+    there is none. It is read again when it changes. Others than this user and its group must not be
+    able to read it. Without it, nobody can sign in.
+    tls_cert, tls_key: PEM files of the certificate, with its chain, and of its key; without them,
+    plain HTTP is served.
+    origins: Further origins of the pages, such as ``https://indexes.example.com`` behind a proxy
+    that encrypts.
+    max_connections: Maximum open connections, as `hook.max_connections`.
+    max_streams: Maximum open pages that are kept up to date, and never more than half of the
+    connections.
+    session_seconds: How long a browser stays signed in.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 7052
+    tokens: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    origins: tuple[str, ...] = ()
+    max_connections: Positive = 256
+    max_streams: Positive = 32
+    session_seconds: Seconds = 43_200.0
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            given, absent = ("cert", "key") if self.tls_cert else ("key", "cert")
+            raise ValueError(f"tls_{given} is given without tls_{absent}")
+        for origin in self.origins:
+            if not re.fullmatch(r"https?://[^/?#\s]+", origin):
+                raise ValueError("an origin is a scheme and a host, such as https://example.com")
+        return self
+
+
 class LoggingSettings(_Section):
     """The command line's log on standard error, one line per event.
 
@@ -341,6 +382,7 @@ class Settings(BaseSettings):
     hook: HookSettings = HookSettings()
     watch: WatchSettings = WatchSettings()
     answer: AnswerSettings = AnswerSettings()
+    web: WebSettings = WebSettings()
     logging: LoggingSettings = LoggingSettings()
     cache_folder: Path = Field(default_factory=_default_cache)
     cache_max_mb: Positive = 10_240

@@ -501,6 +501,29 @@ class HistoryUnavailable(IndexServiceError):
     )
 
 
+class AccessRefused(IndexServiceError):
+    """A request to a fleet's service carries no token, a wrong one, or too many wrong ones came."""
+
+    code = "ACCESS_REFUSED"
+    default_remedy = Remedy(
+        "Send a token of the service's file of tokens, as `Authorization: Bearer <token>`."
+    )
+
+
+class AccessDenied(IndexServiceError):
+    """The role of a token does not allow what is asked, or the request comes from another page."""
+
+    code = "ACCESS_DENIED"
+    default_remedy = Remedy("Ask an operator of the service for a token whose role allows it.")
+
+
+class RequestInvalid(IndexServiceError):
+    """A request to a fleet's service is malformed, or asks for something that does not exist."""
+
+    code = "REQUEST_INVALID"
+    default_remedy = Remedy("The service describes its requests at /api/v1/openapi.json.")
+
+
 class CallbackRefused(IndexServiceError):
     """A callback lacks the secret, names a table not on the allow-list, or is malformed."""
 

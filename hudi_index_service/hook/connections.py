@@ -31,16 +31,16 @@ _SHARE = 8
 _ARRIVING = (h11.IDLE, h11.SEND_BODY)
 
 
-def connections_allowed(limit: int) -> int:
+def connections_allowed(limit: int, setting: str = "hook.max_connections") -> int:
     """The number of connections, at most `limit`, that leaves most of the process's file limit to
-    builds. Logs a warning if it is lower than `limit`."""
+    builds. Logs a warning, with the name of the setting, if it is lower than `limit`."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = limit if files == resource.RLIM_INFINITY else max(1, min(limit, files // _SHARE))
     if allowed < limit:
         log.warning(
-            "hook.max_connections=%d is lowered to %d: this process may open %d files (ulimit -n), "
-            "and builds need most of them.",
-            *(limit, allowed, files),
+            "%s=%d is lowered to %d: this process may open %d files (ulimit -n), and builds need "
+            "most of them.",
+            *(setting, limit, allowed, files),
         )
     return allowed
 
@@ -84,9 +84,18 @@ class Connections:
             longest, but never one whose request is being answered.
         request_seconds: Time within which a whole request must arrive, counted from the start of
             the connection or from the previous answer.
+        setting: The name of the setting of `most`, for the log.
     """
 
-    def __init__(self, *, most: int, request_seconds: float, refusals: Refusals) -> None:
+    def __init__(
+        self,
+        *,
+        most: int,
+        request_seconds: float,
+        refusals: Refusals,
+        setting: str = "hook.max_connections",
+    ) -> None:
+        self._setting = setting
         self.request_seconds = request_seconds
         self.refusals = refusals
         self._most = most
@@ -107,11 +116,11 @@ class Connections:
             if idle is connection:
                 self.refusals.report(
                     f"{self._most} connections are open, and all wait for their builds: others are "
-                    "refused (hook.max_connections)."
+                    f"refused ({self._setting})."
                 )
             else:
                 self.refusals.report(
-                    f"More than {self._most} connections are open (hook.max_connections): the one "
+                    f"More than {self._most} connections are open ({self._setting}): the one "
                     "that has waited longest without a request is cut off."
                 )
             idle.cut_off()

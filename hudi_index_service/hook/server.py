@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 32 * 2**20
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _EVERY_ADDRESS = ("0.0.0.0", "::", "")
 
 
@@ -68,9 +68,9 @@ class SecretServer(ABC):
         self._header, self._value = header, value.encode()
         self._refused, self._too_long = refused, too_long
         self._max_body_bytes = max_body_bytes
-        self._socket = _bind(host, port, section)
-        self.url = _url(host, self._socket.getsockname()[1])
-        if host not in _LOOPBACK:
+        self._socket = bound_socket(host, port, section)
+        self.url = url_of(host, self._socket.getsockname()[1])
+        if host not in LOOPBACK:
             log.warning("%s is open to the network, and the secret travels unencrypted.", self.url)
         app = Starlette(
             routes=[Route(path, self._respond, methods=["POST"])],
@@ -185,7 +185,12 @@ def report(error: IndexServiceError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "remedy": error.remedy}
 
 
-def _bind(host: str, port: int, section: str) -> socket.socket:
+def bound_socket(host: str, port: int, section: str) -> socket.socket:
+    """A socket that listens; `section` of the settings has ``host`` and ``port``.
+
+    Raises:
+        ConfigInvalid: the address cannot be bound.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -206,6 +211,7 @@ def _cause(error: OSError | OverflowError) -> str:
     return reason(error)
 
 
-def _url(host: str, port: int) -> str:
+def url_of(host: str, port: int, scheme: str = "http") -> str:
+    """The URL of a server; by the machine's name if it listens on every address."""
     name = socket.gethostname() if host in _EVERY_ADDRESS else host
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}"
+    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}"

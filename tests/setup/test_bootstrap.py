@@ -19,7 +19,7 @@ from dev.checksums import sha256_of
 from dev.jars import JarRefused, PinnedJar, fetch, fetch_all, fetched, hbase_jars, hudi_bundle
 from dev.native import PYLUCENE, Project, WheelCache, cache_key, toolchain_of
 from dev.paths import CONSTRAINTS, ROOT
-from dev.prerequisites import Compiler, Jdk, Missing, find_compiler, find_jdk
+from dev.prerequisites import Browser, Compiler, Jdk, Missing, find_browser, find_compiler, find_jdk
 from dev.steps import StepFailed, Steps
 from tests.programs import awaited
 
@@ -261,6 +261,19 @@ class TestSteps:
         os.kill(command, signal.SIGKILL)
 
         assert waiting.communicate(timeout=30)[0] == "mine\n"
+
+
+class TestBrowser:
+    def test_browser_and_driver_are_found_on_path(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        for name in ("chromium", "chromedriver"):
+            with pytest.raises(Missing, match=f"{name} is not on PATH. Get it: apt install chrom"):
+                find_browser()
+            (tmp_path / name).touch(mode=0o755)
+
+        assert find_browser() == Browser(f"{tmp_path}/chromium", f"{tmp_path}/chromedriver")
 
 
 class TestNothingChanged:

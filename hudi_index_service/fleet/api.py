@@ -1,0 +1,363 @@
+"""The API at ``/api/v1``: one table of routes, from which the routes and their OpenAPI description
+are made. And what machines ask besides: Hudi's callback, health, metrics.
+
+A request carries its token as ``Authorization: Bearer``, never as a cookie, so no page of another
+site can send one.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from hudi_index_service import __version__
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.errors import CallbackRefused, IndexServiceError, RequestInvalid
+from hudi_index_service.fleet.access import Action
+from hudi_index_service.fleet.exchange import (
+    MAX_FORM_BYTES,
+    Gate,
+    JsonAnswer,
+    Refused,
+    address_of,
+    body_of,
+    json_of,
+)
+from hudi_index_service.fleet.messages import (
+    BuildMessage,
+    BuildRequest,
+    CleanRequest,
+    DoneMessage,
+    EmptyRequest,
+    ErrorMessage,
+    MuteRequest,
+    RequestedMessage,
+    TablesMessage,
+    TableStatusMessage,
+)
+from hudi_index_service.fleet.requests import Caller, Requests
+from hudi_index_service.fleet.table_view import selected
+from hudi_index_service.hook.write_options import SECRET_HEADER
+from hudi_index_service.wording import first_mistake
+
+PREFIX = "/api/v1"
+
+CALLBACK_PATH = "/hudi/commit"
+
+MAX_CALLBACK_BYTES = 32 * 2**20
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that was let in: its caller, the parts of its path, its body, its key."""
+
+    caller: Caller
+    path: dict[str, str]
+    body: Any
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRoute:
+    """One thing that can be asked.
+
+    Attributes:
+        path: Below `PREFIX`, in the form of OpenAPI.
+        answer: What it is answered with, and its status.
+        body: What it takes; None for GET.
+        key: Whether it takes an Idempotency-Key.
+    """
+
+    method: str
+    path: str
+    summary: str
+    action: Action
+    run: Callable[[Requests, Call], BaseModel]
+    answer: type[BaseModel]
+    status: HTTPStatus = HTTPStatus.OK
+    body: type[BaseModel] | None = None
+    key: bool = False
+
+
+def _tables(requests: Requests, call: Call) -> TablesMessage:
+    return TablesMessage.of(selected(requests.tables(call.caller)))
+
+
+def _table(requests: Requests, call: Call) -> TableStatusMessage:
+    return TableStatusMessage.of(requests.table(call.caller, call.path["name"]))
+
+
+def _build_of(requests: Requests, call: Call) -> BuildMessage:
+    table, build = requests.build_of(call.caller, call.path["id"])
+    return BuildMessage.of(call.path["id"], table, build)
+
+
+def _build(requests: Requests, call: Call) -> RequestedMessage:
+    named = call.body.strategy
+    strategy = None if named is None else Strategy.named(named)
+    name = call.path["name"]
+    return RequestedMessage.of(requests.build(call.caller, name, strategy=strategy, key=call.key))
+
+
+def _cancel(requests: Requests, call: Call) -> DoneMessage:
+    requests.cancel(call.caller, call.path["id"])
+    return DoneMessage()
+
+
+def _clean(requests: Requests, call: Call) -> RequestedMessage:
+    dry_run = call.body.dry_run
+    return RequestedMessage.of(requests.clean(call.caller, call.path["name"], dry_run=dry_run))
+
+
+def _verify(requests: Requests, call: Call) -> RequestedMessage:
+    return RequestedMessage.of(requests.verify(call.caller, call.path["name"]))
+
+
+def _approve(requests: Requests, call: Call) -> RequestedMessage:
+    return RequestedMessage.of(requests.approve(call.caller, call.path["name"]))
+
+
+def _mute(requests: Requests, call: Call) -> DoneMessage:
+    requests.mute(call.caller, call.path["name"], call.body.code, days=call.body.days)
+    return DoneMessage()
+
+
+def _asks(
+    path: str,
+    summary: str,
+    run: Callable[[Requests, Call], BaseModel],
+    *,
+    body: type[BaseModel] = EmptyRequest,
+    answer: type[BaseModel] = RequestedMessage,
+    key: bool = False,
+) -> ApiRoute:
+    status = HTTPStatus.ACCEPTED if answer is RequestedMessage else HTTPStatus.OK
+    return ApiRoute("POST", path, summary, Action.OPERATE, run, answer, status, body, key)
+
+
+# In the order in which they are tried: a table's name may contain a slash.
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("GET", "/tables", "The tables, by attention", Action.SEE, _tables, TablesMessage),
+    _asks("/tables/{name}/builds", "Start a build", _build, body=BuildRequest, key=True),
+    _asks("/tables/{name}/clean", "Clean a table's indexes", _clean, body=CleanRequest),
+    _asks("/tables/{name}/verify", "Verify a table's entries", _verify),
+    _asks("/tables/{name}/approve", "Carry out a table's plan", _approve),
+    _asks("/tables/{name}/mute", "Hide a reason", _mute, body=MuteRequest, answer=DoneMessage),
+    ApiRoute("GET", "/tables/{name}", "One table", Action.SEE, _table, TableStatusMessage),
+    ApiRoute("GET", "/builds/{id}", "A build", Action.SEE, _build_of, BuildMessage),
+    _asks("/builds/{id}/cancel", "Cancel a build", _cancel, answer=DoneMessage),
+)
+
+
+def api_routes(requests: Requests, gate: Gate) -> list[BaseRoute]:
+    """The routes of the API and of its description, which is open."""
+    description = JsonAnswer(openapi())
+
+    async def describe(request: Request) -> Response:
+        return description
+
+    return [
+        Route(f"{PREFIX}/openapi.json", describe, methods=["GET"]),
+        *(
+            Route(
+                PREFIX + each.path.replace("{name}", "{name:path}"),
+                _endpoint(each, requests, gate),
+                methods=[each.method],
+            )
+            for each in ROUTES
+        ),
+    ]
+
+
+def _endpoint(
+    route: ApiRoute, requests: Requests, gate: Gate
+) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(request: Request) -> Response:
+        caller = Caller(gate.bearer(request), address_of(request))
+        caller.require(route.action)
+        body = None
+        if route.body is not None:
+            body = _parsed(route.body, await body_of(request, MAX_FORM_BYTES))
+        key = request.headers.get("idempotency-key") if route.key else None
+        if key is not None and not _KEY.fullmatch(key):
+            raise RequestInvalid("An Idempotency-Key has 1 to 200 characters of ASCII, no space.")
+        call = Call(caller, dict(request.path_params), body, key)
+        # In a thread, so that nobody waits for it.
+        return await run_in_threadpool(lambda: JsonAnswer(route.run(requests, call), route.status))
+
+    return respond
+
+
+def _parsed(model: type[BaseModel], body: bytes) -> BaseModel:
+    try:
+        return model.model_validate_json(body.strip() or b"{}")
+    except ValidationError as error:
+        raise RequestInvalid(f"The body is wrong: {first_mistake(error)}.") from error
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The description of the API, in OpenAPI 3.1."""
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorMessage, "serialization")]
+    models += [(each.answer, "serialization") for each in ROUTES]
+    models += [(each.body, "validation") for each in ROUTES if each.body is not None]
+    _, schemas = models_json_schema(
+        list(dict.fromkeys(models)), ref_template="#/components/schemas/{model}"
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for each in ROUTES:
+        paths.setdefault(PREFIX + each.path, {})[each.method.lower()] = _operation(each)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hudi-index-service", "version": __version__},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: ApiRoute) -> dict[str, Any]:
+    answers = {route.status: ("Done" if route.status == 200 else "Accepted", route.answer)}
+    errors = [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND]
+    errors += [HTTPStatus.TOO_MANY_REQUESTS]
+    if route.body is not None:
+        errors += [HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
+        errors += [HTTPStatus.SERVICE_UNAVAILABLE]
+    answers |= {status: (status.phrase, ErrorMessage) for status in errors}
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"{(\w+)}", route.path)
+    ]
+    if route.key:
+        parameters.append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "description": "The same key for the same table gives the same request.",
+                "schema": {"type": "string", "pattern": f"^{_KEY.pattern}$"},
+            }
+        )
+    operation: dict[str, Any] = {
+        "summary": route.summary,
+        "parameters": parameters,
+        "responses": {
+            str(int(status)): {"description": words, "content": _content(model)}
+            for status, (words, model) in sorted(answers.items())
+        },
+    }
+    if route.body is not None:
+        operation["requestBody"] = {"required": False, "content": _content(route.body)}
+    return operation
+
+
+def _content(model: type[BaseModel]) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What the service gives to machines.
+
+    Attributes:
+        wake: Looks at a table soon, by its base path. Raises CallbackRefused if it cannot now.
+        metrics: What Prometheus reads, from memory.
+        metrics_type: Its content type.
+        ready: Whether the service does its work already, and still.
+        callback: Told the outcome of each callback: ``accepted``, ``refused``, ``unknown_table``,
+            ``malformed`` or ``denied``.
+    """
+
+    wake: Callable[[str], object]
+    metrics: Callable[[], bytes] = bytes
+    metrics_type: str = METRICS_TYPE
+    ready: Callable[[], bool] = lambda: True
+    callback: Callable[[str], None] = lambda outcome: None
+
+
+def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequence[BaseRoute]:
+    """The routes of Hudi's callback, health and metrics."""
+
+    async def healthz(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(request: Request) -> Response:
+        if machinery.ready():
+            return PlainTextResponse("ok\n")
+        return PlainTextResponse("not ready\n", HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def metrics(request: Request) -> Response:
+        Caller(gate.bearer(request), address_of(request)).require(Action.SCRAPE)
+        content = await run_in_threadpool(machinery.metrics)
+        return Response(content, media_type=machinery.metrics_type)
+
+    async def commit(request: Request) -> Response:
+        with _counted(machinery, "denied"):
+            caller = Caller(gate.bearer(request, header=SECRET_HEADER), address_of(request))
+            caller.require(Action.NOTIFY)
+        with _counted(machinery, "malformed"):
+            base_path = await _base_path(request)
+        with _counted(machinery, "denied"):
+            uri = requests.uri_of(caller, base_path)
+        with _counted(machinery, "unknown_table"):
+            if uri is None:
+                raise _not_in_fleet(base_path)
+        with _counted(machinery, "refused"):
+            await run_in_threadpool(machinery.wake, uri)
+        machinery.callback("accepted")
+        return JsonAnswer({"status": "accepted"}, HTTPStatus.ACCEPTED)
+
+    return [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
+        Route(CALLBACK_PATH, commit, methods=["POST"]),
+    ]
+
+
+@contextmanager
+def _counted(machinery: Machinery, outcome: str) -> Iterator[None]:
+    """Tells the outcome of a callback that is refused within the context."""
+    try:
+        yield
+    except (Refused, IndexServiceError):
+        machinery.callback(outcome)
+        raise
+
+
+async def _base_path(request: Request) -> str:
+    """The table that a callback names."""
+    body = await body_of(request, MAX_CALLBACK_BYTES)
+    try:
+        message = await json_of(body)
+    except ValueError:
+        message = None
+    base_path = message.get("basePath") if isinstance(message, dict) else None
+    if not isinstance(base_path, str):
+        error = CallbackRefused("The body is not a Hudi commit callback.")
+        raise Refused(HTTPStatus.BAD_REQUEST, error)
+    return base_path
+
+
+def _not_in_fleet(base_path: str) -> Refused:
+    error = CallbackRefused(
+        f"The table {base_path[:200]!r} is not in the fleet.",
+        remedy="Name the table in the fleet's file.",
+    )
+    return Refused(HTTPStatus.FORBIDDEN, error)

@@ -1,0 +1,270 @@
+"""What the API takes and gives, as models from which its description is made too."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from hudi_index_service.fleet.contract import Requested
+from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
+from hudi_index_service.fleet.table_view import Reason, TableView
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _characters(cls, value: Any) -> Any:
+        """Escapes what is no character, which names of files may hold."""
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace").decode()
+        if isinstance(value, list):
+            return [cls._characters(each) for each in value]
+        if isinstance(value, dict):
+            return {cls._characters(key): cls._characters(each) for key, each in value.items()}
+        return value
+
+
+class ErrorMessage(_Message):
+    """Why a request is not carried out.
+
+    code: Stable, for programs.
+    message: One sentence.
+    remedy: What to do about it.
+    """
+
+    code: str
+    message: str
+    remedy: str
+
+    @classmethod
+    def of(cls, refusal: Refusal) -> "ErrorMessage":
+        """The message of an error that was seen."""
+        return cls(code=refusal.code, message=refusal.message, remedy=refusal.remedy)
+
+
+class ReasonMessage(_Message):
+    """Why a table needs attention; severity 1 is the worst, and the remedy a command."""
+
+    code: str
+    severity: Annotated[int, Field(ge=1, le=4)]
+    since: datetime
+    value: float | str | None
+    limit: float | str | None
+    words: str
+    remedy: str
+
+    @classmethod
+    def of(cls, reason: Reason) -> "ReasonMessage":
+        """The message of a reason."""
+        fields = {name: getattr(reason, name) for name in cls.model_fields}
+        return cls(**{**fields, "code": str(reason.code)})
+
+
+class BuildMessage(_Message):
+    """A build that was asked for.
+
+    id: The request's id.
+    table: Its table; null if the service has not looked at it since the request.
+    state: ``waiting``, ``running``, or how it ended.
+    action: ``build``, ``clean``, ``verify`` or ``define``.
+    trigger: What asked for it: ``callback``, ``poll``, ``retry``, ``schedule`` or ``request``.
+    advanced: When it last made progress.
+    built: The entries built.
+    summary: What a clean or a verification found, in one sentence.
+    progress: Files, bytes and rows, done and in all, with the rate and the seconds left.
+    requested_by: The name of the token.
+    """
+
+    id: str
+    table: str | None
+    state: str
+    action: str = "build"
+    trigger: str = ""
+    started: datetime | None = None
+    advanced: datetime | None = None
+    ended: datetime | None = None
+    built: int = 0
+    summary: str = ""
+    progress: dict[str, Any] | None = None
+    error: ErrorMessage | None = None
+    requested_by: str = ""
+
+    @classmethod
+    def of(
+        cls, id: str, table: str | None, build: RunningBuild | EndedBuild | None
+    ) -> "BuildMessage":
+        """The message of a build; None is one that waits."""
+        if build is None:
+            return cls(id=id, table=table, state="waiting")
+        if isinstance(build, EndedBuild):
+            return cls(
+                id=id,
+                table=table,
+                state=build.outcome,
+                action=build.action,
+                summary=build.summary,
+                trigger=build.trigger,
+                started=build.started,
+                ended=build.ended,
+                built=build.built,
+                error=None if build.error is None else ErrorMessage.of(build.error),
+                requested_by=build.requested_by,
+            )
+        return cls(
+            id=id,
+            table=table,
+            state="running",
+            trigger=build.trigger,
+            started=build.started,
+            advanced=build.advanced,
+            progress=None if build.progress is None else build.progress.to_dict(),
+            requested_by=build.requested_by,
+        )
+
+
+class TableMessage(_Message):
+    """A table of the fleet.
+
+    state: ``paused``, ``building``, ``waiting``, ``unseen``, ``unreachable`` or ``idle``.
+    severity: That of the worst reason, from 1; 0 if it needs no attention.
+    reasons: The worst first.
+    coverage: From 0 to 1, of the index that covers least; null without an index.
+    due: Base files that builds take.
+    lag_seconds: How long the oldest of them waits.
+    at: When the table was last looked at.
+    """
+
+    name: str
+    uri: str
+    group: str
+    owner: str
+    labels: dict[str, str]
+    priority: int
+    enabled: bool
+    state: str
+    severity: Annotated[int, Field(ge=0, le=4)]
+    reasons: list[ReasonMessage]
+    coverage: float | None
+    due: int
+    lag_seconds: float
+    at: datetime | None
+    running: BuildMessage | None
+
+    @classmethod
+    def of(cls, view: TableView) -> "TableMessage":
+        """The message of a table."""
+        return cls(**_fields(view))
+
+
+class TableStatusMessage(TableMessage):
+    """A table of the fleet, with all that is known of it.
+
+    status: As ``hudi-index status --output json`` prints it; null before the first look.
+    error: Why the last look failed.
+    ended: The last builds, newest first.
+    plan: Changes of definitions that wait for approval, in sentences.
+    drift: Definitions that differ from the fleet's file.
+    """
+
+    status: dict[str, Any] | None
+    error: ErrorMessage | None
+    ended: list[BuildMessage]
+    plan: list[str]
+    drift: list[str]
+    orphaned_bytes: int
+    erased: int
+
+    @classmethod
+    def of(cls, view: TableView) -> "TableStatusMessage":
+        """The message of a table."""
+        seen = view.seen
+        return cls(
+            **_fields(view),
+            status=None if seen.status is None else seen.status.to_dict(),
+            error=None if seen.error is None else ErrorMessage.of(seen.error),
+            ended=[BuildMessage.of(each.id, view.name, each) for each in seen.ended],
+            plan=list(seen.plan),
+            drift=list(seen.drift),
+            orphaned_bytes=seen.orphaned_bytes,
+            erased=seen.erased,
+        )
+
+
+def _fields(view: TableView) -> dict[str, Any]:
+    policy, running = view.seen.policy, view.seen.running
+    return {
+        "name": policy.name,
+        "uri": policy.uri,
+        "group": policy.group,
+        "owner": policy.owner,
+        "labels": dict(policy.labels),
+        "priority": policy.priority,
+        "enabled": policy.enabled,
+        "state": view.state,
+        "severity": view.severity if view.reasons else 0,
+        "reasons": [ReasonMessage.of(each) for each in view.reasons],
+        "coverage": view.coverage,
+        "due": view.due,
+        "lag_seconds": view.lag_seconds,
+        "at": view.seen.at,
+        "running": None if running is None else BuildMessage.of(running.id, policy.name, running),
+    }
+
+
+class TablesMessage(_Message):
+    """The tables that the token is for, those first that need attention most."""
+
+    tables: list[TableMessage]
+
+    @classmethod
+    def of(cls, views: Sequence[TableView]) -> "TablesMessage":
+        """The message of a list."""
+        return cls(tables=[TableMessage.of(view) for view in views])
+
+
+class RequestedMessage(_Message):
+    """A request that was taken.
+
+    repeated: Whether it is that of an earlier call with the same Idempotency-Key.
+    """
+
+    id: str
+    table: str
+    repeated: bool
+
+    @classmethod
+    def of(cls, requested: Requested) -> "RequestedMessage":
+        """The message of a request."""
+        return cls(id=requested.id, table=requested.table, repeated=requested.repeated)
+
+
+class DoneMessage(_Message):
+    """What was asked for is done."""
+
+    done: Literal[True] = True
+
+
+class BuildRequest(_Message):
+    """A build to start. strategy: null for the table's own."""
+
+    strategy: Literal["incremental", "all", "refresh"] | None = None
+
+
+class CleanRequest(_Message):
+    """Entries to remove that no snapshot needs. dry_run: only say what would be removed."""
+
+    dry_run: bool = False
+
+
+class MuteRequest(_Message):
+    """A reason to hide for some days."""
+
+    code: Annotated[str, Field(min_length=1, max_length=64)]
+    days: Annotated[int, Field(ge=1, le=365)]
+
+
+class EmptyRequest(_Message):
+    """Nothing more is to be said."""

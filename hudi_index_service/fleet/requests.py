@@ -1,0 +1,198 @@
+"""Requests of a token to the fleet, alike for API and page: which tables it sees, and what it
+does, which is logged."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.errors import AccessDenied, RequestUnknown, TableNotInFleet
+from hudi_index_service.fleet.access import Action, Token
+from hudi_index_service.fleet.contract import Fleet, Requested
+from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
+from hudi_index_service.fleet.table_view import ReasonsOf, TableView
+from hudi_index_service.hook.allowed_tables import path_identity
+from hudi_index_service.wording import shortened
+
+log = logging.getLogger(__name__)
+
+_MOST_REQUESTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request.
+
+    Attributes:
+        address: The other end of the connection.
+    """
+
+    token: Token
+    address: str
+
+    def require(self, action: Action) -> None:
+        """Raises AccessDenied unless the role allows the action."""
+        if not self.token.may(action):
+            raise AccessDenied(
+                f"The token {self.token.name} has the role {self.token.role}, which may not "
+                f"{action}."
+            )
+
+
+class Requests:
+    """What callers ask of a fleet. May be used in any thread.
+
+    Args:
+        reasons_of: Why a table needs attention.
+    """
+
+    def __init__(self, fleet: Fleet, reasons_of: ReasonsOf) -> None:
+        self._fleet, self._reasons_of = fleet, reasons_of
+        self._lock = Lock()
+        self._tables: OrderedDict[str, str] = OrderedDict()  # by request
+        self._identities: dict[str, str | None] = {}  # by base path
+
+    def tables(self, caller: Caller) -> list[TableView]:
+        """The tables that the caller may see, in order of their names."""
+        caller.require(Action.SEE)
+        return [
+            TableView.of(seen, self._reasons_of)
+            for seen in self._fleet.tables()
+            if caller.token.covers(seen.policy.name)
+        ]
+
+    def seen(self, caller: Caller, name: str = "") -> object:
+        """What is equal as long as nothing has changed that `tables`, or `table`, shows."""
+        if name:
+            self._require_table(caller, Action.SEE, name)
+            return self._fleet.table(name)
+        return tuple(self._fleet.tables())
+
+    def table(self, caller: Caller, name: str) -> TableView:
+        """One table. Raises TableNotInFleet."""
+        self._require_table(caller, Action.SEE, name)
+        return TableView.of(self._fleet.table(name), self._reasons_of)
+
+    def uri_of(self, caller: Caller, base_path: str) -> str | None:
+        """The base path of the table that a writer names, in any spelling; None if the fleet has
+        none. The writer's path is only compared.
+
+        Raises:
+            AccessDenied: the token is for other tables.
+        """
+        wanted = path_identity(base_path)
+        if wanted is None:
+            return None
+        for seen in self._fleet.tables():
+            uri = seen.policy.uri
+            if uri not in self._identities:
+                self._identities[uri] = path_identity(uri)
+            if self._identities[uri] == wanted:
+                if not caller.token.covers(seen.policy.name):
+                    raise AccessDenied(f"The token {caller.token.name} is not for this table.")
+                return uri
+        return None
+
+    def build_of(
+        self, caller: Caller, request: str
+    ) -> tuple[str | None, RunningBuild | EndedBuild | None]:
+        """The table of a request, None if it is not known, and its build, None while it waits.
+        Raises RequestUnknown."""
+        caller.require(Action.SEE)
+        table = self._table_of(caller, request)
+        return table, self._fleet.build_of(request)
+
+    def build(
+        self, caller: Caller, name: str, *, strategy: Strategy | None, key: str | None
+    ) -> Requested:
+        """Asks for a build. A key counts for the caller's token only.
+
+        Raises:
+            TableNotInFleet, CallbackRefused: see `Fleet.build`.
+        """
+        scoped = None if key is None else f"{caller.token.name}:{key}"
+        how = "" if strategy is None else f" {strategy.value}"
+        return self._asked(
+            caller,
+            f"build{how}",
+            name,
+            lambda by: self._fleet.build(name, strategy=strategy, key=scoped, requested_by=by),
+        )
+
+    def clean(self, caller: Caller, name: str, *, dry_run: bool) -> Requested:
+        """Asks for a clean."""
+        return self._asked(
+            caller,
+            "clean dry run" if dry_run else "clean",
+            name,
+            lambda by: self._fleet.clean(name, dry_run=dry_run, requested_by=by),
+        )
+
+    def verify(self, caller: Caller, name: str) -> Requested:
+        """Asks for a verification."""
+        return self._asked(
+            caller, "verify", name, lambda by: self._fleet.verify(name, requested_by=by)
+        )
+
+    def approve(self, caller: Caller, name: str) -> Requested:
+        """Carries out the plan for a table."""
+        return self._asked(
+            caller, "approve", name, lambda by: self._fleet.approve(name, requested_by=by)
+        )
+
+    def mute(self, caller: Caller, name: str, code: str, *, days: int) -> None:
+        """Hides a reason for some days."""
+        self._require_table(caller, Action.OPERATE, name)
+        self._fleet.mute(name, code, days=days, requested_by=caller.token.name)
+        _log(caller, f"mute {shortened(code)} for {days} d", name, "")
+
+    def cancel(self, caller: Caller, request: str) -> str | None:
+        """Cancels a build; returns its table, if it is known. Raises RequestUnknown."""
+        caller.require(Action.OPERATE)
+        table = self._table_of(caller, request)
+        self._fleet.cancel(request, requested_by=caller.token.name)
+        _log(caller, "cancel", table or "", request)
+        return table
+
+    def _asked(
+        self, caller: Caller, action: str, name: str, ask: Callable[[str], Requested]
+    ) -> Requested:
+        self._require_table(caller, Action.OPERATE, name)
+        requested = ask(caller.token.name)
+        with self._lock:
+            self._tables[requested.id] = name
+            while len(self._tables) > _MOST_REQUESTS:
+                self._tables.popitem(last=False)
+        _log(caller, action, name, requested.id)
+        return requested
+
+    @staticmethod
+    def _require_table(caller: Caller, action: Action, name: str) -> None:
+        caller.require(action)
+        if not caller.token.covers(name):  # as if there were none
+            raise TableNotInFleet(f"The fleet has no table {shortened(name)!r}.")
+
+    def _table_of(self, caller: Caller, request: str) -> str | None:
+        table = self._tables.get(request) or self._observed_table_of(request)
+        may_see = caller.token.is_for_all if table is None else caller.token.covers(table)
+        if not may_see:
+            raise RequestUnknown(f"There is no request {shortened(request)!r}.")
+        return table
+
+    def _observed_table_of(self, request: str) -> str | None:
+        for seen in self._fleet.tables():
+            builds: Sequence[RunningBuild | EndedBuild] = seen.ended
+            if seen.running is not None:
+                builds = [seen.running, *builds]
+            if any(build.id == request for build in builds):
+                return seen.policy.name
+        return None
+
+
+def _log(caller: Caller, action: str, table: str, request: str) -> None:
+    log.info(
+        "Operator action: %s, table %r, id %r, by %s from %s.",
+        *(action, shortened(table), request, caller.token.name, caller.address),
+    )

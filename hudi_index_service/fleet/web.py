@@ -1,0 +1,278 @@
+"""The application of a fleet: pages, API, callbacks, health and metrics; and the server for it.
+Needs the extra ``hook`` (starlette, uvicorn, jinja2)."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from math import ceil
+from threading import Event, Thread
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hudi_index_service.config import HookSettings, WebSettings
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError, RequestInvalid
+from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
+from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
+from hudi_index_service.fleet.contract import Fleet
+from hudi_index_service.fleet.events import Streams
+from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
+from hudi_index_service.fleet.page.forms import Forms
+from hudi_index_service.fleet.page.pages import Pages
+from hudi_index_service.fleet.requests import Requests
+from hudi_index_service.fleet.sessions import Sessions
+from hudi_index_service.fleet.table_view import ReasonsOf
+from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
+from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
+from hudi_index_service.wording import reason
+
+log = logging.getLogger(__name__)
+
+_SHUTDOWN_SECONDS = 5
+
+HEADERS: Mapping[str, str] = {
+    # No inline script or style, nothing from another host, no frame around it.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # With no-referrer, browsers would send forms with an Origin of null.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cache-Control": "no-store",
+}
+"""The headers of every answer that has none of these itself."""
+
+
+class Application:
+    """Everything that a fleet answers by HTTP.
+
+    Args:
+        fleet: The tables.
+        reasons_of: Why a table needs attention.
+        machinery: Callbacks, health and metrics.
+        settings: Of the pages.
+        callback_secret: A further secret of callbacks, for all tables; "" for none.
+        most_streams: Maximum open streams; None for the setting.
+        more_routes: Further routes, which come first and check access themselves.
+
+    Raises:
+        ConfigInvalid: the file of tokens is refused.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        reasons_of: ReasonsOf,
+        machinery: Machinery,
+        settings: WebSettings,
+        *,
+        callback_secret: str = "",
+        most_streams: int | None = None,
+        more_routes: Sequence[BaseRoute] = (),
+    ) -> None:
+        others = []
+        if callback_secret:
+            others = [Token("hook.secret", Role.NOTIFY, digest_of(callback_secret))]
+        self.tokens = Tokens(settings.tokens, others)
+        self.refusals = Refusals()
+        most = settings.max_streams if most_streams is None else most_streams
+        self.streams = Streams(most=most)
+        requests, gate = Requests(fleet, reasons_of), Gate(self.tokens, self.refusals)
+        encrypted = settings.tls_cert is not None
+        forms = Forms(
+            Sessions(self.tokens, seconds=settings.session_seconds),
+            origins=settings.origins,
+            encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
+        )
+        self._pages = Pages(requests, gate, forms, self.streams)
+        routes = [
+            *more_routes,
+            *machine_routes(machinery, requests, gate),
+            *api_routes(requests, gate),
+            *self._pages.routes(),
+        ]
+        handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
+            IndexServiceError: self._failed,
+            Refused: self._refused,
+            HTTPException: self._http_error,
+            ClientDisconnect: self._disconnected,
+            Exception: self._broken,
+        }
+        app = Starlette(routes=routes, exception_handlers=handlers)
+        app.router.redirect_slashes = False
+        self.app: ASGIApp = _WithHeaders(app)
+
+    async def _failed(self, request: Request, error: IndexServiceError) -> Response:
+        return await self._refused(request, refused(error))
+
+    async def _refused(self, request: Request, refusal: Refused) -> Response:
+        if _is_of_page(request):
+            return self._pages.error(request, refusal)
+        answer = error_answer(refusal)
+        if refusal.status is HTTPStatus.UNAUTHORIZED:
+            answer.headers["WWW-Authenticate"] = 'Bearer realm="hudi-index-service"'
+        return answer
+
+    async def _http_error(self, request: Request, error: HTTPException) -> Response:
+        status = HTTPStatus(error.status_code)
+        refusal = Refused(status, RequestInvalid(f"{status.phrase}: there is nothing here."))
+        refusal.headers |= dict(error.headers or {})
+        return await self._refused(request, refusal)
+
+    async def _disconnected(self, request: Request, error: Exception) -> Response:
+        # No client reads the answer; the refusal is for the log.
+        self.refusals.report("A connection ended before the body did.")
+        return Response(status_code=HTTPStatus.BAD_REQUEST)
+
+    async def _broken(self, request: Request, error: Exception) -> Response:
+        # Starlette raises the error again, for the server's log. Its text stays there.
+        failure = IndexServiceError(f"The request failed: {type(error).__name__}.")
+        return await self._refused(request, Refused(HTTPStatus.INTERNAL_SERVER_ERROR, failure))
+
+
+def _is_of_page(request: Request) -> bool:
+    path = request.url.path
+    return path.partition("?")[0].split("/")[1] not in _FOR_MACHINES
+
+
+_FOR_MACHINES = frozenset({"api", "hudi", "metrics", "healthz", "readyz"})
+
+
+class _WithHeaders:
+    """Adds the headers that every answer has."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._headers = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                absent = [each for each in self._headers if each[0] not in present]
+                message = {**message, "headers": [*message["headers"], *absent]}
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+class WebServer:
+    """Serves an application from `start` to `close`, in a thread.
+
+    Args:
+        settings: Address, certificate and connections.
+        limits: How long a request may take to arrive.
+        application: Makes the application, with the most streams that the connections leave room
+            for.
+
+    Raises:
+        ConfigInvalid: the address cannot be bound, or the certificate cannot be used.
+    """
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        limits: HookSettings,
+        application: Callable[[int], Application],
+    ) -> None:
+        setting = "web.max_connections"
+        most = connections_allowed(settings.max_connections, setting)
+        self.application = application(min(settings.max_streams, max(1, most // 2)))
+        self.connections = Connections(
+            most=most,
+            request_seconds=limits.request_seconds,
+            refusals=self.application.refusals,
+            setting=setting,
+        )
+        config = uvicorn.Config(
+            self.application.app,
+            http=self.connections.protocol(),
+            backlog=most,  # as many are accepted before any of them is processed
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # any client could claim another address
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=ceil(_SHUTDOWN_SECONDS),
+            ssl_certfile=settings.tls_cert,
+            ssl_keyfile=settings.tls_key,
+        )
+        _check_certificate(config)
+        self._server = uvicorn.Server(config)
+        self._request_seconds = limits.request_seconds
+        self._socket = bound_socket(settings.host, settings.port, "web")
+        port = self._socket.getsockname()[1]
+        self.url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
+        if settings.host not in LOOPBACK and settings.tls_cert is None:
+            log.warning("%s is open to the network, and tokens travel unencrypted.", self.url)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._begun = Event()
+        self._thread = Thread(target=self._serve, name="hudi-index-web", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread that answers requests."""
+        self._thread.start()
+        self._begun.wait()
+
+    def close(self) -> None:
+        """Ends the streams, answers the requests in progress, stops listening, and joins the
+        thread."""
+        self._server.should_exit = True
+        if self._loop is not None and self._thread.is_alive():
+            with suppress(RuntimeError):  # it has ended already
+                self._loop.call_soon_threadsafe(self.application.streams.close)
+            self._thread.join()
+        self.application.refusals.close()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        def new_loop() -> asyncio.AbstractEventLoop:
+            self._loop = _Loop(self._request_seconds)
+            return self._loop
+
+        async def serve() -> None:
+            self._begun.set()
+            await self._server.serve(sockets=[self._socket])
+
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(serve())
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop whose servers give a client as long for TLS's handshake as for a request: asyncio
+    gives it a minute, in which no limit counts its connection."""
+
+    def __init__(self, handshake_seconds: float) -> None:
+        super().__init__()
+        self._handshake_seconds = handshake_seconds
+
+    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
+        """As asyncio's, with the limit."""
+        if options.get("ssl") is not None:
+            options.setdefault("ssl_handshake_timeout", self._handshake_seconds)
+        return await super().create_server(*arguments, **options)
+
+
+def _check_certificate(config: uvicorn.Config) -> None:
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigInvalid(
+            f"The certificate {config.ssl_certfile} cannot be used: {reason(error)}.",
+            remedy="Name PEM files of a certificate with its chain, and of its key, in "
+            "web.tls_cert and web.tls_key.",
+        ) from error

@@ -1,0 +1,103 @@
+"""An application over a fleet in memory, with a token of each role, and clients of it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from hudi_index_service.config import WebSettings
+from hudi_index_service.fleet.access import Role, digest_of
+from hudi_index_service.fleet.api import Machinery
+from hudi_index_service.fleet.web import Application
+from tests.fleet.memory_fleet import MemoryFleet
+
+CANARY = "canary-7f3b"
+"""Part of every secret."""
+
+SECRETS = {role: f"{CANARY}-{role}-secret" for role in Role}
+SALES_SECRET = f"{CANARY}-only-sales-secret"
+CALLBACK_SECRET = f"{CANARY}-callback-secret"
+ORIGIN = "http://testserver"
+
+
+def token_file(folder: Path) -> Path:
+    """A file with a token of each role, and one to operate tables of `sales` only."""
+    lines = [f"{role}r {role} {digest_of(secret)}" for role, secret in SECRETS.items()]
+    lines.append(f"sales operate {digest_of(SALES_SECRET)} sales.*")
+    path = folder / "tokens"
+    path.write_text("# name role SHA-256 tables\n" + "\n".join(lines) + "\n")
+    path.chmod(0o600)
+    return path
+
+
+@dataclass
+class Served:
+    """An application, and what it was made with."""
+
+    fleet: MemoryFleet
+    application: Application
+    outcomes: list[str] = field(default_factory=list)
+
+    def client(self) -> TestClient:
+        """A browser that follows no redirect."""
+        return TestClient(self.application.app, follow_redirects=False, base_url=ORIGIN)
+
+    def api(self, secret: str) -> TestClient:
+        """A client of the API."""
+        client = self.client()
+        client.headers["authorization"] = f"Bearer {secret}"
+        return client
+
+    def browser(self, role: Role = Role.OPERATE) -> "Browser":
+        """A browser that is signed in."""
+        browser = Browser(self.client())
+        browser.sign_in(SECRETS[role])
+        return browser
+
+
+@dataclass
+class Browser:
+    """Sends forms as a browser does."""
+
+    client: TestClient
+
+    def get(self, path: str):
+        """A page."""
+        return self.client.get(path)
+
+    def form_token(self, path: str = "/login") -> str:
+        """The token of the forms on a page."""
+        found = re.search(r'name="form_token" value="(\w+)"', self.client.get(path).text)
+        assert found is not None
+        return found.group(1)
+
+    def post(self, path: str, *, origin: str | None = ORIGIN, page: str = "/", **fields: str):
+        """Sends a form that is on a page, from an origin."""
+        headers = {} if origin is None else {"origin": origin}
+        data = {"form_token": self.form_token(page), **fields}
+        return self.client.post(path, data=data, headers=headers)
+
+    def sign_in(self, secret: str):
+        """Sends the login form."""
+        return self.post("/login", page="/login", token=secret)
+
+
+def served(
+    folder: Path,
+    fleet: MemoryFleet | None = None,
+    *,
+    metrics: Callable[[], bytes] = lambda: b"up 1\n",
+    ready: Callable[[], bool] = lambda: True,
+    **settings: object,
+) -> Served:
+    """An application over a fleet."""
+    fleet = fleet or MemoryFleet()
+    outcomes: list[str] = []
+    machinery = Machinery(fleet.wake, metrics, ready=ready, callback=outcomes.append)
+    known = WebSettings(**{"tokens": token_file(folder), **settings})  # type: ignore[arg-type]
+    application = Application(
+        fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET
+    )
+    return Served(fleet, application, outcomes)

@@ -1,0 +1,296 @@
+"""The pages in Chromium: signing in, sorting and filtering 200 tables, a build from its start to
+its end, names of every kind, no request to another host, and axe's rules of accessibility."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import axe_core_python
+import pytest
+from selenium.common.exceptions import (
+    JavascriptException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from dev.prerequisites import find_browser
+from hudi_index_service.config import HookSettings, WebSettings
+from hudi_index_service.fleet.access import Role
+from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.web import WebServer
+from tests.fleet.memory_fleet import FakeReason, MemoryFleet, progress, seen, status_of
+from tests.fleet.served import SECRETS, served
+
+pytestmark = pytest.mark.slow
+
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
+
+HOSTILE = "<img src=x onerror=window.hostile=1>'\"><script>window.hostile=1</script>"
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",  # root's browser has none
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--window-size=1280,900",
+)
+
+
+def fleet_of_200() -> MemoryFleet:
+    """Tables of four groups; some of them need attention."""
+    fleet = MemoryFleet()
+    for number in range(200):
+        group, owner = ("sales", "hr", "logs", "ops")[number % 4], ("Ann", "Bo", "Cai")[number % 3]
+        name = f"{group}.table_{number:03d}"
+        status = status_of(f"/data/{name}", covered=5 + number % 6, lag_seconds=number * 60.0)
+        fleet.add(seen(name, group=group, owner=owner, status=status))
+    now = datetime.now(UTC)
+    for name, code, severity, words, remedy in (
+        ("logs.table_010", "ORPHANS", 4, "Entries hold 12 GiB too much.", "hudi-index clean /l"),
+        ("hr.table_009", "LAG", 3, "A base file has waited 1 h.", "hudi-index build /h"),
+        ("sales.table_004", "UNREACHABLE", 1, "Its store is silent.", "hudi-index doctor"),
+    ):
+        fleet.reasons[name] = [FakeReason(code, severity, words, remedy, now)]
+    return fleet
+
+
+@pytest.fixture
+def fleet() -> MemoryFleet:
+    return fleet_of_200()
+
+
+@pytest.fixture
+def server(fleet: MemoryFleet, tmp_path: Path) -> Iterator[WebServer]:
+    server = WebServer(
+        WebSettings(port=0),
+        HookSettings(),
+        lambda most: served(tmp_path, fleet, max_streams=most).application,
+    )
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Chrome]:
+    found = find_browser()
+    options = ChromeOptions()
+    options.binary_location = found.program
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = Chrome(options, ChromeService(found.driver))
+    yield driver
+    driver.quit()
+
+
+class Tab:
+    """A browser that shows a page of the service."""
+
+    def __init__(self, driver: Chrome, url: str) -> None:
+        self.driver, self.url = driver, url
+
+    def open(self, path: str) -> None:
+        self.driver.get(self.url + path)
+
+    def one(self, selector: str):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector: str) -> list[str]:
+        script = "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)"
+        return self.driver.execute_script(script, selector)
+
+    @property
+    def text(self) -> str:
+        return self.one("main").text
+
+    def wait(self, condition: Callable[["Tab"], object]) -> None:
+        """Waits until it holds; meanwhile, the page that it looks at may go."""
+        going = (StaleElementReferenceException, NoSuchElementException, JavascriptException)
+        WebDriverWait(self.driver, 30, 0.05, going).until(lambda _: condition(self))
+
+    def sign_in(self, secret: str) -> None:
+        self.open("/login")
+        self.one("input[name=token]").send_keys(secret, Keys.ENTER)
+        self.wait(lambda tab: not tab.driver.current_url.endswith("/login") or "wrong" in tab.text)
+
+    def names(self) -> list[str]:
+        return self.texts("tbody th a")
+
+    def command(self, name: str, **options: object) -> None:
+        self.driver.execute_cdp_cmd(name, options)
+
+
+@pytest.fixture
+def tab(chromium: Chrome, server: WebServer) -> Iterator[Tab]:
+    """A new browser session, signed in; nothing that it loads is of another host, and nothing is
+    against the pages' rules."""
+    chromium.get("about:blank")
+    chromium.delete_all_cookies()
+    for kind in ("browser", "performance"):
+        chromium.get_log(kind)
+    tab = Tab(chromium, server.url)
+    tab.sign_in(SECRETS[Role.OPERATE])
+    tab.wait(lambda tab: len(tab.names()) == 200)
+    yield tab
+    requested = [each["message"] for each in chromium.get_log("performance")]
+    sent = [each for each in requested if '"Network.requestWillBeSent"' in each]
+    assert sent
+    assert not [each for each in sent if f'"url":"{server.url}/' not in each]
+    rules = [each for each in chromium.get_log("browser") if "Security Policy" in each["message"]]
+    assert rules == []
+    chromium.get("about:blank")
+
+
+def violations(tab: Tab) -> list[str]:
+    """What axe finds serious on the page."""
+    tab.driver.execute_script(AXE.read_text())
+    found = tab.driver.execute_async_script(
+        "const done = arguments[0]; axe.run().then(r => done(r.violations), e => done([String(e)]))"
+    )
+    return [
+        f"{each['id']}: {[node['html'] for node in each['nodes'][:3]]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+def test_signing_in_says_what_is_wrong_and_leads_to_the_list(tab: Tab) -> None:
+    tab.one("header button").click()
+    tab.wait(lambda tab: tab.driver.current_url.endswith("/login"))
+    tab.sign_in("wrong")
+    tab.wait(lambda tab: "The token is wrong." in tab.text)
+    assert violations(tab) == []
+    tab.sign_in(SECRETS[Role.READ])
+    tab.wait(lambda tab: len(tab.names()) == 200)
+    assert tab.names()[:3] == ["sales.table_004", "hr.table_009", "logs.table_010"]
+    assert "readr (read)" in tab.one("header").text
+
+
+def test_the_list_is_sorted_and_filtered(tab: Tab) -> None:
+    tab.one("#sort-lag").click()
+    tab.wait(lambda tab: tab.names()[0] == "ops.table_199")
+    tab.one("#sort-lag").click()
+    tab.wait(lambda tab: tab.names()[0] == "sales.table_000")
+    Select(tab.one("select[name=group]")).select_by_value("hr")
+    tab.one("input[name=text]").send_keys("_01", Keys.ENTER)
+    tab.wait(lambda tab: tab.names() == ["hr.table_013", "hr.table_017"])
+    assert "2 shown" in tab.text
+    assert violations(tab) == []
+
+
+def test_a_build_is_started_watched_and_cancelled(tab: Tab, fleet: MemoryFleet) -> None:
+    table = "hr.table_009"
+    tab.one(f'button[aria-label="Build {table}"]').click()
+    tab.wait(lambda tab: "The build is requested." in tab.text)
+    fleet.begin("r1", 25)
+    tab.wait(lambda tab: "25 %, 25 of 100 entries" in tab.text)
+    tab.driver.execute_script("document.getElementById('cancel').focus()")
+    running = fleet.observations[table].running
+    fleet.change(table, running=replace(running, progress=progress(60)))
+    tab.wait(lambda tab: "60 %, 60 of 100 entries" in tab.text)
+    assert "40 s" in tab.text
+    assert tab.driver.switch_to.active_element.get_attribute("id") == "cancel"
+    assert violations(tab) == []
+
+    tab.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    tab.wait(lambda tab: "The build is being cancelled." in tab.text)
+    assert "cancelled" in tab.text
+    assert fleet.calls == [("build", table, "operater", None), ("cancel", "r1", "operater")]
+
+
+def test_a_failure_is_shown_with_its_remedy(tab: Tab, fleet: MemoryFleet) -> None:
+    tab.open("/tables/ops.table_003")
+    tab.one("#build").click()
+    tab.wait(lambda tab: "Waiting since" in tab.text)
+    fleet.begin("r1")
+    fleet.end("ops.table_003", "died", Refusal("BUILD_FAILED", "Its process died.", "Mend it."))
+    tab.wait(lambda tab: "Its process died." in tab.text)
+    assert "Mend it. BUILD_FAILED" in tab.text
+    fleet.busy = True
+    tab.one("#build").click()
+    tab.wait(lambda tab: "Too many requests wait." in tab.text)
+    assert violations(tab) == []
+
+
+def test_names_of_every_kind_are_text(tab: Tab, fleet: MemoryFleet) -> None:
+    status = status_of("/x", columns=[HOSTILE], partitions=[HOSTILE, "b"])
+    fleet.add(seen(HOSTILE, owner=HOSTILE, group=HOSTILE, labels={HOSTILE: "x"}, status=status))
+    fleet.change(HOSTILE, plan=(HOSTILE,), error=Refusal("X", HOSTILE, HOSTILE))
+    fleet.reasons[HOSTILE] = [FakeReason("X", 1, HOSTILE, f"hudi-index build '{HOSTILE}")]
+    tab.open("/?sort=name")
+    assert HOSTILE in tab.names()
+    tab.one("tbody th a").click()
+    tab.wait(lambda tab: "Plan to approve" in tab.text)
+    assert HOSTILE in tab.one("h1").text
+    tab.one("#approve").click()
+    tab.wait(lambda tab: "being carried out" in tab.text)
+    assert fleet.calls == [("approve", HOSTILE, "operater")]
+    assert tab.driver.execute_script("return window.hostile") is None
+
+
+def test_the_pages_work_without_scripts(tab: Tab, fleet: MemoryFleet) -> None:
+    tab.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        tab.open("/")
+        tab.one("input[name=text]").send_keys("hr.table_009", Keys.ENTER)
+        tab.wait(lambda tab: "1 shown" in tab.text)
+        tab.one('button[aria-label="Build hr.table_009"]').click()
+        tab.wait(lambda tab: "The build is requested." in tab.text)
+        assert fleet.calls == [("build", "hr.table_009", "operater", None)]
+    finally:
+        tab.command("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
+def test_pages_fit_every_screen_and_suit_everybody(
+    tab: Tab, fleet: MemoryFleet, width: int, scheme: str
+) -> None:
+    days = [f"day=2026-02-{day:02d}" for day in range(1, 25)]
+    status = status_of("/data/hr.table_009", partitions=days)
+    fleet.change("hr.table_009", plan=("Index by_city is created.",), status=status)
+    fleet.build("hr.table_009")
+    fleet.begin("r1", 25)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    tab.command("Emulation.setEmulatedMedia", features=[feature])
+    tab.command("Emulation.setDeviceMetricsOverride", **size)
+    try:
+        for path in ("/?text=00", "/tables/hr.table_009", "/tables/none"):
+            tab.open(path)
+            assert violations(tab) == [], path
+            wide = "return document.documentElement.scrollWidth"
+            assert tab.driver.execute_script(wide) <= width, path
+    finally:
+        tab.command("Emulation.clearDeviceMetricsOverride")
+        tab.command("Emulation.setEmulatedMedia", features=[])
+
+
+def test_screenshots_show_what_the_guide_shows(
+    tab: Tab, fleet: MemoryFleet, tmp_path: Path
+) -> None:
+    """With FLEET_SCREENSHOTS=docs/images, it takes those of the guide anew."""
+    folder = Path(os.environ.get("FLEET_SCREENSHOTS") or tmp_path)
+    days = [f"day=2026-02-{day:02d}" for day in range(1, 5)]
+    status = status_of("/data/hr.table_009", partitions=days)
+    fleet.build("hr.table_009")
+    fleet.begin("r1", 43)
+    now = datetime.now(UTC)
+    running = replace(fleet.observations["hr.table_009"].running, started=now, advanced=now)
+    fleet.change("hr.table_009", status=status, running=running)
+    for name, path, height in (("fleet", "/", 560), ("fleet_table", "/tables/hr.table_009", 760)):
+        size = {"width": 1100, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        tab.command("Emulation.setDeviceMetricsOverride", **size)
+        tab.open(path)
+        assert tab.driver.save_screenshot(str(folder / f"{name}.png"))
+    tab.command("Emulation.clearDeviceMetricsOverride")
