@@ -1,5 +1,6 @@
 """Commands that run until they are stopped: serve, serve-spark, watch."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,18 @@ from hudi_index_service.hook.write_options import read_write_config
 
 
 def serve(
-    tables: Annotated[list[str], typer.Argument(help="Base paths of the tables to serve.")],
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="Base paths of the tables to serve.")
+    ] = None,
+    fleet: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="A fleet file, in place of tables: polls, callbacks, API and page."
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Of a fleet, the tables of one of several services: 1/3.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")
@@ -25,7 +37,18 @@ def serve(
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
 ) -> None:
-    """Listen for Hudi's commit callbacks and build what is due, until stopped."""
+    """Listen for Hudi's commit callbacks and build what is due, until stopped. With --config, keep
+    the tables of a fleet file."""
+    if fleet is not None:
+        if tables or wait or props or hoodie_conf or not clean:
+            raise UsageInvalid(
+                "With --config the tables, and what is done for each, are those of the file.",
+                remedy="Leave out tables, --wait, --no-clean, --props and --hoodie-conf.",
+            )
+        _serve_fleet(fleet, shard, host, port)
+        return
+    if not tables:
+        raise UsageInvalid("No table is given.", remedy="Give tables, or --config with a file.")
     from hudi_index_service.hook.hook import serve as serve_until_stopped
 
     serve_until_stopped(
@@ -37,6 +60,24 @@ def serve(
         clean=clean,
         options=read_write_config(hoodie_conf or (), props),
         say=announcer(config.settings().logging.format),
+    )
+
+
+def _serve_fleet(file: Path, shard: str | None, host: str | None, port: int | None) -> None:
+    with extra_required("The service of a fleet", "hook"):
+        from hudi_index_service.fleet.service import serve_fleet
+        from hudi_index_service.fleet.shard import Shard
+
+    settings = config.settings()
+    address = {"host": host, "port": port}
+    web = settings.web.model_copy(
+        update={name: value for name, value in address.items() if value is not None}
+    )
+    serve_fleet(
+        file,
+        shard=None if shard is None else Shard.parse(shard),
+        settings=settings.model_copy(update={"web": web}),
+        say=announcer(settings.logging.format),
     )
 
 
