@@ -11,7 +11,7 @@ the slices that segments leave          `plan_by_open_entries`, `ask_open_entrie
 manifest of a typical slice             `may_have_none`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
-slices that are left to read            `few_are_left`
+slices of the table, and past scans     `opening_pays`
 estimates of a leaf                     `look_up_together`
 bounds of open entries                  `are_too_many`, `scan_tests_faster`,
                                         `rows_pay_for_count`
@@ -55,6 +55,7 @@ from hudi_index_service.optimizer.cost.constants import (
     ROWS_PER_KEY,
     ROWS_PER_TASK,
     SCANNED_UNOPENED,
+    SCANS_FOR_OPENING,
     SMALL_FILE_BYTES,
     SPARK_MARGIN,
     TERM_STEPS,
@@ -73,7 +74,7 @@ from hudi_index_service.predicate.expression import And, Like, Match, Not, Predi
 
 def plan_by_open_entries(slices: int) -> bool:
     """Whether open entries are asked, and serve, before so many slices are planned one by one."""
-    return slices >= ASKED_WHILE_OPEN
+    return are_many(slices)
 
 
 def ask_open_entries(predicate: Predicate) -> bool:
@@ -130,17 +131,21 @@ def each_task_reads_all_keys(rows: int) -> bool:
 # --- while row ids are looked up -------------------------------------------------------------
 
 
-def few_are_left(slices: int, left: int) -> bool:
-    """Whether few slices of a table with many may have matching rows. Small files of these are then
-    scanned instead of opening their entries: each query would open some more. The entries of few
-    files are soon all open, and a query with many slices left gains by opening them."""
-    return left < ASKED_WHILE_OPEN <= slices
+def are_many(slices: int) -> bool:
+    """Whether a table has so many slices that most queries read a fraction of them."""
+    return slices >= ASKED_WHILE_OPEN
 
 
-def opening_pays(rows: int) -> bool:
-    """Whether opening an entry costs less than scanning a local base file of this many rows, if the
-    row reader tests the whole predicate."""
-    return rows > SCANNED_UNOPENED
+def opening_pays(rows: int, scans: int) -> bool:
+    """Whether to open the entry of one of many local base files, of this many rows, rather than to
+    scan it, if the row reader tests the whole predicate. Once it has been scanned for as long as
+    opening takes, it is worth opening: whatever queries follow, that costs at most twice as much as
+    the better of the two ways.
+
+    Args:
+        scans: How often it has been scanned in place of opening its entry.
+    """
+    return rows > SCANNED_UNOPENED or scans >= SCANS_FOR_OPENING
 
 
 def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:

@@ -23,7 +23,7 @@ from hudi_index_service.index.metadata.requirements import (
     requirements,
     text_rankers,
 )
-from hudi_index_service.optimizer.decide import few_are_left
+from hudi_index_service.optimizer.decide import are_many
 from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText
@@ -231,7 +231,7 @@ class TableQueries:
             plan.snapshot.instant,
             self.pool,
             self._settings,
-            few_are_left(len(plan.slices), len(plan.left())),
+            are_many(len(plan.slices)),
             index_required=plan.use_index == "require",
             log_rows=self._log_rows,
             routes=plan.routes,

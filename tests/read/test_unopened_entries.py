@@ -1,5 +1,6 @@
-"""The entries of small files are not opened for a query that touches few of a table's many: a scan
-of these files takes less time. Answers are the same."""
+"""The entries of a table's many small files are not opened by the first queries: a scan of such a
+file takes less time. Once it has been scanned for as long as opening takes, its entry is opened.
+Answers are the same."""
 
 from collections.abc import Iterator
 
@@ -8,10 +9,12 @@ import pytest
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer import decide
+from hudi_index_service.optimizer.cost.constants import SCANS_FOR_OPENING
 from hudi_index_service.optimizer.plan import Access
 from tests.same_rows import assert_same_rows
 
 FEW = "id IN ('3', '77', '123')"
+ALL = f"id IN ({', '.join(map(repr, map(str, range(0, 200, 2))))})"
 
 
 @pytest.fixture
@@ -62,7 +65,6 @@ def test_a_count_opens_nothing(table):
     ("where", "options", "entries"),
     [
         (FEW, {"use_index": "require"}, 4),
-        (f"id IN ({', '.join(map(repr, map(str, range(0, 200, 2))))})", {}, 100),  # many are left
         ("match(msg, 'car') AND id = '77'", {}, 1),  # the row reader knows no words
     ],
 )
@@ -72,6 +74,25 @@ def test_others_are_opened(table, where, options, entries):
     assert sum(each.opened for each in scan.statistics.slices) == entries
     if "match" not in where:
         assert_same_rows(rows, table.scan(where, use_index="never").to_arrow())
+
+
+def test_entries_are_opened_once_scans_have_taken_as_long(table):
+    def entries(where: str) -> int:
+        scan = table.scan(where)
+        assert_same_rows(scan.to_arrow(), table.scan(where, use_index="never").to_arrow())
+        return sum(each.opened for each in scan.statistics.slices)
+
+    scanned = [entries(ALL) for _ in range(SCANS_FOR_OPENING)]
+    assert scanned == [0] * SCANS_FOR_OPENING
+    assert entries(ALL) == 100
+    assert entries(ALL) == 0
+
+
+def test_a_count_scans_each_file_once(table):
+    for _ in range(SCANS_FOR_OPENING):
+        scan = table.scan(ALL)
+        assert scan.count() == table.scan(ALL, use_index="never").count()
+        assert not any(each.opened for each in scan.statistics.begun.values())
 
 
 def test_an_entry_that_is_open_is_asked(table):

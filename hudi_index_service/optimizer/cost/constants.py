@@ -86,6 +86,9 @@ SCANNED_UNOPENED = 5_000
 """Rows of a base file up to which its columns are scanned in a fraction of the time of opening its
 entry: of 2,000 rows, in 0.4 ms instead of 2.2."""
 
+SCANS_FOR_OPENING = 5
+"""Scans of such a file that take as long as opening its entry."""
+
 MOST_LEAVES_ASKED = 16
 """Leaves of a predicate up to which they are: a call for each takes as long as planning, once there
 are many."""

@@ -24,7 +24,7 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.optimizer.decide import few_are_left
+from hudi_index_service.optimizer.decide import are_many
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.base_file.key_join import Numbers
 from hudi_index_service.read.base_file.record_keys import record_keys
@@ -214,8 +214,8 @@ class KeySearch:
             read = statistics or ReadStatistics()
             read.start(plans)
             slices = {number: plans[number] for number in numbers}
-            few_left = few_are_left(len(plans), len(slices))
-            locator = replace(locator, reader=replace(locator.reader, few_left=few_left))
+            of_many = are_many(len(plans))
+            locator = replace(locator, reader=replace(locator.reader, of_many=of_many))
             located = locator.locate(slices, routes, read, self._settings.read.parallelism)
             read.reached = len(plans)
             return located

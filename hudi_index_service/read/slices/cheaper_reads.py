@@ -26,6 +26,8 @@ from hudi_index_service.read.slices.lookups import SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 
+_UNOPENED = "opening its entry takes longer than a scan"
+
 
 @dataclass(frozen=True, slots=True)
 class CheaperReads:
@@ -34,31 +36,38 @@ class CheaperReads:
     Attributes:
         pool: Has their open entries.
         table: All columns of the table.
-        few_left: Whether few of a table's many slices are read.
+        of_many: Whether the table has many slices.
     """
 
     pool: ReaderPool
     settings: Settings
     table: pa.Schema
-    few_left: bool
+    of_many: bool
 
     def stays_unopened(self, plan: SlicePlan) -> bool:
-        """Whether scanning the base file of a slice costs less than opening its entries."""
-        return (
-            self.few_left
-            and not opening_pays(plan.total)
+        """Whether to scan the base file of a slice rather than to open its entries. If so, the
+        scan is counted."""
+        base_file = plan.file_slice.base_file
+        stays = (
+            self.of_many
             and not self.pool.is_remote
-            and is_small(plan.file_slice.base_file.size)
+            and not opening_pays(plan.total, self.pool.scans(base_file.path))
+            and is_small(base_file.size)
             and not any(
                 each.stored or each.entry.data_path in self.pool.open_paths for each in plan.entries
             )
         )
+        if stays:
+            self.pool.add_scan(base_file.path)
+        return stays
 
     def unopened(self, lookup: SliceLookup) -> bool:
         """Whether a slice is scanned instead of opening its entries."""
-        pays = self.stays_unopened(lookup.plan) and tests_all(lookup.predicate, self.table)
+        if lookup.statistics.note == _UNOPENED:  # by a count, whose rows are read now
+            return True
+        pays = tests_all(lookup.predicate, self.table) and self.stays_unopened(lookup.plan)
         if pays:
-            lookup.statistics.note = "opening its entry takes longer than a scan"
+            lookup.statistics.note = _UNOPENED
         return pays
 
     def scan_pays(self, lookup: SliceLookup, *, is_limited: bool) -> bool:

@@ -204,6 +204,7 @@ class ReaderPool:
         self._version = 0  # grows with each entry that is opened or removed
         self._groups: dict[_Layout, OpenGroup | None] = {}  # of the version `_grouped`
         self._grouped = 0
+        self._scans: dict[str, int] = {}  # of base files in place of opening their entries
         self._holders = 0
         self._removed: list[OpenEntry] = []  # to be closed when nobody holds the entries
         self._lock = Lock()
@@ -227,6 +228,16 @@ class ReaderPool:
         """The base file's footer, if the entry is open."""
         open_entry = self._open.get(_key(serving))
         return None if open_entry is None else open_entry.bounds.footer
+
+    def scans(self, base_file: str) -> int:
+        """How often a base file was scanned in place of opening its entry."""
+        return self._scans.get(base_file, 0)
+
+    def add_scan(self, base_file: str) -> None:
+        """Counts such a scan. All are forgotten once they are of more files than may be open."""
+        if len(self._scans) >= self._capacity:
+            self._scans = {}
+        self._scans[base_file] = self.scans(base_file) + 1
 
     @contextmanager
     def lease(self, serving: ServingEntry) -> Iterator[OpenEntry]:

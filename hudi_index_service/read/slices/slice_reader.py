@@ -61,7 +61,7 @@ class SliceReader:
 
     Attributes:
         instant: The snapshot's instant, up to which log files are merged.
-        few_left: Whether few of a table's many slices are read.
+        of_many: Whether they are among many slices of the table.
         limit: The number of rows needed, None for all; rows beyond it are not read by row id until
             the caller asks for more.
         index_required: Whether only the index may be used: nothing is scanned, even if the index is
@@ -76,7 +76,7 @@ class SliceReader:
     instant: str
     pool: ReaderPool
     settings: Settings
-    few_left: bool = False
+    of_many: bool = False
     limit: int | None = None
     index_required: bool = False
     footer_check: FooterCheck | None = None
@@ -149,7 +149,7 @@ class SliceReader:
     @property
     def cheaper(self) -> CheaperReads:
         """Tells which slices are read without a look-up."""
-        return CheaperReads(self.pool, self.settings, self.query.table, self.few_left)
+        return CheaperReads(self.pool, self.settings, self.query.table, self.of_many)
 
     @property
     def _base_rows(self) -> BaseRows:
