@@ -45,6 +45,7 @@ from hudi_index_service.fleet.messages import (
     TablesMessage,
     TableStatusMessage,
 )
+from hudi_index_service.fleet.metrics import CONTENT_TYPE
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.table_view import selected
 from hudi_index_service.hook.write_options import SECRET_HEADER
@@ -56,7 +57,6 @@ CALLBACK_PATH = "/hudi/commit"
 
 MAX_CALLBACK_BYTES = 32 * 2**20
 
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -278,7 +278,6 @@ class Machinery:
     Attributes:
         wake: Looks at a table soon, by its base path. Raises CallbackRefused if it cannot now.
         metrics: What Prometheus reads, from memory.
-        metrics_type: Its content type.
         ready: Whether the service does its work already, and still.
         callback: Told the outcome of each callback: ``accepted``, ``refused``, ``unknown_table``,
             ``malformed`` or ``denied``.
@@ -286,7 +285,6 @@ class Machinery:
 
     wake: Callable[[str], object]
     metrics: Callable[[], bytes] = bytes
-    metrics_type: str = METRICS_TYPE
     ready: Callable[[], bool] = lambda: True
     callback: Callable[[str], None] = lambda outcome: None
 
@@ -305,7 +303,7 @@ def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequ
     async def metrics(request: Request) -> Response:
         Caller(gate.bearer(request), address_of(request)).require(Action.SCRAPE)
         content = await run_in_threadpool(machinery.metrics)
-        return Response(content, media_type=machinery.metrics_type)
+        return Response(content, media_type=CONTENT_TYPE)
 
     async def commit(request: Request) -> Response:
         with _counted(machinery, "denied"):

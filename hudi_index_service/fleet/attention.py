@@ -5,18 +5,25 @@ of earlier observations: `hudi_index_service/fleet/seen.py` keeps a reason from 
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress
 from hudi_index_service.fleet.observation import EndedBuild, Observation
+from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildRecord, BuildState
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.wording import counted
+
+WELL = 5
+"""The severity of a table without a reason, for sorting."""
+
+_PAUSED = 6
+_FOREVER = datetime.max.replace(tzinfo=UTC)
 
 UNREACHABLE_POLLS = 3
 FAILED_BUILDS = 2
@@ -166,6 +173,15 @@ def attention(observation: Observation, now: datetime) -> tuple[Reason, ...]:
     if not observation.policy.enabled:
         return ()
     return tuple(_Table(observation, now).reasons())
+
+
+def place(policy: TablePolicy, reasons: Sequence[Reason]) -> tuple[int, int, datetime, str]:
+    """The place of a table among others, by the reasons that are shown of it: severity, priority,
+    age of the oldest reason, name. Tables that are well come after all with a reason, and paused
+    ones last."""
+    oldest = min((each.since for each in reasons), default=_FOREVER)
+    severity = min((each.severity for each in reasons), default=WELL)
+    return severity if policy.enabled else _PAUSED, -policy.priority, oldest, policy.name
 
 
 def oldest_due(status: TableStatus) -> datetime | None:

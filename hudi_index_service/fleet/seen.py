@@ -3,17 +3,15 @@ muted, and the worst table first."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
 from threading import Lock
 
-from hudi_index_service.fleet.attention import Code, Reason, attention
+from hudi_index_service.fleet.attention import Code, Reason, attention, place
 from hudi_index_service.fleet.observation import Observation
 
 APPEARS_AFTER = 2
 """Observations in a row that give a reason before it is shown. The first without it ends it."""
-
-_FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Group(Enum):
@@ -55,14 +53,7 @@ class Change:
 
 def ranked(tables: Iterable[Shown]) -> list[Shown]:
     """Tables by group, severity, priority, age of the oldest reason, and name."""
-    return sorted(tables, key=_rank)
-
-
-def _rank(shown: Shown) -> tuple[int, int, int, datetime, str]:
-    policy = shown.observation.policy
-    oldest = min((each.since for each in shown.reasons), default=_FOREVER)
-    place = list(Group).index(shown.group)
-    return place, shown.severity or 0, -policy.priority, oldest, policy.name
+    return sorted(tables, key=lambda each: place(each.observation.policy, each.reasons))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 10.0
-"""Between two looks at the fleet file and its sources."""
+LOOK_SECONDS = 60.0
+"""Between two looks at the fleet file and its sources: lists of stores and catalogs."""
 
 DRAIN_SECONDS = 600.0
 """For the builds that run when the service is ended; then they are cancelled."""

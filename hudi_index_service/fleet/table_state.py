@@ -133,7 +133,7 @@ class TableState:
 
     def advance(self, progress: BuildProgress) -> None:
         """The build has told its progress."""
-        if self.progress is None or _done(progress) != _done(self.progress):
+        if self.progress is None or progress.done != self.progress.done:
             self.advanced = datetime.now(UTC)
         self.progress = progress
 
@@ -197,7 +197,3 @@ def order_of(
         settings=settings_for_child(means.settings(policy, settings)),
         log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),
     )
-
-
-def _done(progress: BuildProgress) -> tuple[int, int, int]:
-    return progress.files_done, progress.bytes_done, progress.rows_done

@@ -3,45 +3,13 @@
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Protocol
+from datetime import datetime
 
+from hudi_index_service.fleet.attention import WELL, Reason, place
 from hudi_index_service.fleet.observation import Observation
 from hudi_index_service.maintain.status import TableStatus
 
-
-class Reason(Protocol):
-    """Why a table needs attention.
-
-    Attributes:
-        code: One of a closed list.
-        severity: From 1, the worst, to 4.
-        since: When it began.
-        value, limit: What was seen, and what is allowed; None where that is no number or text.
-        words: A sentence.
-        remedy: A command.
-    """
-
-    @property
-    def code(self) -> str: ...
-    @property
-    def severity(self) -> int: ...
-    @property
-    def since(self) -> datetime: ...
-    @property
-    def value(self) -> float | str | None: ...
-    @property
-    def limit(self) -> float | str | None: ...
-    @property
-    def words(self) -> str: ...
-    @property
-    def remedy(self) -> str: ...
-
-
 ReasonsOf = Callable[[Observation], Sequence[Reason]]
-
-WELL = 5
-"""The severity of a table without a reason, for sorting."""
 
 BUTTONS = ("build", "clean", "verify", "approve", "cancel")
 """The commands that the page and the API can carry out."""
@@ -153,13 +121,8 @@ class TableView:
 
     @property
     def by_attention(self) -> tuple[int, int, datetime, str]:
-        """The order of attention: severity, priority, age of the oldest reason, name; paused tables
-        come last."""
-        oldest = min(
-            (each.since for each in self.reasons), default=datetime.max.replace(tzinfo=UTC)
-        )
-        severity = self.severity if self.seen.policy.enabled else WELL + 1
-        return severity, -self.seen.policy.priority, oldest, self.name
+        """See `place`."""
+        return place(self.seen.policy, self.reasons)
 
 
 SORTS: dict[str, Callable[[TableView], tuple[object, ...]]] = {

@@ -136,10 +136,9 @@ class Child:
                 if isinstance(message, Logged):
                     _log(message, order)
                 if isinstance(message, Progressed):
-                    now = message.progress
-                    if done != (done := (now.files_done, now.bytes_done, now.rows_done)):
+                    if done != (done := message.progress.done):
                         advanced = monotonic()
-                    progress(now)
+                    progress(message.progress)
             if self._is_at_end:
                 self.end()
                 return self._ended(order, ending, None)

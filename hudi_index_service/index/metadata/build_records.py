@@ -82,6 +82,11 @@ class BuildProgress:
     rows_per_second: float | None
     eta_seconds: float | None
 
+    @property
+    def done(self) -> tuple[int, int, int]:
+        """Files, bytes and rows that are done: another value means that the build has advanced."""
+        return self.files_done, self.bytes_done, self.rows_done
+
     def to_dict(self) -> dict[str, Any]:
         """The form stored as JSON, with the attributes' names."""
         return asdict(self)
