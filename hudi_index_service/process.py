@@ -175,12 +175,15 @@ def _lines(path: Path) -> list[str]:
 
 
 @contextmanager
-def on_signals(react: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Calls `react` for SIGINT and SIGTERM while the context lasts."""
+def on_signals(
+    react: Callable[[int, FrameType | None], None], *more: signal.Signals
+) -> Iterator[None]:
+    """Calls `react` for SIGINT, SIGTERM and `more` while the context lasts."""
     if current_thread() is not main_thread():
         yield  # Python sets signal handlers only in the main thread
         return
-    before = {number: signal.signal(number, react) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, *more)
+    before = {number: signal.signal(number, react) for number in numbers}
     try:
         yield
     finally:

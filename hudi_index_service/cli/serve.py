@@ -127,7 +127,7 @@ def watch(
 ) -> None:
     """Poll timelines and build what is due, until stopped; writers need no option. With --once,
     exit status 1 if a build failed."""
-    from hudi_index_service.hook.watch import watch as watch_until_stopped
+    from hudi_index_service.fleet.forms.watch import watch as watch_until_stopped
 
     if once and interval is not None:
         raise UsageInvalid(

@@ -115,9 +115,10 @@ class Ledger:
 
     Args:
         folder: The folder of the file. If another service holds its file, this one gets its own.
+            None for no file: what is known lasts as long as the process.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._requests: OrderedDict[str, Request] = OrderedDict()
         self._ended: OrderedDict[str, EndedBuild] = OrderedDict()
         self._keys: dict[tuple[str, str, str], str] = {}
@@ -126,6 +127,8 @@ class Ledger:
         self._failing = False
         self._path: Path | None = None
         self._lock = self._descriptor = -1
+        if folder is None:
+            return
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path = self._claim(folder)

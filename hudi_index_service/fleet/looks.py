@@ -28,10 +28,14 @@ class Look:
 
 
 class Looker:
-    """Looks at one table, which stays open. For one thread at a time."""
+    """Looks at one table, which stays open. For one thread at a time.
 
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
+    Args:
+        write_config: As for `TableUpkeep`.
+    """
+
+    def __init__(self, uri: str, write_config: Mapping[str, str]) -> None:
+        self._uri, self._write_config = uri, write_config
         self._upkeep: TableUpkeep | None = None
         self._options: Mapping[str, str] = {}
         self._settings: Settings | None = None
@@ -59,7 +63,10 @@ class Looker:
         if self._upkeep is None:
             self._settings, self._options = settings, storage_options
             self._upkeep = TableUpkeep(
-                self._uri, storage_options=storage_options or None, settings=settings
+                self._uri,
+                storage_options=storage_options or None,
+                settings=settings,
+                options=self._write_config,
             )
         try:
             version = self._upkeep.version()

@@ -101,8 +101,8 @@ class Means:
         return 0.0
 
     def verify_sample(self, policy: TablePolicy) -> float:
-        """The share of the entries, from 0 to 1, that is verified each week."""
-        return 0.01
+        """The share of the entries, from 0 to 1, that is verified each week; 0 for none."""
+        return policy.verify_sample
 
 
 def settings_for_child(settings: Settings) -> dict[str, Any]:

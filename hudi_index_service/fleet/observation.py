@@ -47,6 +47,7 @@ class EndedBuild:
     Attributes:
         outcome: ``finished``, ``failed``, ``cancelled``, ``hung``, ``died`` or ``out_of_memory``.
         error: Why it failed; None if it did not.
+        failed, deferred: The entries that could not be built, in this build or recently.
         action: ``build``, or for a request of another kind ``clean`` or ``verify``.
         summary: What a clean or a verification found, in one sentence.
     """
@@ -61,6 +62,8 @@ class EndedBuild:
     requested_by: str = ""
     action: str = "build"
     summary: str = ""
+    failed: int = 0
+    deferred: int = 0
 
 
 @dataclass(frozen=True, slots=True)

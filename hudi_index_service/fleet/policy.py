@@ -58,9 +58,12 @@ class TablePolicy:
         on_removed: Whether a definition that left the file is kept, or dropped.
         windows: When builds may begin.
         budget: The limits of one build.
-        verify_sample: The fraction of the entries, from 0 to 1, that is verified each week.
+        verify_sample: The fraction of the entries, from 0 to 1, that is verified each week; 0 for
+            no verification.
         storage: Options of the store; see `hudi_index_service.fleet.references.resolved`.
         reads: Whether the service answers queries on the table.
+        clean: Whether each build is followed by a clean.
+        write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
     """
 
     name: str
@@ -92,6 +95,8 @@ class TablePolicy:
     verify_sample: float = 0.01
     storage: Mapping[str, Reference] = field(default_factory=dict)
     reads: bool = True
+    clean: bool = True
+    write_config: Mapping[str, str] = field(default_factory=dict)
 
 
 def settings_for(policy: TablePolicy, settings: Settings) -> Settings:

@@ -53,10 +53,6 @@ class PolicyMeans(Means):
         """See `Means.backfill_seconds`."""
         return policy.backfill.total_seconds()
 
-    def verify_sample(self, policy: TablePolicy) -> float:
-        """See `Means.verify_sample`."""
-        return policy.verify_sample
-
 
 def policy_as_json(policy: TablePolicy) -> dict[str, Any]:
     """What of a policy changes definitions."""

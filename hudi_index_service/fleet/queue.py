@@ -6,7 +6,7 @@ priority, so that none starves. A table whose build failed rests, longer after e
 row, and holds up no other. A wake-up during a build is kept for one more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
@@ -72,18 +72,16 @@ class FairQueue:
             may_run: Whether a table may run now for what the queue does not know, such as its
                 window.
         """
-        time = self._time(now)
-        ready = (
-            (self._rank(state), table)
-            for table, state in self._tables.items()
-            if self._is_ready(state, time) and may_run(table)
-        )
-        first = min(ready, default=None)
+        first = min(self._ready(now, may_run), default=None)
         if first is None:
             return None
         state = self._tables[first[1]]
         state.since, state.running = None, True
         return first[1]
+
+    def has_ready(self, now: float, may_run: Callable[[str], bool] = lambda table: True) -> bool:
+        """Whether `take` would return a table."""
+        return any(True for _ in self._ready(now, may_run))
 
     def done(self, table: str, now: float, *, failed: bool | None) -> None:
         """The table's build has ended; one that failed lets it rest. None for something else than a
@@ -132,6 +130,14 @@ class FairQueue:
         if state.since is None:
             self._woken += 1
             state.since, state.order = time, self._woken
+
+    def _ready(
+        self, now: float, may_run: Callable[[str], bool]
+    ) -> Iterator[tuple[tuple[float, int], str]]:
+        time = self._time(now)
+        for table, state in self._tables.items():
+            if self._is_ready(state, time) and may_run(table):
+                yield self._rank(state), table
 
     def _is_ready(self, state: _Table, time: float) -> bool:
         return state.since is not None and not state.running and state.rests_until <= time

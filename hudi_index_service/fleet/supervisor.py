@@ -57,6 +57,7 @@ class Supervisor:
         listener: Told what happens.
         runner: As for `Child`.
         looks: How many tables are looked at at a time.
+        remembers: Whether requests and outcomes outlast the process, in the state folder.
     """
 
     def __init__(
@@ -70,12 +71,13 @@ class Supervisor:
         listener: Listener | None = None,
         runner: str = RUNNER,
         looks: int = 4,
+        remembers: bool = True,
     ) -> None:
         self._settings = config.effective(settings)
         self._means = means or PolicyMeans()
         self._shard = shard or Shard()
         self._listener = listener or Listener()
-        self._ledger = Ledger(self._settings.state_folder / "fleet")
+        self._ledger = Ledger(self._settings.state_folder / "fleet" if remembers else None)
         self._polls = Polls(self._look, threads=looks)
         self._work = Work(
             self._ledger, self._means, self._settings, self._listener, self._polls.soon
@@ -92,6 +94,16 @@ class Supervisor:
         self._polls.start()
         self._pool.start()
 
+    def finish(self) -> None:
+        """Takes no further request, and returns once all that waits was done. What failed, and
+        rests, is left to the next start."""
+        work = self._work
+        with work.changed:
+            work.is_ending = True
+        self._polls.close()
+        with work.changed:
+            work.changed.wait_for(lambda: work.is_idle)
+
     def close(self, *, seconds: float | None = None) -> None:
         """Takes no further request, and returns once the running builds have ended; what waits is
         left to the next start.
@@ -101,7 +113,7 @@ class Supervisor:
         """
         work = self._work
         with work.changed:
-            work.is_closing = True
+            work.is_ending = work.is_closing = True
             self._pool.stop()
             work.changed.notify_all()
         self._polls.close()
@@ -293,7 +305,7 @@ class Supervisor:
             return Requested(request.id, name)
 
     def _refuse_if_ending(self) -> None:
-        if self._work.is_closing:
+        if self._work.is_ending:
             raise CallbackRefused("The service is ending.", remedy=_NOTHING_IS_LOST)
 
     def _named(self, name: str) -> TableState:
@@ -330,7 +342,7 @@ class Supervisor:
             remedy = "Report it, with the service's log."
             found = Refusal(IndexServiceError.code, f"{type(error).__name__}: {error}", remedy)
         with self._work.changed:
-            if self._work.tables.get(uri) is state and not self._work.is_closing:
+            if self._work.tables.get(uri) is state and not self._work.is_ending:
                 if isinstance(found, Refusal):
                     self._not_seen(state, found)
                 else:
@@ -383,6 +395,8 @@ class Supervisor:
         # By callbacks alone, what came while the service was down is still built.
         if (not settled or due) and (is_first or state.policy.on != "callback"):
             self._work.wake(state, "poll")
+        if not self._means.verify_sample(state.policy):
+            return
         since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
         if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back
             self._work.wake(state, "schedule", "verify")

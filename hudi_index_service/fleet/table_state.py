@@ -50,7 +50,7 @@ class TableState:
     advanced: datetime = _NEVER
 
     def __post_init__(self) -> None:
-        self.looker = Looker(self.uri)
+        self.looker = Looker(self.uri, self.policy.write_config)
 
     def new_request(
         self,
@@ -187,7 +187,9 @@ def order_of(
         strategy=first.strategy,
         usual_strategy=policy.strategy.value,
         defer_failed=not is_asked,
+        clean=policy.clean,
         dry_run=first.dry_run,
+        write_config=policy.write_config,
         budget=limits_of(means.budget(policy)),
         backfill_seconds=means.backfill_seconds(policy),
         definitions=means.definitions(policy) if first.action == "define" else {},

@@ -52,6 +52,7 @@ class Work:
     Attributes:
         changed: Notified when something was added, or has ended.
         tables: By base path.
+        is_ending: Whether nothing more is asked for.
         is_closing: Whether nothing more begins.
         is_cancelling: Whether what is cancelled now is to be done after the next start.
     """
@@ -67,7 +68,7 @@ class Work:
         hook = settings.hook
         self.changed = Condition()
         self.tables: dict[str, TableState] = {}
-        self.is_closing = self.is_cancelling = False
+        self.is_ending = self.is_closing = self.is_cancelling = False
         self._ledger = ledger
         self._means = means
         self._settings = settings
@@ -79,6 +80,11 @@ class Work:
     def jobs(self) -> list[Job]:
         """What runs."""
         return list(self._jobs.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, nor waits that may run now."""
+        return not self._jobs and not self._queue.has_ready(monotonic(), self._may_run)
 
     def remove(self, uri: str) -> TableState:
         """The table leaves the fleet. What runs goes on; what operators asked for waits until it
@@ -213,6 +219,8 @@ class Work:
             replace(
                 each.ended(started, now, ended.outcome, error),
                 built=ended.built,
+                failed=ended.failed,
+                deferred=ended.deferred,
                 summary=ended.summary,
             )
             for each in requests
@@ -245,7 +253,7 @@ class Work:
     def _after_build(self, state: TableState, ended: Ended) -> None:
         if ended.outcome == "cancelled" or not ended.broke_off:
             self.settle(state, ended.version or state.version)
-        elif not self.is_closing and state.automatic("build") is None:
+        elif not self.is_ending and state.automatic("build") is None:
             retry = state.new_request("build", "retry")
             self._ledger.add(retry)
             state.add(retry)

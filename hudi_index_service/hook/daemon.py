@@ -3,6 +3,7 @@ they say of tables for which they would do nothing."""
 
 import logging
 import secrets
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -84,6 +85,14 @@ def settings_to_print(
         path.unlink(missing_ok=True)
 
 
+def with_address(settings: Settings, section: str, host: str | None, port: int | None) -> Settings:
+    """The settings with another address in a section, as far as it is given."""
+    overrides = {"host": host, "port": port}
+    given = {name: value for name, value in overrides.items() if value is not None}
+    changed = getattr(settings, section).model_copy(update=given)
+    return settings.model_copy(update={section: changed})
+
+
 def private_file(settings: Settings, command: str, url: str) -> Path:
     """The file for the settings of the clients of a command that listens at this URL."""
     return settings.state_folder / command / f"{urlsplit(url).port}.properties"
@@ -121,38 +130,43 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[None] = SimpleQueue()
+        self._queue: SimpleQueue[bool] = SimpleQueue()
 
     def set(self) -> None:
         """Ends current and future waits."""
-        self._queue.put(None)
+        self._queue.put(True)
 
-    def is_set(self) -> bool:
-        """Whether it was set."""
-        return not self._queue.empty()
+    def interrupt(self) -> None:
+        """Ends one wait, as if its time had passed."""
+        self._queue.put(False)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits until it is set, at most `seconds`. Returns whether it is set."""
         try:
-            self._queue.get(timeout=seconds)
+            is_set = self._queue.get(timeout=seconds)
         except Empty:
             return False
-        self._queue.put(None)
-        return True
+        if is_set:
+            self._queue.put(True)
+        return is_set
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[Stop]:
-    """Yields a `Stop` that SIGTERM or SIGINT sets. Setting it, or leaving the context, restores the
-    previous handlers, so that a second signal ends the process at once. Main thread only."""
+def stopped_by_signals(*interrupting: signal.Signals) -> Iterator[Stop]:
+    """Yields a `Stop` that SIGTERM or SIGINT sets, and further signals interrupt. Setting it, or
+    leaving the context, restores the previous handlers, so that a second signal ends the process at
+    once. Main thread only."""
     stop = Stop()
 
-    def stop_on_signal(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if number in interrupting:
+            stop.interrupt()
+            return
         handlers.close()
         stop.set()
 
     with ExitStack() as handlers:
-        handlers.enter_context(on_signals(stop_on_signal))
+        handlers.enter_context(on_signals(on_signal, *interrupting))
         yield stop
 
 

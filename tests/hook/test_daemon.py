@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.daemon import stopped_by_signals
+from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
 from hudi_index_service.hook.hook import serve
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
@@ -130,7 +131,7 @@ def test_address_of_another_machine_is_refused(tmp_path):
 
 SIGNAL_AT_EVERY_LINE = """
 import signal, sys
-from hudi_index_service.hook.daemon import stopped_by_signals
+from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
 
 def signalled_at(line):
     count = 0
@@ -147,7 +148,6 @@ def signalled_at(line):
         stop.wait(0.001)
         stop.set()
         stop.wait(0)
-        stop.is_set()
         sys.settrace(None)
         assert stop.wait(0)
     return line <= count
@@ -174,7 +174,33 @@ def test_a_signal_at_any_line_causes_no_hang_and_a_second_one_has_its_original_e
 def test_the_wait_can_end_without_a_signal() -> None:
     with stopped_by_signals() as stop:
         assert not stop.wait(0.01)
-        assert not stop.is_set()
+        stop.interrupt()
+        assert not stop.wait(60), "an interruption is the end of one wait"
         for _ in range(100_000):
             stop.set()
         assert stop.wait()
+
+
+def test_it_is_said_what_would_never_be_built(indexed_table, golden, tmp_path, caplog):
+    table = indexed_table
+    undefined = golden("two_hundred_rows").put(tmp_path / "undefined")
+
+    def warned(path: Path, options: dict[str, str] | None = None) -> list[str]:
+        caplog.clear()
+        warn_of_idle_tables(
+            [str(path)], strategy=Strategy.INCREMENTAL, options=options, settings=Settings()
+        )
+        return caplog.messages
+
+    (not_due,) = warned(table)
+    assert not_due.startswith(f"{table}: Not indexed and not due: 1 of 1 base files for by_sender")
+    assert f"`hudi-index build {table} --strategy all` indexes them." in not_due
+    (no_index,) = warned(undefined)
+    assert no_index.startswith(f"{undefined}: The table has no index: `hudi-index create ")
+    (typo,) = warned(tmp_path / "typo")
+    assert typo.startswith(f"{tmp_path / 'typo'}: TABLE_NOT_FOUND: ")
+    (switched_off,) = warned(table, options={"hoodie.index.enabled": "false"})
+    assert switched_off.endswith("the key hoodie.index.enabled is false.")
+    assert warned(table, options={"hoodie.index.strategy": "all"}) == []
+    open_table(table).build(strategy="all")
+    assert warned(table) == []

@@ -20,6 +20,7 @@ class Order:
         defer_failed: Whether base files that failed recently are left to later builds.
         clean: Whether a build is followed by a clean.
         dry_run: Whether a clean only counts.
+        write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
         budget: The limits of a build, by the names of `Budget`.
         backfill_seconds: Of the base files that were there when an index was defined, those of how
             long before are built.
@@ -39,6 +40,7 @@ class Order:
     defer_failed: bool = True
     clean: bool = True
     dry_run: bool = False
+    write_config: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, float] = field(default_factory=dict)
     backfill_seconds: float = 0.0
     definitions: Mapping[str, Any] = field(default_factory=dict)
@@ -79,6 +81,8 @@ class Ended:
             when systemd ends a service with its children.
         code, message, remedy: The error; "" if there was none.
         built: The entries that were built.
+        failed: The entries that could not be built.
+        deferred: Those that failed recently, and are left to a later build.
         broke_off: Whether an error ended it, so that the table is to rest. Base files that failed
             alone are deferred by the next build.
         retry_seconds: When deferred base files are due again; None if there are none.
@@ -94,6 +98,8 @@ class Ended:
     message: str = ""
     remedy: str = ""
     built: int = 0
+    failed: int = 0
+    deferred: int = 0
     broke_off: bool = False
     retry_seconds: float | None = None
     version: str = ""

@@ -131,13 +131,19 @@ class Pool:
             child.end()
 
 
-def fitting(limits: Limits, *, most: int) -> Limits:
+def fitting(limits: Limits, *, most: int, is_least: bool = False) -> Limits:
     """The limits with as many slots as the memory that is free now, and the processors, allow: one
-    at least, and not more than `most`."""
+    at least, and not more than `most`.
+
+    Args:
+        is_least: Whether each slot may take more than its limit of memory: its share of what is
+            free.
+    """
     memory = min(_memory(), default=most * limits.memory_mb * _MIB)
     by_memory = memory // (limits.memory_mb * _MIB)
     slots = max(1, min(most, by_memory, len(os.sched_getaffinity(0))))
-    return replace(limits, slots=slots)
+    share = memory // _MIB // slots if is_least else 0
+    return replace(limits, slots=slots, memory_mb=max(limits.memory_mb, share))
 
 
 def _memory() -> Iterator[int]:

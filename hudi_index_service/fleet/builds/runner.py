@@ -1,5 +1,6 @@
 """Carries out an order in a child: builds, cleans or verifies one table."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hudi_index_service.build.outcomes import Build
@@ -29,6 +30,7 @@ def run(order: Order, progress: Progress) -> Ended:
         strategy=Strategy(order.usual_strategy),
         clean=order.clean,
         defer_failed=order.defer_failed,
+        options=order.write_config,
     )
     with upkeep:
         try:
@@ -59,21 +61,16 @@ def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Sett
         order.request,
         "cancelled" if build.state is BuildState.CANCELLED else "finished",
         built=len(build.built),
+        failed=len(build.failed),
+        deferred=len(build.deferred),
         retry_seconds=_retry_seconds(build, settings),
         version=version,
     )
     try:
         build.raise_for_failures()
     except IndexServiceError as error:
-        return Ended(
-            order.request,
-            "failed",
-            code=error.code,
-            message=error.message,
-            remedy=error.remedy,
-            built=ended.built,
-            retry_seconds=ended.retry_seconds,
-            version=version,
+        return replace(
+            ended, outcome="failed", code=error.code, message=error.message, remedy=error.remedy
         )
     return ended
 
