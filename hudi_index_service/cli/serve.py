@@ -39,17 +39,24 @@ def serve(
 ) -> None:
     """Listen for Hudi's commit callbacks and build what is due, until stopped. With --config, keep
     the tables of a fleet file."""
+    say = announcer(config.settings().logging.format)
     if fleet is not None:
         if tables or wait or props or hoodie_conf or not clean:
             raise UsageInvalid(
                 "With --config the tables, and what is done for each, are those of the file.",
                 remedy="Leave out tables, --wait, --no-clean, --props and --hoodie-conf.",
             )
-        _serve_fleet(fleet, shard, host, port)
+        with extra_required("The service of a fleet", "hook"):
+            from hudi_index_service.fleet.service import serve_fleet
+            from hudi_index_service.fleet.shard import Shard
+
+        part = None if shard is None else Shard.parse(shard)
+        serve_fleet(fleet, shard=part, host=host, port=port, say=say)
         return
     if not tables:
         raise UsageInvalid("No table is given.", remedy="Give tables, or --config with a file.")
-    from hudi_index_service.hook.hook import serve as serve_until_stopped
+    with extra_required("The hook", "hook"):
+        from hudi_index_service.fleet.forms.serve import serve as serve_until_stopped
 
     serve_until_stopped(
         tables,
@@ -59,25 +66,7 @@ def serve(
         strategy=strategy,
         clean=clean,
         options=read_write_config(hoodie_conf or (), props),
-        say=announcer(config.settings().logging.format),
-    )
-
-
-def _serve_fleet(file: Path, shard: str | None, host: str | None, port: int | None) -> None:
-    with extra_required("The service of a fleet", "hook"):
-        from hudi_index_service.fleet.service import serve_fleet
-        from hudi_index_service.fleet.shard import Shard
-
-    settings = config.settings()
-    address = {"host": host, "port": port}
-    web = settings.web.model_copy(
-        update={name: value for name, value in address.items() if value is not None}
-    )
-    serve_fleet(
-        file,
-        shard=None if shard is None else Shard.parse(shard),
-        settings=settings.model_copy(update={"web": web}),
-        say=announcer(settings.logging.format),
+        say=say,
     )
 
 

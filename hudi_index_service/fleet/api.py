@@ -1,13 +1,12 @@
 """The API at ``/api/v1``: one table of routes, from which the routes and their OpenAPI description
-are made. And what machines ask besides: Hudi's callback, health, metrics.
+are made. And what machines ask besides: health, metrics.
 
 A request carries its token as ``Authorization: Bearer``, never as a cookie, so no page of another
 site can send one.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -22,16 +21,15 @@ from starlette.routing import BaseRoute, Route
 
 from hudi_index_service import __version__
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.errors import CallbackRefused, IndexServiceError, RequestInvalid
+from hudi_index_service.errors import RequestInvalid
 from hudi_index_service.fleet.access import Action
+from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.exchange import (
     MAX_FORM_BYTES,
     Gate,
     JsonAnswer,
-    Refused,
     address_of,
     body_of,
-    json_of,
 )
 from hudi_index_service.fleet.messages import (
     BuildMessage,
@@ -46,17 +44,12 @@ from hudi_index_service.fleet.messages import (
     TableStatusMessage,
 )
 from hudi_index_service.fleet.metrics import CONTENT_TYPE
+from hudi_index_service.fleet.observation import EndedBuild
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.table_view import selected
-from hudi_index_service.hook.write_options import SECRET_HEADER
 from hudi_index_service.wording import first_mistake
 
 PREFIX = "/api/v1"
-
-CALLBACK_PATH = "/hudi/commit"
-
-MAX_CALLBACK_BYTES = 32 * 2**20
-
 
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -276,21 +269,26 @@ class Machinery:
     """What the service gives to machines.
 
     Attributes:
-        wake: Looks at a table soon, by its base path. Raises CallbackRefused if it cannot now.
+        wake: Asks for a build of a table, by its base path. Raises CallbackRefused.
         metrics: What Prometheus reads, from memory.
         ready: Whether the service does its work already, and still.
         callback: Told the outcome of each callback: ``accepted``, ``refused``, ``unknown_table``,
             ``malformed`` or ``denied``.
+        ended: How what was asked for ended; None if it has not. Raises RequestUnknown.
+        usual_wait: The seconds for which the answer to a callback waits for the build, if its URL
+            has no other number.
     """
 
-    wake: Callable[[str], object]
+    wake: Callable[[str], Requested]
     metrics: Callable[[], bytes] = bytes
     ready: Callable[[], bool] = lambda: True
     callback: Callable[[str], None] = lambda outcome: None
+    ended: Callable[[str], EndedBuild | None] = lambda request: None
+    usual_wait: float = 0.0
 
 
-def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequence[BaseRoute]:
-    """The routes of Hudi's callback, health and metrics."""
+def machine_routes(machinery: Machinery, gate: Gate) -> Sequence[BaseRoute]:
+    """The routes of health and metrics."""
 
     async def healthz(request: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -305,57 +303,8 @@ def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequ
         content = await run_in_threadpool(machinery.metrics)
         return Response(content, media_type=CONTENT_TYPE)
 
-    async def commit(request: Request) -> Response:
-        with _counted(machinery, "denied"):
-            caller = Caller(gate.bearer(request, header=SECRET_HEADER), address_of(request))
-            caller.require(Action.NOTIFY)
-        with _counted(machinery, "malformed"):
-            base_path = await _base_path(request)
-        with _counted(machinery, "denied"):
-            uri = requests.uri_of(caller, base_path)
-        with _counted(machinery, "unknown_table"):
-            if uri is None:
-                raise _not_in_fleet(base_path)
-        with _counted(machinery, "refused"):
-            await run_in_threadpool(machinery.wake, uri)
-        machinery.callback("accepted")
-        return JsonAnswer({"status": "accepted"}, HTTPStatus.ACCEPTED)
-
     return [
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", metrics, methods=["GET"]),
-        Route(CALLBACK_PATH, commit, methods=["POST"]),
     ]
-
-
-@contextmanager
-def _counted(machinery: Machinery, outcome: str) -> Iterator[None]:
-    """Tells the outcome of a callback that is refused within the context."""
-    try:
-        yield
-    except (Refused, IndexServiceError):
-        machinery.callback(outcome)
-        raise
-
-
-async def _base_path(request: Request) -> str:
-    """The table that a callback names."""
-    body = await body_of(request, MAX_CALLBACK_BYTES)
-    try:
-        message = await json_of(body)
-    except ValueError:
-        message = None
-    base_path = message.get("basePath") if isinstance(message, dict) else None
-    if not isinstance(base_path, str):
-        error = CallbackRefused("The body is not a Hudi commit callback.")
-        raise Refused(HTTPStatus.BAD_REQUEST, error)
-    return base_path
-
-
-def _not_in_fleet(base_path: str) -> Refused:
-    error = CallbackRefused(
-        f"The table {base_path[:200]!r} is not in the fleet.",
-        remedy="Name the table in the fleet's file.",
-    )
-    return Refused(HTTPStatus.FORBIDDEN, error)

@@ -3,15 +3,14 @@ API and metrics show them. Needs the extra ``hook``."""
 
 import logging
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from types import FrameType
+from typing import Self
 
 from hudi_index_service import config
-from hudi_index_service.config import Settings
+from hudi_index_service.config import Settings, WebSettings
 from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.discovery import Discovery
@@ -25,7 +24,7 @@ from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.web import Application, WebServer
 from hudi_index_service.fleet.work import Listener
-from hudi_index_service.process import on_signals
+from hudi_index_service.hook.daemon import stopped_by_signals, with_address
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
@@ -63,39 +62,89 @@ class _Signals(Listener):
         self._seen.mute(table, known, until)
 
 
-class _Orders:
-    """What signals ask for. A handler may put into this queue, but not set an event; see
-    `hook.daemon.Stop`."""
+class Service:
+    """A supervisor, and a server of pages, API and metrics for its tables. The caller starts both;
+    the server listens from construction on.
 
-    def __init__(self) -> None:
-        self._queue: SimpleQueue[bool] = SimpleQueue()
+    Args:
+        supervise: Makes the supervisor, with a listener.
+        settings: The process's.
+        section: The section of the settings with the address. Others than ``web`` have the limits
+            of connections of `hook`.
+        callback_secret: A further secret of callbacks, for all tables; "" for none.
+        usual_wait: See `Machinery`.
 
-    def put(self, number: int, frame: FrameType | None) -> None:
-        """Takes a signal: SIGHUP has the file read at once, any other ends the service."""
-        self._queue.put(number == signal.SIGHUP)
+    Raises:
+        ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
+    """
 
-    def goes_on(self, seconds: float) -> bool:
-        """Waits for a signal, at most so long. Returns whether the service goes on."""
-        try:
-            return self._queue.get(timeout=seconds)
-        except Empty:
-            return True
+    def __init__(
+        self,
+        supervise: Callable[[Listener], Supervisor],
+        settings: Settings,
+        *,
+        section: str = "web",
+        callback_secret: str = "",
+        usual_wait: float = 0.0,
+    ) -> None:
+        self.seen = Seen()
+        signals = _Signals(self.seen)
+        self.supervisor = supervisor = supervise(signals)
+        metrics = signals.metrics = Metrics(lambda: self.seen.ranked(supervisor.tables(), _now()))
+        machinery = Machinery(
+            wake=supervisor.callback,
+            ended=lambda request: supervisor.wait(request, 0),
+            usual_wait=usual_wait,
+            metrics=metrics.text,
+            callback=metrics.callback,
+        )
+        web = web_settings(settings, section)
+
+        def application(most_streams: int) -> Application:
+            return Application(
+                supervisor,
+                lambda each: self.seen.shown(each, _now()).reasons,
+                machinery,
+                web,
+                callback_secret=callback_secret,
+                most_streams=most_streams,
+            )
+
+        with ExitStack() as stack:
+            stack.callback(metrics.close)
+            stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
+            self.server = WebServer(web, settings.hook, application, section=section)
+            stack.callback(self.server.close)
+            self._closing = stack.pop_all()
+
+    def close(self) -> None:
+        """Ends the answers, then waits for the running builds."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-@contextmanager
-def _taken(orders: _Orders) -> Iterator[None]:
-    before = signal.signal(signal.SIGHUP, orders.put)
-    try:
-        with on_signals(orders.put):
-            yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
+def web_settings(settings: Settings, section: str) -> WebSettings:
+    """The settings of a web server whose address is in a section of its own."""
+    if section == "web":
+        return settings.web
+    own = getattr(settings, section)
+    address = {"host": own.host, "port": own.port}
+    return settings.web.model_copy(
+        update={**address, "max_connections": settings.hook.max_connections}
+    )
 
 
 def serve_fleet(
     path: Path,
     *,
     shard: Shard | None = None,
+    host: str | None = None,
+    port: int | None = None,
     settings: Settings | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
@@ -106,51 +155,34 @@ def serve_fleet(
     Args:
         path: The fleet file.
         shard: Which of its tables are this service's.
+        host, port: Override the settings ``web.host`` and ``web.port``.
         say: Receives the lines for the terminal.
 
     Raises:
         FleetFileInvalid: the file has mistakes.
         ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
     """
-    effective = config.effective(settings)
+    effective = with_address(config.effective(settings), "web", host, port)
     watcher, discovery = FleetFileWatcher(path), Discovery()
-    seen = Seen()
-    signals, orders = _Signals(seen), _Orders()
     found = discovery.discover(watcher.file).tables
-    supervisor = Supervisor(found.values(), settings=effective, shard=shard, listener=signals)
-    metrics = signals.metrics = Metrics(lambda: seen.ranked(supervisor.tables(), _now()))
-    with ExitStack() as stack:
-        stack.callback(metrics.close)
-        stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
-        server = _server(supervisor, seen, metrics, effective)
-        stack.callback(server.close)
-        with _taken(orders):  # a second signal ends the process at once
-            supervisor.start()
-            server.start()
-            say(f"Keeping {counted(len(supervisor.tables()), 'table')} of {path}.")
-            say(f"Page, API and metrics: {server.url}")
-            while orders.goes_on(LOOK_SECONDS):
-                watcher.look()
-                before, found = found, discovery.discover(watcher.file).tables
-                if found != before:
-                    supervisor.apply(found.values())
-                    for name in before.keys() - found.keys():
-                        seen.forget(name)
+    secret = effective.hook.secret.get_secret_value() if effective.hook.secret else ""
+
+    def supervise(listener: Listener) -> Supervisor:
+        return Supervisor(found.values(), settings=effective, shard=shard, listener=listener)
+
+    with (
+        Service(supervise, effective, callback_secret=secret) as service,
+        stopped_by_signals(signal.SIGHUP) as stop,
+    ):
+        service.supervisor.start()
+        service.server.start()
+        say(f"Keeping {counted(len(service.supervisor.tables()), 'table')} of {path}.")
+        say(f"Page, API and metrics: {service.server.url}")
+        while not stop.wait(LOOK_SECONDS):
+            watcher.look()
+            before, found = found, discovery.discover(watcher.file).tables
+            if found != before:
+                service.supervisor.apply(found.values())
+                for name in before.keys() - found.keys():
+                    service.seen.forget(name)
         say("Stopping after the running builds.")
-
-
-def _server(supervisor: Supervisor, seen: Seen, metrics: Metrics, settings: Settings) -> WebServer:
-    machinery = Machinery(wake=supervisor.callback, metrics=metrics.text, callback=metrics.callback)
-    secret = settings.hook.secret.get_secret_value() if settings.hook.secret else ""
-
-    def application(most_streams: int) -> Application:
-        return Application(
-            supervisor,
-            lambda each: seen.shown(each, _now()).reasons,
-            machinery,
-            settings.web,
-            callback_secret=secret,
-            most_streams=most_streams,
-        )
-
-    return WebServer(settings.web, settings.hook, application)

@@ -3,6 +3,7 @@ Needs the extra ``hook`` (starlette, uvicorn, jinja2)."""
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, RequestInvalid
 from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
+from hudi_index_service.fleet.callbacks import callback_route
 from hudi_index_service.fleet.contract import Fleet
 from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
@@ -66,7 +68,8 @@ class Application:
         settings: Of the pages.
         callback_secret: A further secret of callbacks, for all tables; "" for none.
         most_streams: Maximum open streams; None for the setting.
-        more_routes: Further routes, which come first and check access themselves.
+        session_token: A further token to read all tables; "" for none.
+        more_routes: Makes further routes, which come first and check access by the gate.
 
     Raises:
         ConfigInvalid: the file of tokens is refused.
@@ -81,11 +84,14 @@ class Application:
         *,
         callback_secret: str = "",
         most_streams: int | None = None,
-        more_routes: Sequence[BaseRoute] = (),
+        session_token: str = "",
+        more_routes: Callable[[Gate], Sequence[BaseRoute]] = lambda gate: (),
     ) -> None:
-        others = []
+        others: list[Token] = []
         if callback_secret:
-            others = [Token("hook.secret", Role.NOTIFY, digest_of(callback_secret))]
+            others.append(Token("hook.secret", Role.NOTIFY, digest_of(callback_secret)))
+        if session_token:
+            others.append(Token("answer.token", Role.READ, digest_of(session_token)))
         self.tokens = Tokens(settings.tokens, others)
         self.refusals = Refusals()
         most = settings.max_streams if most_streams is None else most_streams
@@ -99,8 +105,9 @@ class Application:
         )
         self._pages = Pages(requests, gate, forms, self.streams)
         routes = [
-            *more_routes,
-            *machine_routes(machinery, requests, gate),
+            *more_routes(gate),
+            *machine_routes(machinery, gate),
+            callback_route(machinery, requests, gate),
             *api_routes(requests, gate),
             *self._pages.routes(),
         ]
@@ -144,11 +151,10 @@ class Application:
 
 
 def _is_of_page(request: Request) -> bool:
-    path = request.url.path
-    return path.partition("?")[0].split("/")[1] not in _FOR_MACHINES
+    return not _FOR_MACHINES.fullmatch(request.url.path.split("/")[1])
 
 
-_FOR_MACHINES = frozenset({"api", "hudi", "metrics", "healthz", "readyz"})
+_FOR_MACHINES = re.compile("api|hudi|metrics|healthz|readyz|v[0-9]+")
 
 
 class _WithHeaders:
@@ -177,6 +183,7 @@ class WebServer:
         limits: How long a request may take to arrive.
         application: Makes the application, with the most streams that the connections leave room
             for.
+        section: The section of the settings with the address, for messages.
 
     Raises:
         ConfigInvalid: the address cannot be bound, or the certificate cannot be used.
@@ -187,8 +194,10 @@ class WebServer:
         settings: WebSettings,
         limits: HookSettings,
         application: Callable[[int], Application],
+        *,
+        section: str = "web",
     ) -> None:
-        setting = "web.max_connections"
+        setting = f"{'hook' if section == 'answer' else section}.max_connections"
         most = connections_allowed(settings.max_connections, setting)
         self.application = application(min(settings.max_streams, max(1, most // 2)))
         self.connections = Connections(
@@ -214,7 +223,7 @@ class WebServer:
         _check_certificate(config)
         self._server = uvicorn.Server(config)
         self._request_seconds = limits.request_seconds
-        self._socket = bound_socket(settings.host, settings.port, "web")
+        self._socket = bound_socket(settings.host, settings.port, section)
         port = self._socket.getsockname()[1]
         self.url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
         if settings.host not in LOOPBACK and settings.tls_cert is None:

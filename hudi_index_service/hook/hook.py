@@ -1,9 +1,7 @@
-"""`IndexHook`: a listener and a worker around code that writes Hudi tables; and `serve`, the same
-in a process of its own, for Spark jobs in other languages, Flink, Hudi Streamer, or several writers
-at once."""
+"""`IndexHook`: a listener and a worker around code that writes Hudi tables."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -12,19 +10,12 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
-from hudi_index_service.hook.daemon import (
-    extra_required,
-    private_file,
-    secret_of,
-    settings_to_print,
-    stopped_by_signals,
-    warn_of_idle_tables,
-)
+from hudi_index_service.hook.daemon import extra_required, secret_of
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.worker import Worker, upkeep_worker
 from hudi_index_service.hook.write_options import (
-    SECRET_OPTION,
     callback_options,
+    checked_wait,
     read_write_keys,
     with_keys_in_commits,
 )
@@ -83,7 +74,7 @@ class IndexHook:
         self._tables = AllowedTables(tables, spark)
         keys = read_write_keys(options or {})
         requested_wait = keys.wait if keys is not None else None
-        self._wait = _checked_wait(wait if requested_wait is None else requested_wait)
+        self._wait = checked_wait(wait if requested_wait is None else requested_wait)
         self._upkeep = {
             uri: TableUpkeep(
                 uri,
@@ -183,75 +174,3 @@ class IndexHook:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _checked_wait(wait: float) -> float:
-    if not 0 <= wait <= 24 * 3600:
-        raise ConfigInvalid(
-            f"wait={wait} is not a number of seconds up to a day.",
-            remedy="Use a number from 0 to 86400.",
-        )
-    return wait
-
-
-def serve(
-    tables: Iterable[str | Path],
-    *,
-    wait: float = 0.0,
-    host: str | None = None,
-    port: int | None = None,
-    strategy: Strategy = Strategy.INCREMENTAL,
-    clean: bool = True,
-    options: Mapping[str, str] | None = None,
-    settings: Settings | None = None,
-    say: Callable[[str], None] = print,
-) -> None:
-    """Serves the tables until SIGTERM or SIGINT, then finishes the requested builds. A second
-    signal ends the process at once. Must be called from the main thread.
-
-    Args:
-        wait, strategy, clean, options: As for `IndexHook`.
-        host, port: Override the settings ``hook.host`` and ``hook.port``.
-        say: Receives the lines that explain how to write to the tables. They never contain the
-            secret: it is the setting ``hook.secret``, or else a random one, which is in a file
-            below the state folder while this runs, readable only by this user.
-
-    Raises:
-        ConfigInvalid: a wrong argument or setting, the address cannot be bound, or the file for a
-            random secret cannot be written.
-        StorageUnsupported: a table on unsupported storage.
-    """
-    effective_settings = _with_address(config.effective(settings), host, port)
-    hook = IndexHook(
-        tables,
-        wait=wait,
-        strategy=strategy,
-        clean=clean,
-        options=options,
-        settings=effective_settings,
-    )
-    with (
-        stopped_by_signals() as stop,
-        hook,
-        settings_to_print(
-            hook.write_options(hook.tables[0]),
-            SECRET_OPTION,
-            setting="hook.secret",
-            given=effective_settings.hook.secret,
-            path=private_file(effective_settings, "serve", hook.url),
-        ) as lines,
-    ):
-        say(f"Listening for commits of {', '.join(hook.tables)}. Write with these options:")
-        for line in lines:
-            say(line)
-        warn_of_idle_tables(
-            hook.tables, strategy=strategy, options=options, settings=effective_settings
-        )
-        stop.wait()
-        say("Stopping after the requested builds.")
-
-
-def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:
-    overrides = {"host": host, "port": port}
-    update = {key: value for key, value in overrides.items() if value is not None}
-    return settings.model_copy(update={"hook": settings.hook.model_copy(update=update)})

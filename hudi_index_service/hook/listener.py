@@ -19,9 +19,12 @@ from hudi_index_service.errors import CallbackRefused, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.server import MAX_BODY_BYTES, SecretServer, refusal, report
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.hook.write_options import MAX_WAIT_SECONDS, SECRET_HEADER, WAIT_PARAMETER
-
-CALLBACK_PATH = "/hudi/commit"
+from hudi_index_service.hook.write_options import (
+    CALLBACK_PATH,
+    SECRET_HEADER,
+    WAIT_PARAMETER,
+    requested_wait,
+)
 
 
 class CallbackListener(SecretServer):
@@ -83,7 +86,9 @@ class CallbackListener(SecretServer):
             build = self._worker.wake(table)
         except CallbackRefused as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, error)
-        return await self._outcome(build, _requested_wait(request, self._wait))
+        return await self._outcome(
+            build, requested_wait(request.query_params.get(WAIT_PARAMETER), self._wait)
+        )
 
     async def _outcome(self, build: Future[Build], wait: float) -> Response:
         if wait > 0:
@@ -124,12 +129,3 @@ def _base_path(body: bytes) -> str | None:
         return None
     base_path = message.get("basePath") if isinstance(message, dict) else None
     return base_path if isinstance(base_path, str) else None
-
-
-def _requested_wait(request: Request, default: float) -> float:
-    """The wait that the URL requests; `default` if it has none or an invalid one."""
-    try:
-        wait = float(request.query_params[WAIT_PARAMETER])
-    except (KeyError, ValueError):
-        return default
-    return wait if 0 <= wait <= MAX_WAIT_SECONDS else default

@@ -40,6 +40,9 @@ SECRET_HEADER = "HUDI-CALLBACK-KEY"
 
 SECRET_OPTION = "hoodie.write.commit.callback.http.api.key"
 
+CALLBACK_PATH = "/hudi/commit"
+"""Where callbacks are taken."""
+
 WAIT_PARAMETER = "wait"
 """The URL parameter by which one write sets the seconds to hold its answer."""
 
@@ -225,6 +228,25 @@ def callback_options(
             ceil(wait) + TIMEOUT_MARGIN_SECONDS
         ),
     }
+
+
+def requested_wait(parameter: str | None, usual: float) -> float:
+    """The seconds to hold an answer, by the URL's parameter; `usual` if that is none or invalid."""
+    try:
+        wait = float(parameter or "")
+    except ValueError:
+        return usual
+    return wait if 0 <= wait <= MAX_WAIT_SECONDS else usual
+
+
+def checked_wait(wait: float) -> float:
+    """The seconds to hold an answer. Raises ConfigInvalid for more than a day."""
+    if not 0 <= wait <= MAX_WAIT_SECONDS:
+        raise ConfigInvalid(
+            f"wait={wait} is not a number of seconds up to a day.",
+            remedy="Use a number from 0 to 86400.",
+        )
+    return wait
 
 
 def with_keys_in_commits(options: Mapping[str, str]) -> dict[str, str]:

@@ -126,10 +126,11 @@ class MemoryFleet:
         """The reasons that the test gave."""
         return self.reasons.get(observation.policy.name, ())
 
-    def wake(self, base_path: str) -> None:
+    def wake(self, base_path: str) -> Requested:
         """Takes a callback."""
         self._refuse_if_busy()
         self.woken.append(base_path)
+        return Requested(f"r{next(self._numbers)}", base_path)
 
     def begin(self, request: str, done: int = 25) -> None:
         """Begins with the build of a request."""

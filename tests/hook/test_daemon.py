@@ -1,6 +1,7 @@
 """The listener as a separate process: prints the write options, builds, and stops on a signal,
 which may arrive at any moment."""
 
+import json
 import re
 import signal
 import subprocess
@@ -16,14 +17,18 @@ from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.fleet.forms.serve import serve
 from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
-from hudi_index_service.hook.hook import serve
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
 from tests.programs import Running, ended
 
 CALLBACK = "hoodie.write.commit.callback"
-SERVE = "import sys; from hudi_index_service.hook.hook import serve; serve(sys.argv[1:], wait=60)"
+SERVE = """
+import sys
+from hudi_index_service.fleet.forms.serve import serve
+serve(sys.argv[1:], wait=60)
+"""
 
 
 @pytest.fixture
@@ -108,7 +113,7 @@ def test_path_without_a_table_is_told_and_served_with_the_configured_secret(tmp_
 
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.status == 200
-        assert b'"code":"TABLE_NOT_FOUND"' in answer.read()
+        assert json.load(answer)["code"] == "TABLE_NOT_FOUND"
     assert options[f"{CALLBACK}.http.api.key"] == "<the setting hook.secret>"
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0, "the table may be written later"
