@@ -90,7 +90,7 @@ def serve_spark(
     """Answer Spark sessions without Python, such as spark-sql and the Thrift server, so that their
     queries use the index, until stopped."""
     with extra_required("The daemon", "spark,hook"):
-        from hudi_index_service.sql.daemon.answer import answer as answer_until_stopped
+        from hudi_index_service.fleet.forms.answer import answer as answer_until_stopped
 
     answer_until_stopped(
         folders,

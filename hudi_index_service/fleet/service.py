@@ -3,7 +3,7 @@ API and metrics show them. Needs the extra ``hook``."""
 
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Self
 
 from hudi_index_service import config
 from hudi_index_service.config import Settings, WebSettings
+from hudi_index_service.errors import RequestRefused
 from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.discovery import Discovery
@@ -19,8 +20,10 @@ from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.reload import FleetFileWatcher
+from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.seen import Seen
 from hudi_index_service.fleet.shard import Shard
+from hudi_index_service.fleet.spark_sessions import SparkSessions
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.web import Application, WebServer
 from hudi_index_service.fleet.work import Listener
@@ -71,7 +74,7 @@ class Service:
         settings: The process's.
         section: The section of the settings with the address. Others than ``web`` have the limits
             of connections of `hook`.
-        callback_secret: A further secret of callbacks, for all tables; "" for none.
+        callback_secret, session_token: See `Application`.
         usual_wait: See `Machinery`.
 
     Raises:
@@ -85,6 +88,7 @@ class Service:
         *,
         section: str = "web",
         callback_secret: str = "",
+        session_token: str = "",
         usual_wait: float = 0.0,
     ) -> None:
         self.seen = Seen()
@@ -99,6 +103,7 @@ class Service:
             callback=metrics.callback,
         )
         web = web_settings(settings, section)
+        sessions = SparkSessions(settings, self._readable, self._options_of)
 
         def application(most_streams: int) -> Application:
             return Application(
@@ -108,11 +113,14 @@ class Service:
                 web,
                 callback_secret=callback_secret,
                 most_streams=most_streams,
+                session_token=session_token,
+                more_routes=sessions.routes,
             )
 
         with ExitStack() as stack:
             stack.callback(metrics.close)
             stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
+            stack.callback(sessions.close)
             self.server = WebServer(web, settings.hook, application, section=section)
             stack.callback(self.server.close)
             self._closing = stack.pop_all()
@@ -120,6 +128,25 @@ class Service:
     def close(self) -> None:
         """Ends the answers, then waits for the running builds."""
         self._closing.close()
+
+    def _readable(self, caller: Caller, requests: Requests, path: str) -> str:
+        uri = requests.uri_of(caller, path)
+        if uri is None or not self._policy(uri).reads:
+            raise RequestRefused(
+                f"The table {path[:200]!r} is not one that this service reads.",
+                remedy="Name it in the fleet's file, without `reads: false`.",
+            )
+        return uri
+
+    def _policy(self, uri: str) -> TablePolicy:
+        policies = (each.policy for each in self.supervisor.tables())
+        found = next((each for each in policies if each.uri == uri), None)
+        if found is None:
+            raise RequestRefused(f"The table {uri} has left the fleet.")
+        return found
+
+    def _options_of(self, uri: str) -> Mapping[str, str] | None:
+        return self.supervisor.means.storage_options(self._policy(uri)) or None
 
     def __enter__(self) -> Self:
         return self
@@ -170,8 +197,9 @@ def serve_fleet(
     def supervise(listener: Listener) -> Supervisor:
         return Supervisor(found.values(), settings=effective, shard=shard, listener=listener)
 
+    token = effective.answer.token.get_secret_value() if effective.answer.token else ""
     with (
-        Service(supervise, effective, callback_secret=secret) as service,
+        Service(supervise, effective, callback_secret=secret, session_token=token) as service,
         stopped_by_signals(signal.SIGHUP) as stop,
     ):
         service.supervisor.start()

@@ -52,12 +52,15 @@ class Supervisor:
         settings: The process's by default.
         limits: Of the child processes; by default as many as `hook.parallelism` says, if memory and
             processors allow.
-        means: What tables need beside their policies.
+        means: See the attribute; by default those of the policies.
         shard: Which of the tables are this service's.
         listener: Told what happens.
         runner: As for `Child`.
         looks: How many tables are looked at at a time.
         remembers: Whether requests and outcomes outlast the process, in the state folder.
+
+    Attributes:
+        means: What tables need beside their policies.
     """
 
     def __init__(
@@ -74,13 +77,13 @@ class Supervisor:
         remembers: bool = True,
     ) -> None:
         self._settings = config.effective(settings)
-        self._means = means or PolicyMeans()
+        self.means = means or PolicyMeans()
         self._shard = shard or Shard()
         self._listener = listener or Listener()
         self._ledger = Ledger(self._settings.state_folder / "fleet" if remembers else None)
         self._polls = Polls(self._look, threads=looks)
         self._work = Work(
-            self._ledger, self._means, self._settings, self._listener, self._polls.soon
+            self._ledger, self.means, self._settings, self._listener, self._polls.soon
         )
         self._by_name: dict[str, TableState] = {}
         limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
@@ -331,9 +334,9 @@ class Supervisor:
             state.is_stale = False
         found: Look | Refusal
         try:
-            options = self._means.storage_options(policy)
-            settings = self._means.settings(policy, self._settings)
-            compare = partial(self._means.differences, policy)
+            options = self.means.storage_options(policy)
+            settings = self.means.settings(policy, self._settings)
+            compare = partial(self.means.differences, policy)
             found = state.looker.look(known, compare, settings, options)
         except IndexServiceError as error:
             found = Refusal(error.code, error.message, error.remedies.command)
@@ -395,7 +398,7 @@ class Supervisor:
         # By callbacks alone, what came while the service was down is still built.
         if (not settled or due) and (is_first or state.policy.on != "callback"):
             self._work.wake(state, "poll")
-        if not self._means.verify_sample(state.policy):
+        if not self.means.verify_sample(state.policy):
             return
         since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
         if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back

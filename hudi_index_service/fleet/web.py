@@ -58,6 +58,9 @@ HEADERS: Mapping[str, str] = {
 """The headers of every answer that has none of these itself."""
 
 
+MoreRoutes = Callable[[Requests, Gate], Sequence[BaseRoute]]
+
+
 class Application:
     """Everything that a fleet answers by HTTP.
 
@@ -85,7 +88,7 @@ class Application:
         callback_secret: str = "",
         most_streams: int | None = None,
         session_token: str = "",
-        more_routes: Callable[[Gate], Sequence[BaseRoute]] = lambda gate: (),
+        more_routes: MoreRoutes = lambda requests, gate: (),
     ) -> None:
         others: list[Token] = []
         if callback_secret:
@@ -105,7 +108,7 @@ class Application:
         )
         self._pages = Pages(requests, gate, forms, self.streams)
         routes = [
-            *more_routes(gate),
+            *more_routes(requests, gate),
             *machine_routes(machinery, gate),
             callback_route(machinery, requests, gate),
             *api_routes(requests, gate),

@@ -11,12 +11,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_index_service.config import HookSettings
-from hudi_index_service.sql.daemon.answer import AllowedFolders
-from hudi_index_service.sql.daemon.listener import SessionListener
-from hudi_index_service.sql.daemon.statements import SessionStatements
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.fleet.forms.answer import AllowedFolders
+from hudi_index_service.fleet.forms.answer import answering as answering_for
+from hudi_index_service.fleet.web import WebServer
 from hudi_index_service.sql.rule.enable import enabled
-from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
 from tests.ports import Listener
 
@@ -24,19 +24,12 @@ TOKEN = "the token"
 
 
 @contextmanager
-def daemon(*folders: Path, port: int = 0, may_change: bool = False) -> Iterator[SessionListener]:
+def daemon(*folders: Path, port: int = 0, may_change: bool = False) -> Iterator[WebServer]:
     """A daemon that may read the tables in some folders, closed at the end of the context."""
-    allowed = AllowedFolders(folders).checked
-    reader = RelationReader(None, None, allowed)
-    statements = SessionStatements(reader, may_change=may_change)
-    limits = HookSettings(request_seconds=60)
-    listener = SessionListener(reader, statements, TOKEN, limits, host="127.0.0.1", port=port)
-    listener.start()
-    try:
-        yield listener
-    finally:
-        listener.close()
-        reader.close()
+    settings = Settings(hook={"request_seconds": 60}, answer={"port": port})
+    with answering_for(AllowedFolders(folders), TOKEN, settings, may_change=may_change) as server:
+        server.start()
+        yield server
 
 
 def asks(session: SparkSession, address: str, token: str = TOKEN) -> SparkSession:
@@ -67,6 +60,23 @@ def post(
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
+
+
+def request(path: Path, key: int) -> str:
+    """A request of a session for an order, by its key."""
+    with open_table(path) as table:
+        instants = [table.scan().planned().plan.snapshot.instant]
+    condition = {"op": "=", "column": ["o_orderkey"], "type": "long", "values": [key]}
+    return json.dumps(
+        {
+            "version": VERSION,
+            "table": f"file:{path}",
+            "instants": instants,
+            "options": {"path": str(path)},
+            "columns": [{"name": "o_orderkey", "type": "long"}],
+            "where": [condition],
+        }
+    )
 
 
 def code(answer: tuple[int, bytes]) -> tuple[int, str]:

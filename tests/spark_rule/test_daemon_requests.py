@@ -11,17 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_index_service import open_table
 from hudi_index_service.cancellation import check
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
+from hudi_index_service.fleet.forms.answer import AllowedFolders
+from hudi_index_service.fleet.web import WebServer
 from hudi_index_service.hudi.timeline import list_timeline
-from hudi_index_service.sql.daemon.answer import AllowedFolders
-from hudi_index_service.sql.daemon.listener import SessionListener
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
 from tests.indexed import GoldenIndex
-from tests.spark_rule.daemons import TOKEN, code, daemon, post
+from tests.spark_rule.daemons import TOKEN, code, daemon, post, request
 
 
 @pytest.fixture
@@ -30,30 +29,13 @@ def orders(golden_index: GoldenIndex) -> Path:
     return golden_index("tpch_orders", ["o_orderkey"])
 
 
-def request(path: Path, key: int) -> str:
-    """A request for an order."""
-    with open_table(path) as table:
-        instants = [table.scan().planned().plan.snapshot.instant]
-    condition = {"op": "=", "column": ["o_orderkey"], "type": "long", "values": [key]}
-    return json.dumps(
-        {
-            "version": VERSION,
-            "table": f"file:{path}",
-            "instants": instants,
-            "options": {"path": str(path)},
-            "columns": [{"name": "o_orderkey", "type": "long"}],
-            "where": [condition],
-        }
-    )
-
-
 def question(name: str, body: str) -> bytes:
     """A question as it is sent."""
     head = f"POST /v{VERSION}/{name} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
-def connected(listener: SessionListener, sent: bytes) -> socket.socket:
+def connected(listener: WebServer, sent: bytes) -> socket.socket:
     """A connection over which something was sent."""
     connection = socket.create_connection(("127.0.0.1", int(listener.url.rpartition(":")[2])))
     connection.sendall(sent)
@@ -127,6 +109,18 @@ def test_another_release_is_named(orders: Path) -> None:
 def test_malformed_requests(orders: Path, question: str, body: str) -> None:
     with daemon(orders) as listener:
         assert code(post(listener.url, question, body)) == (400, "REQUEST_REFUSED")
+
+
+def test_the_release_before_is_answered(orders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = request(orders, 7)
+    monkeypatch.setattr("hudi_index_service.sql.rule.request.VERSION", VERSION + 1)
+    with daemon(orders.parent) as listener:
+        status, decision = post(listener.url, "decide", text)
+        assert (status, json.loads(decision)["reader"]) == (200, "driver"), decision
+        monkeypatch.setattr("hudi_index_service.sql.rule.request.VERSION", VERSION + 2)
+        status, answer = post(listener.url, "decide", text)
+    assert status == 400
+    assert f"version {VERSION + 1} and {VERSION + 2}" in json.loads(answer)["message"]
 
 
 @pytest.mark.parametrize("version", ["9" * 4301, "1x", "-1"])

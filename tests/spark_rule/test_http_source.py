@@ -218,15 +218,18 @@ def test_wrong_token(session, spark, tables):
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("VERSION", 99, "400: The session's jar asks in version 1, and .* answers version 99"),
         (
-            *("Answers.decision", lambda *_: str(1 / 0)),
+            *("rule.request.VERSION", 99),
+            "400: The session's jar asks in version 1, and .* answers version 98 and 99",
+        ),
+        (
+            *("daemon.questions.Answers.decision", lambda *_: str(1 / 0)),
             "500: The daemon has failed: ZeroDivisionError",
         ),
     ],
 )
 def test_errors_of_the_daemon(session, spark, tables, monkeypatch, name, value, why):
-    monkeypatch.setattr(f"hudi_index_service.sql.daemon.listener.{name}", value)
+    monkeypatch.setattr(f"hudi_index_service.sql.{name}", value)
     with daemon(tables.folder) as listener:
         assert re.search(why, reason(asks(session, listener.url), spark, 78))
 

@@ -45,21 +45,23 @@ class RelationReader:
     that were enabled with the same arguments share it.
 
     Args:
-        storage_options, settings: As for `enable`.
+        storage_options: As for `enable`; or a function that gives them, by a table's base path. A
+            table whose options have changed is opened again.
+        settings: As for `enable`.
         allowed: Returns a table's base path as it is to be opened, or raises an error of the
             service. By default, all tables are read.
     """
 
     def __init__(
         self,
-        storage_options: Mapping[str, str] | None,
+        storage_options: Mapping[str, str] | Callable[[str], Mapping[str, str] | None] | None,
         settings: Settings | None,
         allowed: Callable[[str], str] = str,
     ) -> None:
         self._storage_options = storage_options
         self._settings = settings
         self._allowed = allowed
-        self._tables: dict[str, IndexedTable] = {}
+        self._tables: dict[str, tuple[IndexedTable, Mapping[str, str] | None]] = {}
         self._kept: OrderedDict[str, tuple[Decision, float]] = OrderedDict()
         self._reads: OrderedDict[int, Read] = OrderedDict()
         self._lock = Lock()
@@ -77,9 +79,10 @@ class RelationReader:
             path: Its base path.
             spark: A session to build on; None builds in local threads.
         """
+        uri = self._allowed(path)
         return configured(
-            self._allowed(path),
-            storage_options=self._storage_options,
+            uri,
+            storage_options=self._options(uri),
             spark=spark,
             settings=self._settings,
         )
@@ -182,7 +185,7 @@ class RelationReader:
         with self._lock:
             tables, self._tables = self._tables, {}
             self._kept.clear()
-        for table in tables.values():
+        for table, _ in tables.values():
             table.close()
 
     def _decision(self, text: str, readers: SessionReaders) -> Decision:
@@ -218,14 +221,17 @@ class RelationReader:
 
     def _table(self, path: str) -> IndexedTable:
         uri = self._allowed(path)
+        options = self._options(uri)
         with self._lock:
-            table = self._tables.get(uri)
-            if table is None:
-                table = open_table(
-                    uri, storage_options=self._storage_options, settings=self._settings
-                )
-                self._tables[uri] = table
+            table, before = self._tables.get(uri, (None, None))
+            if table is None or before != options:
+                table = open_table(uri, storage_options=options, settings=self._settings)
+                self._tables[uri] = table, options
             return table
+
+    def _options(self, uri: str) -> Mapping[str, str] | None:
+        options = self._storage_options
+        return options(uri) if callable(options) else options
 
     def _remember(self, use: int, read: Read) -> None:
         with self._lock:

@@ -19,7 +19,8 @@ from hudi_index_service.read.query import Where
 from hudi_index_service.table import IndexedTable
 
 VERSION = 1
-"""That of requests, which the jar and this package have in common."""
+"""That of requests, which the jar and this package have in common. The one before is answered, too:
+services and sessions are not upgraded at one moment."""
 
 T = TypeVar("T")
 
@@ -57,10 +58,20 @@ _NEEDED = {
 _OF_MANY = ("and", "or", "in")
 
 
-def _of_this_release(version: int) -> int:
-    if version != VERSION:
+def answered_versions() -> range:
+    """The versions of requests that are answered: this one, and the one before, if there is one."""
+    return range(max(1, VERSION - 1), VERSION + 1)
+
+
+def versions_in_words() -> str:
+    """The versions that are answered, for messages."""
+    return "version " + " and ".join(map(str, answered_versions()))
+
+
+def _answered(version: int) -> int:
+    if version not in answered_versions():
         raise SparkUnsupported(
-            f"The session's jar asks in version {version}, not {VERSION}.",
+            f"The session's jar asks in version {version}, not {versions_in_words()}.",
             remedy="Install hudi-index-spark and hudi-index-service of one release.",
         )
     return version
@@ -196,7 +207,7 @@ class Request(Message):
         best: Only these of the rows are wanted; None if all are.
     """
 
-    version: Annotated[int, AfterValidator(_of_this_release)]
+    version: Annotated[int, AfterValidator(_answered)]
     uri: str = Field(alias="table")
     instants: frozenset[str]
     options: dict[str, str]

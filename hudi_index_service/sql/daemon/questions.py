@@ -1,6 +1,6 @@
-"""The HTTP server for Spark sessions without Python: `HttpSource.java` is its client.
+"""The questions of Spark sessions without Python: `HttpSource.java` asks them.
 
-Needs the extra ``hook`` (starlette, uvicorn). Each question is a POST to ``/v<version>/<question>``
+Needs the extra ``hook`` (starlette). Each question is a POST to ``/v<version>/<question>``
 with a JSON body:
 
 - ``decide`` and ``rows``, with a request. Rows are a stream in Arrow's format; the header
@@ -28,23 +28,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from hudi_index_service.cancellation import Cancellation
-from hudi_index_service.config import HookSettings
 from hudi_index_service.errors import IndexServiceError, RequestRefused
-from hudi_index_service.hook.server import SecretServer, refusal, report
+from hudi_index_service.hook.server import refusal, report
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
-from hudi_index_service.sql.rule.request import VERSION
+from hudi_index_service.sql.rule.request import answered_versions, versions_in_words
 from hudi_index_service.sql.rule.uses import Observed
 
 log = logging.getLogger(__name__)
 
-HEADER = "Authorization"
 ARROW = "application/vnd.apache.arrow.stream"
 COST = "Hudi-Index-Cost"
 
-_SHUTDOWN_SECONDS = 5.0
 # Questions that are answered at once; others wait, and are not answered if their session has left.
 # An answer of rows is in memory as a whole.
 _ROWS_AT_ONCE = 4
@@ -52,49 +49,27 @@ _OTHERS_AT_ONCE = 32
 _CORES_DIGITS = 9
 
 
-class SessionListener(SecretServer):
-    """Listens for the questions of Spark sessions, as `SecretServer` does.
+class Questions:
+    """Answers questions, so many at once."""
 
-    Args:
-        reader: Answers those about queries.
-        statements: Answers those about statements.
-        token: What sessions have to send.
-        limits: Of connections.
-        host, port: The address; port 0 takes a free one.
-
-    Raises:
-        ConfigInvalid: the address cannot be bound.
-    """
-
-    def __init__(
-        self,
-        reader: RelationReader,
-        statements: SessionStatements,
-        token: str,
-        limits: HookSettings,
-        *,
-        host: str,
-        port: int,
-    ) -> None:
-        super().__init__(
-            "/v{version}/{question}",
-            HEADER,
-            f"Bearer {token}",
-            section="answer",
-            refused=RequestRefused,
-            host=host,
-            port=port,
-            shutdown_seconds=_SHUTDOWN_SECONDS,
-            limits=limits,
-        )
-        self._reader = reader
-        self._statements = statements
+    def __init__(self) -> None:
         self._rows, self._others = Semaphore(_ROWS_AT_ONCE), Semaphore(_OTHERS_AT_ONCE)
 
-    async def answer(self, request: Request, body: bytes) -> Response:
-        """The answer to a question."""
+    async def answer(
+        self,
+        request: Request,
+        body: bytes,
+        reader: RelationReader,
+        statements: SessionStatements,
+    ) -> Response:
+        """The answer to a question.
+
+        Args:
+            reader: Answers those about queries.
+            statements: Answers those about statements.
+        """
         try:
-            answer = self._question(request)
+            answer = _answering(request, reader, statements)
             text = _json_object(body)
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
@@ -111,32 +86,35 @@ class SessionListener(SecretServer):
             failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
             return JSONResponse(report(failure), HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    def _question(self, request: Request) -> Callable[[str], Response]:
-        """What answers a request's body. Raises RequestRefused if nothing does."""
-        version, question = request.path_params["version"], request.path_params["question"]
-        if version != str(VERSION):
-            raise RequestRefused(
-                f"The session's jar asks in version {version[:20]}, and this daemon answers "
-                f"version {VERSION}.",
-                remedy="Install hudi-index-spark and hudi-index-service of one release.",
-            )
-        cores = request.query_params.get("cores", "1")
-        is_number = cores.isascii() and cores.isdigit() and len(cores) <= _CORES_DIGITS
-        if not is_number or int(cores) == 0:
-            raise RequestRefused("The number of cores is not a positive number.")
-        readers = SessionReaders(int(cores), tasks=False)
-        answers = Answers(self._reader, readers)
-        known: dict[str, Callable[[str], Response]] = {
-            "decide": lambda body: _json(answers.decision(body)),
-            "rows": lambda body: _rows(answers, body),
-            "bind": lambda body: _json(answers.bound(body)),
-            "statement": lambda body: _json(self._statements.described(body)),
-            "run": lambda body: _json(self._statements.done(body)),
-            "explain": lambda body: _json(self._statements.explained(body, readers)),
-        }
-        if question not in known:
-            raise RequestRefused(f"There is no question {question[:50]!r}.")
-        return known[question]
+
+def _answering(
+    request: Request, reader: RelationReader, statements: SessionStatements
+) -> Callable[[str], Response]:
+    """What answers a request's body. Raises RequestRefused if nothing does."""
+    version, question = request.path_params["version"], request.path_params["question"]
+    if version not in map(str, answered_versions()):
+        raise RequestRefused(
+            f"The session's jar asks in version {version[:20]}, and this service answers "
+            f"{versions_in_words()}.",
+            remedy="Install hudi-index-spark and hudi-index-service of one release.",
+        )
+    cores = request.query_params.get("cores", "1")
+    is_number = cores.isascii() and cores.isdigit() and len(cores) <= _CORES_DIGITS
+    if not is_number or int(cores) == 0:
+        raise RequestRefused("The number of cores is not a positive number.")
+    readers = SessionReaders(int(cores), tasks=False)
+    answers = Answers(reader, readers)
+    known: dict[str, Callable[[str], Response]] = {
+        "decide": lambda body: _json(answers.decision(body)),
+        "rows": lambda body: _rows(answers, body),
+        "bind": lambda body: _json(answers.bound(body)),
+        "statement": lambda body: _json(statements.described(body)),
+        "run": lambda body: _json(statements.done(body)),
+        "explain": lambda body: _json(statements.explained(body, readers)),
+    }
+    if question not in known:
+        raise RequestRefused(f"There is no question {question[:50]!r}.")
+    return known[question]
 
 
 async def _while_awaited(

@@ -1,23 +1,28 @@
-"""`hudi-index serve-spark`: answers Spark sessions without Python until it is stopped."""
+"""`hudi-index serve-spark`: answers Spark sessions without Python, and builds nothing. Needs the
+extras ``spark`` and ``hook``."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from hudi_index_service import config
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
+from hudi_index_service.fleet.api import Machinery
+from hudi_index_service.fleet.service import web_settings
+from hudi_index_service.fleet.spark_sessions import SparkSessions, require_spark
+from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.web import Application, WebServer
 from hudi_index_service.hook.allowed_tables import path_identity
 from hudi_index_service.hook.daemon import (
-    extra_required,
     private_file,
     secret_of,
     settings_to_print,
     stopped_by_signals,
+    with_address,
 )
 from hudi_index_service.index.factory import ready_index_types
-from hudi_index_service.sql.daemon.statements import SessionStatements
-from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.storage.store import normalize_uri
 
 log = logging.getLogger(__name__)
@@ -53,45 +58,86 @@ def answer(
             is not installed, or the file for a random token cannot be written.
         StorageUnsupported: a folder on unsupported storage.
     """
-    settings = config.effective(settings)
+    require_spark()
+    settings = with_address(config.effective(settings), "answer", host, port)
     allowed = AllowedFolders(folders)
     token = secret_of(settings.answer.token, "answer.token")
-    reader = RelationReader(storage_options, settings, allowed.checked)
     if allow_changes is None:
         allow_changes = settings.answer.allow_changes
-    statements = SessionStatements(reader, may_change=allow_changes)
-    with extra_required("The daemon", "spark,hook"):
-        from hudi_index_service.sql.daemon.listener import SessionListener
-    listener = SessionListener(
-        reader,
-        statements,
-        token,
-        settings.hook,
-        host=settings.answer.host if host is None else host,
-        port=settings.answer.port if port is None else port,
+    with (
+        answering(
+            allowed,
+            token,
+            settings,
+            storage_options=storage_options,
+            may_change=allow_changes,
+        ) as server,
+        stopped_by_signals() as stop,
+        settings_to_print(
+            {"spark.sql.extensions": EXTENSIONS, ADDRESS: server.url, TOKEN: token},
+            TOKEN,
+            setting="answer.token",
+            given=settings.answer.token,
+            path=private_file(settings, "answer", server.url),
+        ) as lines,
+    ):
+        ready_index_types()
+        server.start()
+        say(f"Answering for the tables in {allowed}. Start Spark sessions with these settings:")
+        for line in lines:
+            say(line)
+        for folder in allowed.missing():
+            log.warning("%s does not exist. Sessions get no answer for tables in it.", folder)
+        stop.wait()
+
+
+@contextmanager
+def answering(
+    allowed: "AllowedFolders",
+    token: str,
+    settings: Settings,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    may_change: bool = False,
+) -> Iterator[WebServer]:
+    """A server for sessions, not started yet, which is closed at the end of the context.
+
+    Args:
+        allowed: The tables that sessions may read.
+        token: What they have to send.
+        storage_options, settings: As for `open_table`, for all tables.
+        may_change: Whether their statements may change indexes.
+
+    Raises:
+        ConfigInvalid: the address cannot be bound.
+    """
+    sessions = SparkSessions(
+        settings,
+        lambda caller, requests, path: allowed.checked(path),
+        lambda uri: storage_options,
+        may_change=may_change,
     )
+    web = web_settings(settings, "answer")
+    fleet = Supervisor(settings=settings, remembers=False)
+
+    def application(most_streams: int) -> Application:
+        return Application(
+            fleet,
+            lambda seen: (),
+            Machinery(fleet.callback),
+            web,
+            most_streams=most_streams,
+            session_token=token,
+            more_routes=sessions.routes,
+        )
+
+    server = WebServer(web, settings.hook, application, section="answer")
     try:
-        with (
-            stopped_by_signals() as stop,
-            settings_to_print(
-                {"spark.sql.extensions": EXTENSIONS, ADDRESS: listener.url, TOKEN: token},
-                TOKEN,
-                setting="answer.token",
-                given=settings.answer.token,
-                path=private_file(settings, "answer", listener.url),
-            ) as lines,
-        ):
-            ready_index_types()
-            listener.start()
-            say(f"Answering for the tables in {allowed}. Start Spark sessions with these settings:")
-            for line in lines:
-                say(line)
-            for folder in allowed.missing():
-                log.warning("%s does not exist. Sessions get no answer for tables in it.", folder)
-            stop.wait()
+        yield server
     finally:
-        listener.close()
-        reader.close()
+        server.close()
+        sessions.close()
+        fleet.close()
 
 
 class AllowedFolders:
