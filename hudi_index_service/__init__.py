@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hudi_index_service.build.strategy import Budget
     from hudi_index_service.cancellation import Cancellation
     from hudi_index_service.errors import IndexServiceError
-    from hudi_index_service.hook import IndexHook
+    from hudi_index_service.fleet.forms.index_hook import IndexHook
     from hudi_index_service.index.metadata.definitions import Column
     from hudi_index_service.table import IndexedTable, open_table
 
@@ -34,7 +34,7 @@ _MODULES = {
     "Budget": "build.strategy",
     "Cancellation": "cancellation",
     "Column": "index.metadata.definitions",
-    "IndexHook": "hook",
+    "IndexHook": "fleet.forms.index_hook",
     "IndexServiceError": "errors",
     "IndexedTable": "table",
     "open_table": "table",

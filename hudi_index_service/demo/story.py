@@ -16,12 +16,11 @@ from rich.progress import TimeElapsedColumn as Elapsed
 from rich.table import Table
 from rich.tree import Tree
 
-from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service import Column, IndexedTable, IndexHook, open_table
 from hudi_index_service.config import settings
 from hudi_index_service.demo.spark import DemoSpark
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.files import SERVICE_SETTINGS, WRITE_OPTIONS
-from hudi_index_service.hook import IndexHook
 from hudi_index_service.hudi.properties import parse_properties
 from hudi_index_service.wording import counted
 

@@ -39,7 +39,7 @@ class Polls:
 
     Args:
         look: Looks at a table, by its base path. What it raises is logged.
-        threads: How many looks there are at a time.
+        threads: How many looks there are at a time; 0 for none.
     """
 
     def __init__(self, look: Callable[[str], None], *, threads: int = 4) -> None:
@@ -95,7 +95,7 @@ class Polls:
         """Looks at a table as soon as a thread is free."""
         with self._changed:
             table = self._tables.get(name)
-            if table is None:
+            if table is None or not self._threads:
                 return
             if table.looked_at:
                 table.again = True

@@ -96,6 +96,11 @@ class FairQueue:
         if not state.failures and state.since is None and state.wakes_at == inf:
             del self._tables[table]
 
+    def wake_from_rest(self, table: str) -> None:
+        """The table rests no longer."""
+        if table in self._tables:
+            self._tables[table].rests_until = -inf
+
     def forget(self, table: str) -> None:
         """The table is no longer of the fleet."""
         self._tables.pop(table, None)

@@ -6,7 +6,7 @@ services on one table do no harm: the loser of a race waits.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from hudi_index_service.errors import (
     RequestUnknown,
     TableNotInFleet,
 )
-from hudi_index_service.fleet.builds.pool import Pool, fitting
+from hudi_index_service.fleet.builds.pool import Pool, Slots, Take, fitting
 from hudi_index_service.fleet.builds.process import RUNNER, Limits
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.ledger import Action, Ledger
@@ -56,7 +56,8 @@ class Supervisor:
         shard: Which of the tables are this service's.
         listener: Told what happens.
         runner: As for `Child`.
-        looks: How many tables are looked at at a time.
+        slots: Makes what runs jobs; by default child processes.
+        looks: How many tables are looked at at a time; 0 for none, so that requests alone count.
         remembers: Whether requests and outcomes outlast the process, in the state folder.
 
     Attributes:
@@ -73,6 +74,7 @@ class Supervisor:
         shard: Shard | None = None,
         listener: Listener | None = None,
         runner: str = RUNNER,
+        slots: Callable[[Take], Slots] | None = None,
         looks: int = 4,
         remembers: bool = True,
     ) -> None:
@@ -86,8 +88,10 @@ class Supervisor:
             self._ledger, self.means, self._settings, self._listener, self._polls.soon
         )
         self._by_name: dict[str, TableState] = {}
-        limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
-        self._pool = Pool(self._work.take, limits, runner=runner)
+        if slots is None:
+            limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
+            slots = partial(Pool, limits=limits, runner=runner)
+        self._pool = slots(self._work.take)
         self.apply(policies)
 
     # --- life ------------------------------------------------------------------------------
@@ -98,11 +102,11 @@ class Supervisor:
         self._pool.start()
 
     def finish(self) -> None:
-        """Takes no further request, and returns once all that waits was done. What failed, and
-        rests, is left to the next start."""
+        """Takes no further request, and returns once all that waits was tried. Retries are left to
+        the next start."""
         work = self._work
         with work.changed:
-            work.is_ending = True
+            work.begin_to_end()
         self._polls.close()
         with work.changed:
             work.changed.wait_for(lambda: work.is_idle)
@@ -223,6 +227,11 @@ class Supervisor:
                 why = "is paused" if not state.policy.enabled else "is built by polls alone"
                 raise CallbackRefused(
                     f"The table {state.policy.name} {why}.", remedy=_NOTHING_IS_LOST
+                )
+            most = self._settings.hook.queue
+            if state.automatic("build") is None and self._work.waiting >= most:
+                raise CallbackRefused(
+                    f"{most} tables are already waiting.", remedy=_NOTHING_IS_LOST
                 )
             request = self._work.wake(state, "callback")
             return Requested(request.id, state.policy.name)

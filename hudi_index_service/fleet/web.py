@@ -21,7 +21,12 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hudi_index_service.config import HookSettings, WebSettings
-from hudi_index_service.errors import ConfigInvalid, IndexServiceError, RequestInvalid
+from hudi_index_service.errors import (
+    CallbackRefused,
+    ConfigInvalid,
+    IndexServiceError,
+    RequestInvalid,
+)
 from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
 from hudi_index_service.fleet.callbacks import callback_route
@@ -35,6 +40,7 @@ from hudi_index_service.fleet.sessions import Sessions
 from hudi_index_service.fleet.table_view import ReasonsOf
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
+from hudi_index_service.hook.write_options import CALLBACK_PATH
 from hudi_index_service.wording import reason
 
 log = logging.getLogger(__name__)
@@ -138,7 +144,8 @@ class Application:
 
     async def _http_error(self, request: Request, error: HTTPException) -> Response:
         status = HTTPStatus(error.status_code)
-        refusal = Refused(status, RequestInvalid(f"{status.phrase}: there is nothing here."))
+        kind = CallbackRefused if request.url.path == CALLBACK_PATH else RequestInvalid
+        refusal = Refused(status, kind(f"{status.phrase}: there is nothing here."))
         refusal.headers |= dict(error.headers or {})
         return await self._refused(request, refusal)
 

@@ -86,6 +86,20 @@ class Work:
         """Whether nothing runs, nor waits that may run now."""
         return not self._jobs and not self._queue.has_ready(monotonic(), self._may_run)
 
+    @property
+    def waiting(self) -> int:
+        """The number of tables that wait."""
+        return len(self._queue)
+
+    def begin_to_end(self) -> None:
+        """Nothing more is asked for. What waits for a table that rests has its turn now, except for
+        a mere retry."""
+        self.is_ending = True
+        for uri, state in self.tables.items():
+            if any(each.trigger != "retry" for each in state.waiting):
+                self._queue.wake_from_rest(uri)
+        self.changed.notify_all()
+
     def remove(self, uri: str) -> TableState:
         """The table leaves the fleet. What runs goes on; what operators asked for waits until it
         comes back."""

@@ -1,5 +1,1 @@
-"""The trigger for Hudi's own writes: Hudi's commit callback wakes the service."""
-
-from hudi_index_service.hook.hook import IndexHook
-
-__all__ = ["IndexHook"]
+"""The trigger for Hudi's own writes: what a write config says, and the upkeep of its table."""

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import open_table
+from hudi_index_service import IndexHook, open_table
 from hudi_index_service.catalog import table_location
 from hudi_index_service.catalog.entry import CatalogTable
 from hudi_index_service.cli.console import error_line
 from hudi_index_service.errors import NotAHudiTable, StorageUnsupported, TableNotFound
-from hudi_index_service.hook import IndexHook
 from tests.golden.table import Golden
 
 

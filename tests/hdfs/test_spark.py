@@ -4,9 +4,8 @@ from contextlib import closing
 
 from pyspark.sql import SparkSession
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable, IndexHook, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.hook import IndexHook
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.sql import IndexSession
 from hudi_index_service.storage.store import Storage

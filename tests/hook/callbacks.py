@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.hook.listener import CallbackListener
-from hudi_index_service.hook.write_options import SECRET_HEADER
+from hudi_index_service.fleet.builds.child import Progress
+from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.hook.write_options import CALLBACK_PATH, SECRET_HEADER
 from tests.hudi_tables import write
 
 SECRET = "secret-for-tests"
@@ -60,16 +59,16 @@ class BlockedBuild:
     def __exit__(self, *_: object) -> None:
         self.released.set()
 
-    def __call__(self, table: str) -> Build:
-        self.tables.append(table)
+    def __call__(self, order: Order, progress: Progress) -> Ended:
+        self.tables.append(order.table)
         self.begun.set()
         assert self.released.wait(60)
-        return nothing_built(table)
+        return nothing_built(order, progress)
 
 
-def nothing_built(table: str) -> Build:
+def nothing_built(order: Order, progress: Progress) -> Ended:
     """A build with nothing due."""
-    return Build("", Strategy.INCREMENTAL, ())
+    return Ended(order.request, "finished")
 
 
 def callback_of(table: Path | str) -> bytes:
@@ -111,16 +110,16 @@ def service_callback_of(table: Path | str, action: str = "replacecommit") -> byt
 
 
 def post(
-    listener: CallbackListener, body: bytes, *, secret: str | None = SECRET, method: str = "POST"
+    address: str, body: bytes, *, secret: str | None = SECRET, method: str = "POST"
 ) -> tuple[int, dict[str, Any]]:
-    """The listener's answer: status and JSON."""
-    url = urlsplit(listener.url)
+    """The answer of the service at an address: status and JSON."""
+    url = urlsplit(address)
     connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)
     try:
         headers = {"Content-Type": "application/json"}
         if secret is not None:
             headers[SECRET_HEADER] = secret
-        connection.request(method, url.path, body, headers)
+        connection.request(method, CALLBACK_PATH, body, headers)
         response = connection.getresponse()
         return response.status, json.loads(response.read())
     finally:

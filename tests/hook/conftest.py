@@ -1,4 +1,4 @@
-"""Tables for the hook, and listeners that are closed after the test."""
+"""Tables for the hook, and services that are closed after the test."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -6,17 +6,20 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
-from hudi_index_service.build.outcomes import Build
-from hudi_index_service.config import HookSettings
-from hudi_index_service.hook.allowed_tables import AllowedTables
-from hudi_index_service.hook.listener import CallbackListener
-from hudi_index_service.hook.worker import Worker
+from hudi_index_service.config import Settings
+from hudi_index_service.fleet.builds.child import Progress
+from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.pool import Threads
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.service import Service
+from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.work import Listener
 from tests.hook.callbacks import SECRET, MessageTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
@@ -56,25 +59,40 @@ def message_table(
 
 
 @pytest.fixture
-def listening() -> Iterator[Callable[..., CallbackListener]]:
-    """Starts a worker and its listener, which are closed after the test."""
+def listening(tmp_path: Path) -> Iterator[Callable[..., WebServer]]:
+    """Starts a service whose builds are a test's, closed after the test."""
     with ExitStack() as stack:
 
         def start(
-            reconcile: Callable[[str], Build],
+            build: Callable[[Order, Progress], Ended],
             *tables: Path | str,
-            queue: int = 16,
             limits: dict[str, float] | None = None,
-            **options: Any,
-        ) -> CallbackListener:
-            worker = Worker(reconcile, queue=queue)
-            worker.start()
-            stack.callback(worker.close)
-            listener = CallbackListener(
-                worker, AllowedTables(tables), SECRET, HookSettings(**(limits or {})), **options
+            wait: float = 0.0,
+        ) -> WebServer:
+            settings = Settings(hook=limits or {}, state_folder=tmp_path / "state")
+            policies = [TablePolicy(str(each), str(each), on="callback") for each in tables]
+
+            def supervisor(listener: Listener) -> Supervisor:
+                return Supervisor(
+                    policies,
+                    settings=settings,
+                    listener=listener,
+                    slots=lambda take: Threads(take, 1, build),
+                    looks=0,
+                    remembers=False,
+                )
+
+            service = stack.enter_context(
+                Service(
+                    supervisor,
+                    settings,
+                    section="hook",
+                    callback_secret=SECRET,
+                    usual_wait=wait,
+                )
             )
-            listener.start()
-            stack.callback(listener.close)
-            return listener
+            service.supervisor.start()
+            service.server.start()
+            return service.server
 
         yield start

@@ -2,15 +2,13 @@
 
 import json
 import sys
-from types import SimpleNamespace
 
 import pytest
 
-from hudi_index_service import open_table
+from hudi_index_service import IndexHook, open_table
 from hudi_index_service.config import HookSettings, Settings
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid
-from hudi_index_service.hook import IndexHook
-from hudi_index_service.hook.write_options import callback_options
+from hudi_index_service.hook.write_options import CALLBACK_PATH, callback_options
 from tests.hook.callbacks import (
     INLINE_CLUSTERING,
     INLINE_COMPACTION,
@@ -69,9 +67,9 @@ def test_an_asynchronous_service_is_built_by_its_callback_or_at_the_next_wake_up
         assert covered(table.path) == 0
         options = hook.write_options(table.path)
         if calls_back:
-            listener = SimpleNamespace(url=options["hoodie.write.commit.callback.http.url"])
+            url = options["hoodie.write.commit.callback.http.url"]
             secret = options["hoodie.write.commit.callback.http.api.key"]
-            _, answer = post(listener, service_callback_of(table.path, "commit"), secret=secret)
+            _, answer = post(url, service_callback_of(table.path, "commit"), secret=secret)
             assert answer == {"status": "built", "built": 1, "failed": 0}
         else:
             write(table.rows().limit(0), table.path, table.options | options)
@@ -92,13 +90,12 @@ def test_only_a_write_with_the_options_is_built_before_the_context_ends(message_
 
 
 def test_write_returns_while_its_build_hangs(message_table, listening):
-    """test_listener.py tests how long the answer waits."""
     table, wait = message_table(), 2.0
     table.write()
     with BlockedBuild() as build:
         listener = listening(build, table.path, wait=wait)
 
-        table.write(callback_options(listener.url, SECRET, wait=wait))
+        table.write(callback_options(f"{listener.url}{CALLBACK_PATH}", SECRET, wait=wait))
 
         assert build.begun.wait(30)
         assert table.rows().count() == spark_count(table)
@@ -112,7 +109,7 @@ def test_failing_build_affects_no_write_and_is_retried_after_the_next(message_ta
 
     with IndexHook([table.path], wait=LONG_ENOUGH, settings=short_backoff) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
-        assert "The build for a wake-up of" in caplog.text
+        assert f"{table.path}: build failed: " in caplog.text
         assert "STORAGE_FAILED" in caplog.text
         assert table.rows().count() == spark_count(table)
 
@@ -219,8 +216,8 @@ def test_address_in_use_is_reported(tmp_path):
 
 
 def test_missing_package_extra_is_named(tmp_path, monkeypatch):
-    for module in ("listener", "server"):
-        monkeypatch.delitem(sys.modules, f"hudi_index_service.hook.{module}", raising=False)
+    for module in ("service", "web"):
+        monkeypatch.delitem(sys.modules, f"hudi_index_service.fleet.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
     with pytest.raises(ConfigInvalid, match="needs uvicorn") as raised:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import open_table
+from hudi_index_service import IndexHook, open_table
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.table_keys import INDEX_NAME
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable

@@ -5,8 +5,8 @@ import pytest
 from hudi_index_service import Column
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.listener import CALLBACK_PATH
 from hudi_index_service.hook.write_options import (
+    CALLBACK_PATH,
     WriteKeys,
     callback_options,
     parse_columns,

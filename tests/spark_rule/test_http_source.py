@@ -219,7 +219,7 @@ def test_wrong_token(session, spark, tables):
     ("name", "value", "why"),
     [
         (
-            *("rule.request.VERSION", 99),
+            *("daemon.questions.answered_versions", lambda: range(98, 100)),
             "400: The session's jar asks in version 1, and .* answers version 98 and 99",
         ),
         (

@@ -29,6 +29,7 @@ from hudi_index_service.fleet.builds.messages import (
     Progressed,
     line_of,
     message_of,
+    unforeseen,
 )
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
@@ -135,14 +136,7 @@ def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
         return Ended(order.request, "out_of_memory", broke_off=True)
     except Exception as error:
         logging.getLogger(__name__).exception("%s of %s failed.", order.action, order.table)
-        return Ended(
-            order.request,
-            "failed",
-            code="INDEX_SERVICE_ERROR",
-            message=f"{type(error).__name__}: {error}",
-            remedy="Report it, with the service's log.",
-            broke_off=True,
-        )
+        return unforeseen(order, error)
 
 
 def _die_with(parent: int) -> None:

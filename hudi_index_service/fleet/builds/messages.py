@@ -108,6 +108,18 @@ class Ended:
     definitions: Mapping[str, Any] = field(default_factory=dict)
 
 
+def unforeseen(order: Order, error: Exception) -> Ended:
+    """The end of an order by an error of the program."""
+    return Ended(
+        order.request,
+        "failed",
+        code="INDEX_SERVICE_ERROR",
+        message=f"{type(error).__name__}: {error}",
+        remedy="Report it, with the service's log.",
+        broke_off=True,
+    )
+
+
 Message = Order | Progressed | Logged | Ended
 
 _KINDS: Mapping[str, type[Message]] = {

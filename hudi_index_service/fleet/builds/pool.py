@@ -1,5 +1,6 @@
-"""A few child processes that take the fleet's orders. A child starts when it is first needed,
-serves some orders, and ends when there is nothing to do, so that an idle service has no JVM."""
+"""What takes the fleet's orders: a few child processes, or threads. A child starts when it is first
+needed, serves some orders, and ends when there is nothing to do, so that an idle service has no
+JVM."""
 
 import logging
 import os
@@ -11,7 +12,7 @@ from threading import Event, Thread
 from time import monotonic
 
 from hudi_index_service.errors import BuildDied
-from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.messages import Ended, Order, unforeseen
 from hudi_index_service.fleet.builds.process import RUNNER, Child, Limits
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.process import control_group_limits
@@ -44,23 +45,23 @@ Take = Callable[[float], Job | None]
 """Waits for the next job, at most so many seconds; None if there is none."""
 
 
-class Pool:
-    """Runs jobs in child processes, one in each slot at a time.
+class Slots:
+    """Some slots, each with a thread that runs one job at a time.
 
     Args:
         take: Gives the jobs; called in several threads.
-        runner: As for `Child`.
+        slots: Their number.
+        idle_seconds: The time without a job after which a slot lets go of what it holds.
     """
 
-    def __init__(self, take: Take, limits: Limits, *, runner: str = RUNNER) -> None:
+    def __init__(self, take: Take, slots: int, idle_seconds: float) -> None:
         self._take = take
-        self._limits = limits
-        self._runner = runner
+        self._idle_seconds = idle_seconds
         self._is_closing = Event()
-        self._children: dict[int, Child | None] = dict.fromkeys(range(limits.slots))
+        # Daemon threads: a hanging build must not keep the interpreter from exiting.
         self._threads = [
             Thread(target=self._serve, args=(slot,), name=f"fleet-slot-{slot}", daemon=True)
-            for slot in self._children
+            for slot in range(slots)
         ]
 
     def start(self) -> None:
@@ -70,7 +71,14 @@ class Pool:
 
     def pids(self) -> list[int]:
         """The processes that exist."""
-        return [child.pid for child in list(self._children.values()) if child is not None]
+        return []
+
+    def _run(self, slot: int, job: Job) -> Ended:
+        """Runs a job."""
+        raise NotImplementedError
+
+    def _end(self, slot: int) -> None:
+        """Lets go of what a slot holds."""
 
     def stop(self) -> None:
         """Takes no further job."""
@@ -89,17 +97,61 @@ class Pool:
         try:
             while not self._is_closing.is_set():
                 try:
-                    job = self._take(self._limits.idle_seconds)
+                    job = self._take(self._idle_seconds)
                     if job is not None:
                         job.ended(self._run(slot, job))
                         idle_since = monotonic()
                 except Exception:  # the slot serves the other tables all the same
                     log.exception("A slot of the fleet's builds failed.")
                     self._is_closing.wait(_PAUSE_SECONDS)
-                if monotonic() - idle_since >= self._limits.idle_seconds:
+                if monotonic() - idle_since >= self._idle_seconds:
                     self._end(slot)
         finally:
             self._end(slot)
+
+
+class Threads(Slots):
+    """Runs jobs in threads of this process, where they can be neither ended nor cancelled: for what
+    no child can have, such as a Spark session.
+
+    Args:
+        run: Carries out an order.
+    """
+
+    def __init__(
+        self,
+        take: Take,
+        slots: int,
+        run: Callable[[Order, Callable[[BuildProgress], None]], Ended],
+    ) -> None:
+        super().__init__(take, slots, idle_seconds=60.0)
+        self._carry_out = run
+
+    def _run(self, slot: int, job: Job) -> Ended:
+        try:
+            return self._carry_out(job.order, job.progress)
+        except Exception as error:
+            log.exception("%s of %s failed.", job.order.action, job.order.table)
+            return unforeseen(job.order, error)
+
+
+class Pool(Slots):
+    """Runs jobs in child processes, one for each slot.
+
+    Args:
+        take: As for `Slots`.
+        runner: As for `Child`.
+    """
+
+    def __init__(self, take: Take, limits: Limits, *, runner: str = RUNNER) -> None:
+        super().__init__(take, limits.slots, limits.idle_seconds)
+        self._limits = limits
+        self._runner = runner
+        self._children: dict[int, Child | None] = dict.fromkeys(range(limits.slots))
+
+    def pids(self) -> list[int]:
+        """The processes that exist."""
+        return [child.pid for child in list(self._children.values()) if child is not None]
 
     def _run(self, slot: int, job: Job) -> Ended:
         child = self._children[slot]

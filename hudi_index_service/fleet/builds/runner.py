@@ -22,33 +22,37 @@ def run(order: Order, progress: Progress) -> Ended:
         KeyboardInterrupt: it was cancelled.
         MemoryError: there is no more.
     """
-    settings = Settings(**order.settings)
     upkeep = TableUpkeep(
         order.table,
         storage_options=order.storage_options or None,
-        settings=settings,
+        settings=Settings(**order.settings),
         strategy=Strategy(order.usual_strategy),
         clean=order.clean,
         defer_failed=order.defer_failed,
         options=order.write_config,
     )
     with upkeep:
-        try:
-            if order.action == "clean":
-                return _clean(upkeep, order)
-            if order.action == "verify":
-                return _verify(upkeep, order)
-            if order.action == "define":
-                found = define(upkeep.table, order)
-                return Ended(order.request, "finished", definitions=found.to_dict())
-            return _build(upkeep, order, progress, settings)
-        except BuildInProgress as error:
-            return _error(order, error, outcome="busy")
-        except IndexServiceError as error:
-            return _error(order, error)
+        return run_with(upkeep, order, progress)
 
 
-def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Settings) -> Ended:
+def run_with(upkeep: TableUpkeep, order: Order, progress: Progress) -> Ended:
+    """As `run`, with an upkeep of the table that stays open."""
+    try:
+        if order.action == "clean":
+            return _clean(upkeep, order)
+        if order.action == "verify":
+            return _verify(upkeep, order)
+        if order.action == "define":
+            found = define(upkeep.table, order)
+            return Ended(order.request, "finished", definitions=found.to_dict())
+        return _build(upkeep, order, progress)
+    except BuildInProgress as error:
+        return _error(order, error, outcome="busy")
+    except IndexServiceError as error:
+        return _error(order, error)
+
+
+def _build(upkeep: TableUpkeep, order: Order, progress: Progress) -> Ended:
     version = upkeep.version()
     strategy = Strategy(order.strategy) if order.strategy else None
     build = upkeep.run(
@@ -63,7 +67,7 @@ def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Sett
         built=len(build.built),
         failed=len(build.failed),
         deferred=len(build.deferred),
-        retry_seconds=_retry_seconds(build, settings),
+        retry_seconds=_retry_seconds(build, order),
         version=version,
     )
     try:
@@ -75,9 +79,9 @@ def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Sett
     return ended
 
 
-def _retry_seconds(build: Build, settings: Settings) -> float | None:
+def _retry_seconds(build: Build, order: Order) -> float | None:
     """When base files that failed, now or before, are due again."""
-    waits = [float(settings.build.retry_seconds)] if build.failed else []
+    waits = [float(Settings(**order.settings).build.retry_seconds)] if build.failed else []
     if build.retry_at is not None:
         waits.append(max(0.0, (build.retry_at - datetime.now(UTC)).total_seconds()))
     return min(waits, default=None)

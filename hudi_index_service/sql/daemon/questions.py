@@ -34,7 +34,7 @@ from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
-from hudi_index_service.sql.rule.request import answered_versions, versions_in_words
+from hudi_index_service.sql.rule.request import answered_versions
 from hudi_index_service.sql.rule.uses import Observed
 
 log = logging.getLogger(__name__)
@@ -92,10 +92,11 @@ def _answering(
 ) -> Callable[[str], Response]:
     """What answers a request's body. Raises RequestRefused if nothing does."""
     version, question = request.path_params["version"], request.path_params["question"]
-    if version not in map(str, answered_versions()):
+    versions = [str(each) for each in answered_versions()]
+    if version not in versions:
         raise RequestRefused(
             f"The session's jar asks in version {version[:20]}, and this service answers "
-            f"{versions_in_words()}.",
+            f"version {' and '.join(versions)}.",
             remedy="Install hudi-index-spark and hudi-index-service of one release.",
         )
     cores = request.query_params.get("cores", "1")

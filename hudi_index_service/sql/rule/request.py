@@ -63,15 +63,10 @@ def answered_versions() -> range:
     return range(max(1, VERSION - 1), VERSION + 1)
 
 
-def versions_in_words() -> str:
-    """The versions that are answered, for messages."""
-    return "version " + " and ".join(map(str, answered_versions()))
-
-
 def _answered(version: int) -> int:
     if version not in answered_versions():
         raise SparkUnsupported(
-            f"The session's jar asks in version {version}, not {versions_in_words()}.",
+            f"The session's jar asks in version {version}, not {VERSION}.",
             remedy="Install hudi-index-spark and hudi-index-service of one release.",
         )
     return version

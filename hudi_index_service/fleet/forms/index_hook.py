@@ -1,4 +1,4 @@
-"""`IndexHook`: a listener and a worker around code that writes Hudi tables."""
+"""`IndexHook`: the service around code that writes Hudi tables, in its process."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -9,11 +9,19 @@ from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.fleet.builds.child import Progress
+from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.pool import Threads
+from hudi_index_service.fleet.builds.runner import run_with
+from hudi_index_service.fleet.means import Means
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.work import Listener
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.daemon import extra_required, secret_of
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.hook.worker import Worker, upkeep_worker
 from hudi_index_service.hook.write_options import (
+    CALLBACK_PATH,
     callback_options,
     checked_wait,
     read_write_keys,
@@ -33,7 +41,7 @@ class IndexHook:
     >>> with IndexHook([table], spark=spark) as hook:  # doctest: +SKIP
     ...     df.write.format("hudi").options(**hook.write_options(table), **mine).save(table)
 
-    Inside the context, the hook answers Hudi's commit callbacks and worker threads build what is
+    Inside the context, the hook answers Hudi's commit callbacks and threads build what is
     due. At its end, the hook refuses callbacks and finishes the requested builds. A failed build is
     logged with its code and remedy, breaks nothing, and is retried at a later wake-up.
 
@@ -90,9 +98,9 @@ class IndexHook:
         }
         self._secret = secret_of(self._settings.hook.secret, "hook.secret")
         with extra_required("The hook", "hook"):
-            from hudi_index_service.hook.listener import CallbackListener
-        self._new_listener = CallbackListener
-        self._running: tuple[CallbackListener, Worker] | None = None
+            from hudi_index_service.fleet.service import Service
+        self._new_service = Service
+        self._running: Service | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -111,7 +119,7 @@ class IndexHook:
                 "The hook is not running, so it has no address.",
                 remedy="Use it as a context manager: with IndexHook([table]) as hook: ...",
             )
-        return self._running[0].url
+        return f"{self._running.server.url}{CALLBACK_PATH}"
 
     def write_options(
         self, table: str | Path, options: Mapping[str, str] | None = None
@@ -150,23 +158,41 @@ class IndexHook:
         """
         if self._running is not None:
             raise ConfigInvalid("The hook is already running.", remedy="Close it first.")
-        settings = self._settings.hook
-        worker = upkeep_worker(self._upkeep, settings, queue=settings.queue)
-        listener = self._new_listener(worker, self._tables, self._secret, settings, wait=self._wait)
-        worker.start()
-        listener.start()
-        self._running = listener, worker
+        service = self._new_service(
+            self._supervisor,
+            self._settings,
+            section="hook",
+            callback_secret=self._secret,
+            usual_wait=self._wait,
+        )
+        service.supervisor.start()
+        service.server.start()
+        self._running = service
 
     def close(self) -> None:
         """Refuses further callbacks, finishes the requested builds, and joins the threads."""
         if self._running is None:
             return
-        listener, worker = self._running
-        listener.close()
-        worker.close()
+        self._running.supervisor.finish()
+        self._running.close()
         self._running = None
         for upkeep in self._upkeep.values():
             upkeep.close()
+
+    def _supervisor(self, listener: Listener) -> Supervisor:
+        def run(order: Order, progress: Progress) -> Ended:
+            return run_with(self._upkeep[order.table], order, progress)
+
+        # The upkeep knows all that is done for a table.
+        return Supervisor(
+            [TablePolicy(uri, uri, on="callback", verify_sample=0) for uri in self._tables],
+            settings=self._settings,
+            means=Means(),
+            listener=listener,
+            slots=lambda take: Threads(take, self._settings.hook.parallelism, run),
+            looks=0,
+            remembers=False,
+        )
 
     def __enter__(self) -> Self:
         self.start()
