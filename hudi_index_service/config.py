@@ -244,8 +244,8 @@ class HookSettings(_Section):
     request.
     request_seconds: A connection that sends no whole request within this time is closed; one that
     waits for its build is not.
-    queue: Maximum wake-ups held. More are refused (503), which loses nothing: the timeline shows
-    what is due.
+    queue: Maximum tables that wait. Callbacks for more are refused (503), which loses nothing: the
+    timeline shows what is due.
     parallelism: Tables built at once; one table is never built twice at once.
     backoff_seconds, backoff_max_seconds: A table whose build failed is not built again before the
     first time has passed. It doubles with each further failure in a row, up to the second. A
@@ -285,7 +285,7 @@ class AnswerSettings(_Section):
     loopback interface, or put it behind a proxy that encrypts.
     token: Token that Spark sessions must send; if empty, a random one for each run, which
     `hudi-index serve-spark` keeps in a file in the state folder. Set it in
-    ``HUDI_INDEX_ANSWER__TOKEN`` rather than in a file.
+    ``HUDI_INDEX_ANSWER__TOKEN`` rather than in a file. A fleet's service takes it, too, if it is set.
     allow_changes: Whether their index statements may change indexes, and build entries in the
         daemon's process: CREATE, ALTER, DROP and REFRESH INDEX, OPTIMIZE TABLE, CANCEL INDEXING.
     """

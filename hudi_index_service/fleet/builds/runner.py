@@ -32,11 +32,17 @@ def run(order: Order, progress: Progress) -> Ended:
         options=order.write_config,
     )
     with upkeep:
-        return run_with(upkeep, order, progress)
+        return run_with(upkeep, order, progress, tell_version=True)
 
 
-def run_with(upkeep: TableUpkeep, order: Order, progress: Progress) -> Ended:
-    """As `run`, with an upkeep of the table that stays open."""
+def run_with(
+    upkeep: TableUpkeep, order: Order, progress: Progress, *, tell_version: bool = False
+) -> Ended:
+    """As `run`, with an upkeep of the table that stays open.
+
+    Args:
+        tell_version: Whether the service looks at versions of the table.
+    """
     try:
         if order.action == "clean":
             return _clean(upkeep, order)
@@ -45,15 +51,15 @@ def run_with(upkeep: TableUpkeep, order: Order, progress: Progress) -> Ended:
         if order.action == "define":
             found = define(upkeep.table, order)
             return Ended(order.request, "finished", definitions=found.to_dict())
-        return _build(upkeep, order, progress)
+        version = upkeep.version() if tell_version else ""
+        return _build(upkeep, order, progress, version)
     except BuildInProgress as error:
         return _error(order, error, outcome="busy")
     except IndexServiceError as error:
         return _error(order, error)
 
 
-def _build(upkeep: TableUpkeep, order: Order, progress: Progress) -> Ended:
-    version = upkeep.version()
+def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) -> Ended:
     strategy = Strategy(order.strategy) if order.strategy else None
     build = upkeep.run(
         strategy=strategy,
