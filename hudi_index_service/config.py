@@ -285,7 +285,7 @@ class AnswerSettings(_Section):
     loopback interface, or put it behind a proxy that encrypts.
     token: Token that Spark sessions must send; if empty, a random one for each run, which
     `hudi-index serve-spark` keeps in a file in the state folder. Set it in
-    ``HUDI_INDEX_ANSWER__TOKEN`` rather than in a file. A fleet's service takes it, too, if it is set.
+    ``HUDI_INDEX_ANSWER__TOKEN`` rather than in a file. If set, a fleet's service takes it, too.
     allow_changes: Whether their index statements may change indexes, and build entries in the
         daemon's process: CREATE, ALTER, DROP and REFRESH INDEX, OPTIMIZE TABLE, CANCEL INDEXING.
     """

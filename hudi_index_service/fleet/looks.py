@@ -34,7 +34,7 @@ class Looker:
         write_config: As for `TableUpkeep`.
     """
 
-    def __init__(self, uri: str, write_config: Mapping[str, str]) -> None:
+    def __init__(self, uri: str, write_config: Mapping[str, str] | None = None) -> None:
         self._uri, self._write_config = uri, write_config
         self._upkeep: TableUpkeep | None = None
         self._options: Mapping[str, str] = {}
