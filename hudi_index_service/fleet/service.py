@@ -156,14 +156,13 @@ class Service:
 
 
 def web_settings(settings: Settings, section: str) -> WebSettings:
-    """The settings of a web server whose address is in a section of its own."""
+    """The settings of a web server whose address is in a section of its own, for plain HTTP."""
     if section == "web":
         return settings.web
     own = getattr(settings, section)
-    address = {"host": own.host, "port": own.port}
-    return settings.web.model_copy(
-        update={**address, "max_connections": settings.hook.max_connections}
-    )
+    update = {"host": own.host, "port": own.port, "tls_cert": None, "tls_key": None}
+    update["max_connections"] = settings.hook.max_connections
+    return settings.web.model_copy(update=update)
 
 
 def serve_fleet(

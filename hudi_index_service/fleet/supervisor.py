@@ -327,10 +327,11 @@ class Supervisor:
         return state
 
     def _state_of(self, request: str) -> TableState:
-        for state in self._work.tables.values():
-            if state.has(request):
-                return state
-        raise RequestUnknown(f"There is no request {request}.")
+        known = self._ledger.find(request)
+        state = None if known is None else self._work.tables.get(known.table)
+        if state is None or not state.has(request):
+            raise RequestUnknown(f"There is no request {request}.")
+        return state
 
     # --- what is looked at -----------------------------------------------------------------
 

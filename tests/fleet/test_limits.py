@@ -14,3 +14,9 @@ def test_slots_fit_into_memory_and_processors():
     assert fitting(Limits(memory_mb=1), most=1_000).slots == processors
     small = fitting(Limits(memory_mb=TERABYTES, builds=7), most=1_000)
     assert (small.slots, small.builds) == (1, 7)
+
+
+def test_builds_without_a_limit_share_the_memory():
+    assert fitting(Limits(memory_mb=1), most=1).memory_mb == 1
+    assert fitting(Limits(memory_mb=1), most=1, is_least=True).memory_mb > 1
+    assert fitting(Limits(memory_mb=TERABYTES), most=1, is_least=True).memory_mb == TERABYTES

@@ -13,12 +13,14 @@ import pytest
 
 from hudi_index_service.cancellation import check
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
+from hudi_index_service.fleet.access import Role
 from hudi_index_service.fleet.forms.answer import AllowedFolders
 from hudi_index_service.fleet.web import WebServer
 from hudi_index_service.hudi.timeline import list_timeline
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.request import VERSION
+from tests.fleet.served import SECRETS, token_file
 from tests.indexed import GoldenIndex
 from tests.spark_rule.daemons import TOKEN, code, daemon, post, request
 
@@ -83,6 +85,15 @@ def test_strangers_are_refused(orders: Path) -> None:
         for token in ("", "the tokem", "the token and more"):
             answer = post(listener.url, "decide", "{}", token=token)
             assert code(answer) == (401, "REQUEST_REFUSED")
+
+
+def test_tokens_of_a_fleet_are_not_for_folders(
+    orders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUDI_INDEX_WEB__TOKENS", str(token_file(tmp_path)))
+    with daemon(orders) as listener:
+        answer = post(listener.url, "decide", "{}", token=SECRETS[Role.OPERATE])
+        assert code(answer) == (401, "REQUEST_REFUSED")
 
 
 def test_another_release_is_named(orders: Path) -> None:

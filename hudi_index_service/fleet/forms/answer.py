@@ -117,7 +117,8 @@ def answering(
         lambda uri: storage_options,
         may_change=may_change,
     )
-    web = web_settings(settings, "answer")
+    # Tokens of a fleet are for tables by their names, which folders have not.
+    web = web_settings(settings, "answer").model_copy(update={"tokens": None})
     fleet = Supervisor(settings=settings, remembers=False)
 
     def application(most_streams: int) -> Application:
