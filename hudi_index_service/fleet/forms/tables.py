@@ -16,6 +16,9 @@ from hudi_index_service.fleet.work import Listener
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.write_options import index_options, read_write_keys
 
+# Nobody has said how long a clean or the listing of a large table may take.
+_HANGS_AFTER = timedelta(hours=6)
+
 
 def policies(
     tables: Iterable[str | Path],
@@ -47,6 +50,7 @@ def policies(
             poll=poll,
             strategy=strategy,
             clean=clean,
+            build_timeout=_HANGS_AFTER,
             write_config=index_options(options or {}),
             verify_sample=0,
         )
