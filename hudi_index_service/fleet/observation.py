@@ -1,8 +1,8 @@
 """What the service last saw of one table. Attention, page, API and metrics are made from this, and
 from nothing else: no request looks at a store."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from hudi_index_service.fleet.policy import TablePolicy
@@ -30,6 +30,7 @@ class RunningBuild:
         advanced: When it last made progress.
         progress: The last that it told; None before.
         requested_by: The name of the token, for a request.
+        action: ``build``, or for a request of another kind ``clean``, ``verify`` or ``define``.
     """
 
     id: str
@@ -38,6 +39,7 @@ class RunningBuild:
     advanced: datetime
     progress: BuildProgress | None = None
     requested_by: str = ""
+    action: str = "build"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Observation:
         erased: Erased values that entries still hold: the number of these entries.
         orphaned_bytes: Bytes in entries that no snapshot needs.
         damaged: Base files whose entries the last verification found damaged.
+        muted: Codes of reasons that an operator has muted → until when.
     """
 
     policy: TablePolicy
@@ -101,3 +104,4 @@ class Observation:
     erased: int = 0
     orphaned_bytes: int = 0
     damaged: int = 0
+    muted: Mapping[str, datetime] = field(default_factory=dict)

@@ -153,7 +153,9 @@ class Supervisor:
 
     def _join(self, uri: str, policy: TablePolicy) -> None:
         known = self._ledger.table(uri)
-        observation = Observation(policy, ended=tuple(known.builds), damaged=known.damaged)
+        observation = Observation(
+            policy, ended=tuple(known.builds), damaged=known.damaged, muted=dict(known.mutes)
+        )
         state = self._work.tables[uri] = TableState(uri, policy, observation)
         if known.verified is None:  # so that not all are verified on one day
             self._ledger.verify(uri, datetime.now(UTC) - share_of(uri) * _WEEK, 0)
@@ -193,9 +195,11 @@ class Supervisor:
         """See `Fleet.clean`."""
         return self._ask(name, "clean", dry_run=dry_run, key=key or "", requested_by=requested_by)
 
-    def verify(self, name: str, *, key: str | None = None, requested_by: str = "") -> Requested:
-        """See `Fleet.verify`: all entries are read."""
-        return self._ask(name, "verify", key=key or "", requested_by=requested_by)
+    def verify(
+        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        """See `Fleet.verify`."""
+        return self._ask(name, "verify", repair=repair, key=key or "", requested_by=requested_by)
 
     def callback(self, uri: str) -> Requested:
         """See `Fleet.callback`."""
@@ -250,12 +254,20 @@ class Supervisor:
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """See `Fleet.mute`."""
-        until = datetime.now(UTC) + timedelta(days=days)
+        log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
+        self._mute(name, code, datetime.now(UTC) + timedelta(days=days))
+
+    def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
+        """See `Fleet.unmute`."""
+        log.info("%s: %s is muted no more, by %s.", name, code, requested_by)
+        self._mute(name, code, datetime.now(UTC))
+
+    def _mute(self, name: str, code: str, until: datetime) -> None:
         with self._work.changed:
             state = self._named(name)
             self._ledger.mute(state.uri, code, until)
-            log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
             self._listener.muted(name, code, until)
+            self._work.see(state, muted=dict(self._ledger.table(state.uri).mutes))
 
     def _ask(
         self,
@@ -264,6 +276,7 @@ class Supervisor:
         *,
         strategy: str = "",
         dry_run: bool = False,
+        repair: bool = False,
         key: str = "",
         requested_by: str = "",
     ) -> Requested:
@@ -286,6 +299,7 @@ class Supervisor:
                 "request",
                 strategy=strategy,
                 dry_run=dry_run,
+                repair=repair,
                 key=key,
                 requested_by=requested_by,
             )

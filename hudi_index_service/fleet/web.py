@@ -101,7 +101,7 @@ class Application:
         routes = [
             *more_routes,
             *machine_routes(machinery, requests, gate),
-            *api_routes(requests, gate),
+            *api_routes(requests, gate, self.streams),
             *self._pages.routes(),
         ]
         handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {

@@ -20,6 +20,7 @@ class Order:
         defer_failed: Whether base files that failed recently are left to later builds.
         clean: Whether a build is followed by a clean.
         dry_run: Whether a clean only counts.
+        repair: Whether a verification builds damaged entries anew.
         budget: The limits of a build, by the names of `Budget`.
         backfill_seconds: Of the base files that were there when an index was defined, those of how
             long before are built.
@@ -39,6 +40,7 @@ class Order:
     defer_failed: bool = True
     clean: bool = True
     dry_run: bool = False
+    repair: bool = False
     budget: Mapping[str, float] = field(default_factory=dict)
     backfill_seconds: float = 0.0
     definitions: Mapping[str, Any] = field(default_factory=dict)

@@ -39,6 +39,7 @@ _NOTICES = {
     "verify": "The verification is requested.",
     "approve": "The plan is being carried out.",
     "mute": "The reason is hidden.",
+    "unmute": "The reason is shown again.",
 }
 """What a page says after a form. A link can choose among these, and nothing else."""
 
@@ -85,6 +86,7 @@ class Pages:
             form(f"{table}/verify", self._verify),
             form(f"{table}/approve", self._approve),
             form(f"{table}/mute", self._mute),
+            form(f"{table}/unmute", self._unmute),
             form("/builds/{id}/cancel", self._cancel),
             Route(table, self._table, methods=["GET"]),
         ]
@@ -247,12 +249,14 @@ class Pages:
 
     def _clean(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name = request.path_params["name"]
-        self._requests.clean(caller, name, dry_run="dry_run" in fields)
+        key = fields.get("key") or None
+        self._requests.clean(caller, name, dry_run="dry_run" in fields, key=key)
         return _after("clean", name)
 
     def _verify(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name = request.path_params["name"]
-        self._requests.verify(caller, name)
+        key = fields.get("key") or None
+        self._requests.verify(caller, name, repair="repair" in fields, key=key)
         return _after("verify", name)
 
     def _approve(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
@@ -266,6 +270,11 @@ class Pages:
             raise RequestInvalid("A reason is hidden for at most 365 days.")
         self._requests.mute(caller, name, fields.get("code", "")[:64], days=days)
         return _after("mute", name)
+
+    def _unmute(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
+        name = request.path_params["name"]
+        self._requests.unmute(caller, name, fields.get("code", "")[:64])
+        return _after("unmute", name)
 
     def _cancel(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         return _after("cancel", self._requests.cancel(caller, request.path_params["id"]))

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from math import floor
 
+from hudi_index_service.fleet.attention import Code
 from hudi_index_service.wording import counted
 
 
@@ -54,7 +55,13 @@ def value_of(number: float | str) -> str:
     return number if isinstance(number, str) else f"{number:,.6g}"
 
 
+def meaning_of(code: str) -> str:
+    """When a table gives the reason of this code."""
+    return next((each.meaning.replace("`", "") for each in Code if each == code), "A reason of another release.")
+
+
 FILTERS = {
+    "meaning": meaning_of,
     "value": value_of,
     "percent": percent,
     "duration": duration,
