@@ -57,7 +57,8 @@ def value_of(number: float | str) -> str:
 
 def meaning_of(code: str) -> str:
     """When a table gives the reason of this code."""
-    return next((each.meaning.replace("`", "") for each in Code if each == code), "A reason of another release.")
+    known = next((each for each in Code if each == code), None)
+    return "A reason of another release." if known is None else known.meaning.replace("`", "")
 
 
 FILTERS = {
