@@ -3,6 +3,7 @@ has, the table's status too. It starts no JVM and needs no Spark."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
@@ -25,6 +26,18 @@ class Look:
     version: str
     status: TableStatus | None
     differences: Differences = NONE_DIFFERS
+
+    def fields(self) -> dict[str, Any]:
+        """What it tells of the table, as fields of an `Observation`; none without a status."""
+        if self.status is None:
+            return {}
+        return {
+            "status": self.status,
+            "erased": self.status.outliving.entries,
+            "orphaned_bytes": self.status.outliving.bytes,
+            "drift": self.differences.drift,
+            "clash": self.differences.clash,
+        }
 
 
 class Looker:

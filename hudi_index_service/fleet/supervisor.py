@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
@@ -369,14 +368,9 @@ class Supervisor:
         if state.observation.error is not None:
             log.info("%s can be looked at again.", state.policy.name)
         is_first, state.version = not state.version, look.version
-        seen: dict[str, Any] = {}
-        if look.status is not None:
-            outliving = look.status.outliving
-            seen |= {"status": look.status, "erased": outliving.entries}
-            seen |= {"orphaned_bytes": outliving.bytes, "drift": look.differences.drift}
-            seen |= {"clash": look.differences.clash}
-            if not look.differences.changes:
-                seen |= {"plan": (), "invalid_definition": None}
+        seen = look.fields()
+        if look.status is not None and not look.differences.changes:
+            seen |= {"plan": (), "invalid_definition": None}
         self._work.see(
             state,
             at=datetime.now(UTC),
