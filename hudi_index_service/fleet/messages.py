@@ -1,6 +1,7 @@
 """What the API takes and gives, as models from which its description is made too."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -127,6 +128,18 @@ class BuildMessage(_Message):
         )
 
 
+class InstantMessage(_Message):
+    """An instant of the timeline, and the base files of the snapshot that it wrote: those that
+    every index covers, and those that builds take."""
+
+    requested: str
+    action: str
+    completed: bool
+    base_files: int
+    covered: int
+    due: int
+
+
 class MuteMessage(_Message):
     """A reason that an operator has muted, whether the table gives it or not."""
 
@@ -177,6 +190,7 @@ class TableStatusMessage(TableMessage):
     plan: Changes of definitions that wait for approval, in sentences.
     drift: Definitions that differ from the fleet's file.
     muted: The reasons that are not shown.
+    timeline: The last instants, newest first.
     """
 
     status: dict[str, Any] | None
@@ -187,6 +201,7 @@ class TableStatusMessage(TableMessage):
     orphaned_bytes: int
     erased: int
     muted: list[MuteMessage] = []
+    timeline: list[InstantMessage] = []
 
     @classmethod
     def of(cls, view: TableView) -> "TableStatusMessage":
@@ -202,6 +217,7 @@ class TableStatusMessage(TableMessage):
             orphaned_bytes=seen.orphaned_bytes,
             erased=seen.erased,
             muted=[MuteMessage(code=code, until=until) for code, until in view.muted],
+            timeline=[InstantMessage(**asdict(each)) for each in seen.timeline],
         )
 
 

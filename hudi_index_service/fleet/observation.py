@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.maintain.status import TableStatus
 
@@ -85,6 +86,7 @@ class Observation:
         erased: Erased values that entries still hold: the number of these entries.
         orphaned_bytes: Bytes in entries that no snapshot needs.
         damaged: Base files whose entries the last verification found damaged.
+        timeline: The last instants of the table's timeline, newest first.
         muted: Codes of reasons that an operator has muted → until when.
     """
 
@@ -104,4 +106,5 @@ class Observation:
     erased: int = 0
     orphaned_bytes: int = 0
     damaged: int = 0
+    timeline: Sequence[SeenInstant] = ()
     muted: Mapping[str, datetime] = field(default_factory=dict)
