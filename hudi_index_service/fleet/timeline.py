@@ -46,7 +46,8 @@ def seen_instants(table: HudiTable, indexes: Sequence[IndexStatus]) -> tuple[See
         IndexServiceError: the table cannot be read.
     """
     timeline = table.timeline()
-    completed = {each.requested: each for each in (*timeline.instants, *timeline.others)}
+    # A savepoint has the time of the write that it keeps.
+    completed = {each.requested: each for each in (*timeline.others, *timeline.instants)}
     requested = sorted({*completed, *timeline.pending}, reverse=True)[:MOST_INSTANTS]
     counts = [{each.instant: each for each in index.instants} for index in indexes]
     found = []
