@@ -14,7 +14,8 @@ class Order:
 
     Attributes:
         request: The id of the request.
-        action: ``build``, ``clean``, ``verify`` or ``define``.
+        action: ``build``, ``clean``, ``verify`` or ``define``; of a page's query ``count`` or
+            ``explain``.
         strategy: Which base files a build covers; "" for what the table's write config says, or
             else `usual_strategy`.
         defer_failed: Whether base files that failed recently are left to later builds.
@@ -27,6 +28,8 @@ class Order:
         definitions: What the fleet's file has for the table; see `Means.definitions`.
         approved: Whether an operator has approved the plan of their changes.
         fraction: The share of the entries that a verification reads, from 0 to 1.
+        where: The predicate of a query; it may be secret.
+        seconds: How long a query may take.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
         log_level: The least level of what is logged.
@@ -46,6 +49,8 @@ class Order:
     definitions: Mapping[str, Any] = field(default_factory=dict)
     approved: bool = False
     fraction: float = 1.0
+    where: str = ""
+    seconds: float = 0.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     log_level: int = 20
