@@ -68,7 +68,7 @@ class Streams:
         until = monotonic() + seconds
         try:
             while not holds() and (rest := until - monotonic()) > 0 and not await gone():
-                if await self._closes(min(rest, self._look_seconds)):
+                if await self._closes(min(rest, self._look_seconds / 4)):
                     return
         finally:
             self.open -= 1
