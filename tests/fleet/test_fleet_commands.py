@@ -131,6 +131,24 @@ def test_a_build_that_fails_is_told_with_its_remedy(
     )
 
 
+def test_a_busy_service_is_asked_again(
+    url: str, fleet: MemoryFleet, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        fleet.busy = False
+
+    monkeypatch.setattr("hudi_index_service.fleet.client.sleep", sleep)
+    fleet.busy = True
+
+    assert "hr.people: requested r1." in command(
+        *("fleet", "build", "--url", url, "--match", "hr.people")
+    )
+    assert pauses == [5.0]
+
+
 def test_tables_that_no_pattern_matches_are_a_mistake(url: str, command: Command) -> None:
     build = ("fleet", "build", "--url", url, "--match", "none*")
 

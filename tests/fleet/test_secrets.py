@@ -13,13 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
+from hudi_index_service.cli.fleet import TOKEN_VARIABLE
 from hudi_index_service.fleet.access import Role
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from hudi_index_service.storage.store import Storage
 from tests.fleet.served import CANARY, SECRETS, token_file
 from tests.golden.table import Golden
 from tests.hook.callbacks import callback_of
-from tests.programs import ROOT, awaited
+from tests.programs import ROOT, Command, awaited
 from tests.remote.s3_server import S3Server, serving
 
 pytestmark = pytest.mark.slow
@@ -149,7 +150,9 @@ def service(golden: Golden, s3: S3Server, tmp_path: Path) -> Iterator[Service]:
     service.client.close()
 
 
-def test_no_secret_of_a_service_is_anywhere_to_be_seen(service: Service, s3: S3Server) -> None:
+def test_no_secret_of_a_service_is_anywhere_to_be_seen(
+    service: Service, s3: S3Server, command: Command
+) -> None:
     def table() -> dict[str, Any] | None:
         service.look()
         found = service.send("GET", "/api/v1/tables").json()["tables"]
@@ -170,6 +173,15 @@ def test_no_secret_of_a_service_is_anywhere_to_be_seen(service: Service, s3: S3S
     for secret in (HOOK_SECRET, f"{CANARY}-wrong"):
         headers = {SECRET_HEADER: secret}
         service.send("POST", "/hudi/commit", content=callback_of(found["uri"]), headers=headers)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(service.cert))
+        patch.setenv(TOKEN_VARIABLE, SECRETS[Role.OPERATE])
+        asked = ("fleet", "verify", "--url", service.client.base_url, "--match", name, "--wait")
+        printed = command(*asked)
+        assert f"{name}: finished" in printed
+        assert "0 damaged." in printed
+        service.texts.append(printed)
 
     service.form("/login", "/login", token=SECRETS[Role.OPERATE])
     page = f"/tables/{name}"
