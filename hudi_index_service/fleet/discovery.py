@@ -29,7 +29,7 @@ from hudi_index_service.fleet.sources import (
     may_lead_to,
     parse_source,
 )
-from hudi_index_service.hudi.properties import PROPERTIES_FILE
+from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.storage.store import Storage, normalize_uri
 
 log = logging.getLogger(__name__)
@@ -176,7 +176,8 @@ def _matching(source: PathSource, storage: Storage) -> Iterator[Place]:
 def tables_at(path: str) -> list[str]:
     """The base paths of the tables in a folder, at any depth, sorted; that of a table is itself.
     What cannot be listed, or holds none, counts as a table: who opens it learns what is wrong."""
-    if path.startswith(("glue://", "hive://")):
+    # A folder of Hudi's own is a mistake, although it may hold the metadata table.
+    if path.startswith(("glue://", "hive://")) or HOODIE_FOLDER in path.split("/"):
         return [path]
     try:
         source = PathSource(path, normalize_uri(path), (ANY_FOLDERS,))
