@@ -50,7 +50,7 @@ from hudi_index_service.fleet.messages import (
 )
 from hudi_index_service.fleet.metrics import CONTENT_TYPE
 from hudi_index_service.fleet.observation import EndedBuild
-from hudi_index_service.fleet.requests import Caller, Requests
+from hudi_index_service.fleet.requests import Caller, Requests, paused
 from hudi_index_service.fleet.table_view import selected
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from hudi_index_service.wording import first_mistake
@@ -368,12 +368,14 @@ def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequ
         with _counted(machinery, "malformed"):
             base_path = await _base_path(request)
         with _counted(machinery, "denied"):
-            uri = requests.uri_of(caller, base_path)
+            policy = requests.policy_of(caller, base_path)
         with _counted(machinery, "unknown_table"):
-            if uri is None:
+            if policy is None:
                 raise _not_in_fleet(base_path)
         with _counted(machinery, "refused"):
-            await run_in_threadpool(machinery.wake, uri)
+            if not policy.enabled:  # to come again does not help
+                raise Refused(HTTPStatus.CONFLICT, paused(policy.name))
+            await run_in_threadpool(machinery.wake, policy.uri)
         machinery.callback("accepted")
         return JsonAnswer({"status": "accepted"}, HTTPStatus.ACCEPTED)
 

@@ -21,6 +21,7 @@ from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.contract import Fleet, Requested
 from hudi_index_service.fleet.exchange import Refused
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
+from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.table_view import ReasonsOf, TableView
 from hudi_index_service.hook.allowed_tables import path_identity
 from hudi_index_service.wording import did_you_mean, shortened
@@ -84,8 +85,8 @@ class Requests:
         self._require_table(caller, Action.SEE, name)
         return TableView.of(self._fleet.table(name), self._reasons_of)
 
-    def uri_of(self, caller: Caller, base_path: str) -> str | None:
-        """The base path of the table that a writer names, in any spelling; None if the fleet has
+    def policy_of(self, caller: Caller, base_path: str) -> TablePolicy | None:
+        """The table that a writer names by its base path, in any spelling; None if the fleet has
         none. The writer's path is only compared.
 
         Raises:
@@ -101,7 +102,7 @@ class Requests:
             if self._identities[uri] == wanted:
                 if not caller.token.covers(seen.policy.name):
                     raise AccessDenied(f"The token {caller.token.name} is not for this table.")
-                return uri
+                return seen.policy
         return None
 
     def build_of(
@@ -192,11 +193,7 @@ class Requests:
     ) -> Requested:
         self._require_table(caller, Action.OPERATE, name)
         if not self._fleet.table(name).policy.enabled:
-            error = CallbackRefused(
-                f"The table {shortened(name)!r} is paused.",
-                remedy="Enable it in the fleet's file first.",
-            )
-            raise Refused(HTTPStatus.CONFLICT, error)  # to try again later does not help
+            raise Refused(HTTPStatus.CONFLICT, paused(name))  # to try again does not help
         requested = ask(caller.token.name)
         with self._lock:
             self._tables[requested.id] = name
@@ -226,6 +223,15 @@ class Requests:
             if any(build.id == request for build in builds):
                 return seen.policy.name
         return None
+
+
+def paused(name: str) -> CallbackRefused:
+    """The error of a request for a paused table."""
+    return CallbackRefused(
+        f"The table {shortened(name)!r} is paused.",
+        remedy="Enable it in the fleet's file first; nothing is lost: the service then builds what "
+        "is due.",
+    )
 
 
 def _scoped(caller: Caller, key: str | None) -> str | None:

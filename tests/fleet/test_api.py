@@ -393,6 +393,19 @@ def test_a_callback_is_refused_and_counted(service, fleet, secret, body, status,
     assert (fleet.woken, service.outcomes) == ([], [outcome])
 
 
+def test_a_callback_to_a_paused_table_is_not_to_come_again(service, fleet):
+    fleet.add(seen("hr.paused", enabled=False))
+    answer = service.client().post(
+        "/hudi/commit",
+        content=callback_of("/data/hr.paused"),
+        headers={SECRET_HEADER: CALLBACK_SECRET},
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "CALLBACK_REFUSED")
+    assert "retry-after" not in answer.headers
+    assert (fleet.woken, service.outcomes) == ([], ["refused"])
+
+
 def test_a_callback_to_a_busy_service_is_to_come_again(service, fleet):
     fleet.busy = True
     answer = service.client().post(
