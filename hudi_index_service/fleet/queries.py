@@ -34,7 +34,6 @@ MOST_CHARACTERS = 10_000
 """Of a predicate that somebody writes on a page."""
 
 _MOST_WAITING = 8
-_START_SECONDS = 10.0  # a child starts, and perhaps a JVM in it
 
 Kind = Literal["count", "explain"]
 
@@ -56,13 +55,24 @@ class Queries:
         settings: The process's.
         means: The options of the tables' stores.
         seconds: How long a query may take.
+        start_seconds: How long a child may take besides, which starts, and perhaps a JVM in it.
+        runner: As for `Child`.
     """
 
-    def __init__(self, settings: Settings, means: Means, *, seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        means: Means,
+        *,
+        seconds: float = 30.0,
+        start_seconds: float = 10.0,
+        runner: str = RUNNER,
+    ) -> None:
         self._settings, self._means, self._seconds = settings, means, seconds
+        self._limit = seconds + start_seconds
         self._jobs: Queue[Job] = Queue()
         self._places = BoundedSemaphore(_MOST_WAITING)
-        self._pool = Pool(self._take, LIMITS, runner=RUNNER)
+        self._pool = Pool(self._take, LIMITS, runner=runner)
 
     def start(self) -> None:
         """Takes queries; there is no process before the first."""
@@ -72,6 +82,10 @@ class Queries:
         """Ends what runs."""
         self._pool.stop()
         self._pool.close()
+
+    def pids(self) -> list[int]:
+        """The child processes that exist."""
+        return self._pool.pids()
 
     def ask(self, policy: TablePolicy, kind: Kind, where: str) -> Answer:
         """Answers a query, or says why not. Returns after the deadline at the latest.
@@ -109,11 +123,10 @@ class Queries:
             refusal = Refusal(error.code, error.message, error.remedies.command)
             return Answer(kind, "", refusal, monotonic() - began)
         future: Future[Ended] = Future()
-        limit = self._seconds + _START_SECONDS
-        job = Job(order, limit, _ignored, future.set_result)
+        job = Job(order, self._limit, _ignored, future.set_result)
         self._jobs.put(job)
         try:
-            ended = future.result(2 * limit)  # others may be before it
+            ended = future.result(2 * self._limit)  # others may be before it
         except TimeoutError:
             job.cancelled.set()
             ended = Ended(order.request, "hung")
@@ -137,6 +150,10 @@ class Queries:
         if ended.outcome in ("hung", "cancelled", "interrupted"):
             error = QueryCancelled(f"The query took longer than {self._seconds:g} s.")
             return Refusal(error.code, error.message, error.remedies.command)
+        if ended.outcome in ("died", "out_of_memory"):
+            why = "took too much memory" if ended.outcome == "out_of_memory" else "died"
+            error = QueryCancelled(f"The query's process {why}.")
+            return Refusal(error.code, error.message, "Run it with `hudi-index query`.")
         return Refusal(ended.code, ended.message, ended.remedy) if ended.code else None
 
     def _take(self, seconds: float) -> Job | None:

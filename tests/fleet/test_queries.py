@@ -17,6 +17,7 @@ from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queries import MOST_CHARACTERS, Answer, Queries
+from tests.fleet.faulty_runner import RUNNER
 from tests.fleet.memory_fleet import MemoryFleet, seen
 from tests.fleet.served import SALES_SECRET, Asked, Browser, Served, served
 from tests.golden.table import Golden
@@ -132,6 +133,29 @@ def test_a_child_answers_and_is_told_apart_from_mistakes(
     assert gone.error is not None
     assert gone.error.code == "TABLE_NOT_FOUND"
     assert "canary-in-where" not in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "start_seconds", "words"),
+    [
+        ("deaf", 3.0, "The query took longer than 0.1 s."),
+        ("segfaults", 60.0, "The query's process died."),
+    ],
+)
+def test_a_query_that_cannot_be_ended_is_ended_with_its_process(
+    tmp_path: Path, fault: str, start_seconds: float, words: str
+) -> None:
+    limits = {"seconds": 0.1, "start_seconds": start_seconds}
+    settings = Settings(state_folder=tmp_path / "state")
+    queries = Queries(settings, Means(), runner=RUNNER, **limits)
+    queries.start()
+    answer = queries.ask(TablePolicy("a", str(tmp_path / fault)), "count", "")
+
+    assert answer.error is not None
+    assert (answer.error.code, answer.error.message) == ("QUERY_CANCELLED", words)
+    queries.close()
+    assert queries.pids() == []
 
 
 @pytest.mark.slow
