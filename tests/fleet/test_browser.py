@@ -22,12 +22,15 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from dev.prerequisites import find_browser
 from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.fleet.access import Role
+from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queries import Answer
+from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.timeline import SeenInstant
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web import Application, WebServer
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, progress, seen, status_of
-from tests.fleet.served import SECRETS, Asked, served
+from tests.fleet.served import SECRETS, Asked, served, token_file
 
 pytestmark = pytest.mark.slow
 
@@ -244,6 +247,42 @@ def test_names_of_every_kind_are_text(tab: Tab, fleet: MemoryFleet) -> None:
     tab.wait(lambda tab: "being carried out" in tab.text)
     assert fleet.calls == [("approve", HOSTILE, "operater")]
     assert tab.driver.execute_script("return window.hostile") is None
+
+
+def test_real_builds_are_watched_started_and_cancelled(
+    chromium: Chrome,
+    supervising: Callable[..., Supervisor],
+    policy: Callable[..., TablePolicy],
+    tmp_path: Path,
+) -> None:
+    """Children build: one table well, and one without an end."""
+    fleet = supervising(policy("orders"), policy("sleeps"))
+    settings = WebSettings(port=0, tokens=token_file(tmp_path))
+    machinery = Machinery(fleet.callback, bytes)
+    server = WebServer(
+        settings, HookSettings(), lambda most: Application(fleet, lambda _: (), machinery, settings)
+    )
+    server.start()
+    tab = Tab(chromium, server.url)
+    chromium.delete_all_cookies()
+    try:
+        tab.sign_in(SECRETS[Role.OPERATE])
+        tab.open("/tables/orders")
+        tab.wait(lambda tab: "1 entry built" in tab.text and "100 %" in tab.text)
+        assert "clustering" in tab.one('section[aria-labelledby="h-timeline"]').text
+        tab.one("#verify").click()
+        tab.wait(lambda tab: tab.driver.current_url.endswith("?done=verify"))
+
+        tab.open("/tables/sleeps")
+        tab.wait(lambda tab: "50 %, 1 of 2 entries" in tab.text)
+        tab.one("#cancel").click()
+        tab.wait(lambda tab: tab.driver.current_url.endswith("?done=cancel"))
+        tab.wait(lambda tab: "cancelled" in tab.one('section[aria-labelledby="h-builds"]').text)
+        tab.one("#build").click()
+        tab.wait(lambda tab: "by request of operater" in tab.text and "50 %" in tab.text)
+    finally:
+        chromium.get("about:blank")
+        server.close()
 
 
 def test_a_query_is_answered_and_its_mistake_is_shown(tab: Tab, ask: Asked) -> None:
