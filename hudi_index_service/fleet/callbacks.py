@@ -28,7 +28,7 @@ from hudi_index_service.fleet.exchange import (
     json_of,
 )
 from hudi_index_service.fleet.observation import EndedBuild
-from hudi_index_service.fleet.requests import Caller, Requests
+from hudi_index_service.fleet.requests import Caller, Requests, paused
 from hudi_index_service.hook.write_options import (
     CALLBACK_PATH,
     SECRET_HEADER,
@@ -51,12 +51,14 @@ def callback_route(machinery: Machinery, requests: Requests, gate: Gate) -> Rout
         with _counted(machinery, "malformed"):
             base_path = await _base_path(request)
         with _counted(machinery, "denied"):
-            uri = requests.uri_of(caller, base_path)
+            policy = requests.policy_of(caller, base_path)
         with _counted(machinery, "unknown_table"):
-            if uri is None:
+            if policy is None:
                 raise _not_kept(base_path)
         with _counted(machinery, "refused"):
-            requested = await run_in_threadpool(machinery.wake, uri)
+            if not policy.enabled:  # to come again does not help
+                raise Refused(HTTPStatus.CONFLICT, paused(policy.name))
+            requested = await run_in_threadpool(machinery.wake, policy.uri)
         machinery.callback("accepted")
         wait = requested_wait(request.query_params.get(WAIT_PARAMETER), machinery.usual_wait)
         return _answer(await _end_of(requested, wait, machinery.ended, request) if wait else None)

@@ -4,7 +4,7 @@ API and metrics show them. Needs the extra ``hook``."""
 import logging
 import signal
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -19,6 +19,8 @@ from hudi_index_service.fleet.logs import log_change
 from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policy_means import PolicyMeans
+from hudi_index_service.fleet.queries import Ask, Queries
 from hudi_index_service.fleet.reload import FleetFileWatcher
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.seen import Seen
@@ -74,7 +76,7 @@ class Service:
         settings: The process's.
         section: The section of the settings with the address. Others than ``web`` have the limits
             of connections of `hook`.
-        callback_secret, session_token: See `Application`.
+        callback_secret, session_token, ask: See `Application`.
         usual_wait: See `Machinery`.
 
     Raises:
@@ -89,6 +91,7 @@ class Service:
         section: str = "web",
         callback_secret: str = "",
         session_token: str = "",
+        ask: Ask | None = None,
         usual_wait: float = 0.0,
     ) -> None:
         self.seen = Seen()
@@ -114,6 +117,7 @@ class Service:
                 callback_secret=callback_secret,
                 most_streams=most_streams,
                 session_token=session_token,
+                ask=ask,
                 more_routes=sessions.routes,
             )
 
@@ -130,13 +134,13 @@ class Service:
         self._closing.close()
 
     def _readable(self, caller: Caller, requests: Requests, path: str) -> str:
-        uri = requests.uri_of(caller, path)
-        if uri is None or not self._policy(uri).reads:
+        policy = requests.policy_of(caller, path)
+        if policy is None or not policy.reads:
             raise RequestRefused(
                 f"The table {path[:200]!r} is not one that this service reads.",
                 remedy="Name it in the fleet's file, without `reads: false`.",
             )
-        return uri
+        return policy.uri
 
     def _policy(self, uri: str) -> TablePolicy:
         policies = (each.policy for each in self.supervisor.tables())
@@ -198,10 +202,18 @@ def serve_fleet(
 
     token = effective.answer.token.get_secret_value() if effective.answer.token else ""
     with (
-        Service(supervise, effective, callback_secret=secret, session_token=token) as service,
+        closing(Queries(effective, PolicyMeans())) as queries,
+        Service(
+            supervise,
+            effective,
+            callback_secret=secret,
+            session_token=token,
+            ask=queries.ask,
+        ) as service,
         stopped_by_signals(signal.SIGHUP) as stop,
     ):
         service.supervisor.start()
+        queries.start()
         service.server.start()
         say(f"Keeping {counted(len(service.supervisor.tables()), 'table')} of {path}.")
         say(f"Page, API and metrics: {service.server.url}")

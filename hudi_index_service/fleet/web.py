@@ -35,6 +35,7 @@ from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
 from hudi_index_service.fleet.page.forms import Forms
 from hudi_index_service.fleet.page.pages import Pages
+from hudi_index_service.fleet.queries import Ask
 from hudi_index_service.fleet.requests import Requests
 from hudi_index_service.fleet.sessions import Sessions
 from hudi_index_service.fleet.table_view import ReasonsOf
@@ -78,6 +79,7 @@ class Application:
         callback_secret: A further secret of callbacks, for all tables; "" for none.
         most_streams: Maximum open streams; None for the setting.
         session_token: A further token to read all tables; "" for none.
+        ask: Answers queries of a table's page; None for pages without queries.
         more_routes: Makes further routes, which come first and check access by the gate.
 
     Raises:
@@ -94,6 +96,7 @@ class Application:
         callback_secret: str = "",
         most_streams: int | None = None,
         session_token: str = "",
+        ask: Ask | None = None,
         more_routes: MoreRoutes = lambda requests, gate: (),
     ) -> None:
         others: list[Token] = []
@@ -112,12 +115,12 @@ class Application:
             origins=settings.origins,
             encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
         )
-        self._pages = Pages(requests, gate, forms, self.streams)
+        self._pages = Pages(requests, gate, forms, self.streams, ask)
         routes = [
             *more_routes(requests, gate),
             *machine_routes(machinery, gate),
             callback_route(machinery, requests, gate),
-            *api_routes(requests, gate),
+            *api_routes(requests, gate, self.streams),
             *self._pages.routes(),
         ]
         handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
