@@ -46,6 +46,7 @@ from hudi_index_service.fleet.messages import (
     TableStatusMessage,
 )
 from hudi_index_service.fleet.metrics import CONTENT_TYPE
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.table_view import selected
 from hudi_index_service.hook.write_options import SECRET_HEADER
@@ -281,12 +282,14 @@ class Machinery:
         ready: Whether the service does its work already, and still.
         callback: Told the outcome of each callback: ``accepted``, ``refused``, ``unknown_table``,
             ``malformed`` or ``denied``.
+        problems: What is wrong with the service itself, for the page.
     """
 
     wake: Callable[[str], object]
     metrics: Callable[[], bytes] = bytes
     ready: Callable[[], bool] = lambda: True
     callback: Callable[[str], None] = lambda outcome: None
+    problems: Callable[[], Sequence[Refusal]] = tuple
 
 
 def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequence[BaseRoute]:

@@ -3,7 +3,7 @@ API and metrics show them. Needs the extra ``hook``."""
 
 import logging
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +17,9 @@ from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.discovery import Discovery
 from hudi_index_service.fleet.logs import log_change
 from hudi_index_service.fleet.metrics import Metrics
-from hudi_index_service.fleet.observation import EndedBuild, Observation
+from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.problems import FAILED_SOURCES, WRONG_FILE, Problems, problem_of
 from hudi_index_service.fleet.reload import FleetFileWatcher
 from hudi_index_service.fleet.seen import Seen
 from hudi_index_service.fleet.shard import Shard
@@ -54,6 +55,10 @@ class _Signals(Listener):
     def build_ended(self, policy: TablePolicy, ended: EndedBuild, seconds: float) -> None:
         if self.metrics is not None:
             self.metrics.build_ended(ended, seconds)
+
+    def store_requests(self, made: Mapping[str, int]) -> None:
+        if self.metrics is not None:
+            self.metrics.store_requests(made)
 
     def muted(self, table: str, code: str, until: datetime) -> None:
         known = next((each for each in Code if each.value == code), None)
@@ -116,13 +121,28 @@ def serve_fleet(
     watcher, discovery = FleetFileWatcher(path), Discovery()
     seen = Seen()
     signals, orders = _Signals(seen), _Orders()
-    found = discovery.discover(watcher.file).tables
+    problems = Problems()
+
+    def discovered() -> Mapping[str, TablePolicy]:
+        found = discovery.discover(watcher.file)
+        problems.set(WRONG_FILE, [problem_of(watcher.error)] if watcher.error else ())
+        problems.set(FAILED_SOURCES, (problem_of(each.error) for each in found.failed))
+        return found.tables
+
+    def all_problems() -> Sequence[Refusal]:
+        return (*problems.all(), *supervisor.problems())
+
+    found = discovered()
     supervisor = Supervisor(found.values(), settings=effective, shard=shard, listener=signals)
-    metrics = signals.metrics = Metrics(lambda: seen.ranked(supervisor.tables(), _now()))
+    metrics = signals.metrics = Metrics(
+        lambda: seen.ranked(supervisor.tables(), _now()),
+        most_tables=effective.web.most_tables,
+        problems=all_problems,
+    )
     with ExitStack() as stack:
         stack.callback(metrics.close)
         stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
-        server = _server(supervisor, seen, metrics, effective)
+        server = _server(supervisor, seen, metrics, all_problems, effective)
         stack.callback(server.close)
         with _taken(orders):  # a second signal ends the process at once
             supervisor.start()
@@ -131,7 +151,7 @@ def serve_fleet(
             say(f"Page, API and metrics: {server.url}")
             while orders.goes_on(LOOK_SECONDS):
                 watcher.look()
-                before, found = found, discovery.discover(watcher.file).tables
+                before, found = found, discovered()
                 if found != before:
                     supervisor.apply(found.values())
                     for name in before.keys() - found.keys():
@@ -139,8 +159,19 @@ def serve_fleet(
         say("Stopping after the running builds.")
 
 
-def _server(supervisor: Supervisor, seen: Seen, metrics: Metrics, settings: Settings) -> WebServer:
-    machinery = Machinery(wake=supervisor.callback, metrics=metrics.text, callback=metrics.callback)
+def _server(
+    supervisor: Supervisor,
+    seen: Seen,
+    metrics: Metrics,
+    problems: Callable[[], Sequence[Refusal]],
+    settings: Settings,
+) -> WebServer:
+    machinery = Machinery(
+        wake=supervisor.callback,
+        metrics=metrics.text,
+        callback=metrics.callback,
+        problems=problems,
+    )
     secret = settings.hook.secret.get_secret_value() if settings.hook.secret else ""
 
     def application(most_streams: int) -> Application:

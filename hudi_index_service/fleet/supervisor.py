@@ -175,6 +175,11 @@ class Supervisor:
         with self._work.changed:
             return self._named(name).observation
 
+    def problems(self) -> Sequence[Refusal]:
+        """What is wrong with what the supervisor itself keeps."""
+        with self._work.changed:
+            return () if self._ledger.problem is None else (self._ledger.problem,)
+
     def build(
         self,
         name: str,
@@ -330,6 +335,7 @@ class Supervisor:
             remedy = "Report it, with the service's log."
             found = Refusal(IndexServiceError.code, f"{type(error).__name__}: {error}", remedy)
         with self._work.changed:
+            self._ledger.mend()
             if self._work.tables.get(uri) is state and not self._work.is_closing:
                 if isinstance(found, Refusal):
                     self._not_seen(state, found)

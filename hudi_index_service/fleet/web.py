@@ -97,7 +97,7 @@ class Application:
             origins=settings.origins,
             encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
         )
-        self._pages = Pages(requests, gate, forms, self.streams)
+        self._pages = Pages(requests, gate, forms, self.streams, problems=machinery.problems)
         routes = [
             *more_routes,
             *machine_routes(machinery, requests, gate),

@@ -2,7 +2,7 @@
 order, whose end says what is next."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Condition
@@ -37,6 +37,9 @@ class Listener:
 
     def build_ended(self, policy: TablePolicy, ended: EndedBuild, seconds: float) -> None:
         """A build has ended after these seconds, by a clock that nobody sets."""
+
+    def store_requests(self, made: Mapping[str, int]) -> None:
+        """A build's process has made requests to stores, by operation, since it last told."""
 
     def muted(self, table: str, code: str, until: datetime) -> None:
         """An operator has muted a reason, now or before the service began."""
@@ -175,6 +178,7 @@ class Work:
             policy.build_timeout.total_seconds(),
             progress=lambda now: self._progressed(state, now),
             ended=lambda ended: self._ended(state, requests, ended, began),
+            counted=self._listener.store_requests,
         )
         state.begin(requests, job)
         self._jobs[requests[0].id] = job

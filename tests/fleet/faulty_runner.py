@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -42,6 +43,13 @@ def run(order: Order, progress: Progress) -> Ended:
         raise MemoryError
     elif fault == "breaks":
         raise ZeroDivisionError("a bug")
+    elif fault == "full" and Path(order.table, "..", "is_full").exists():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))  # of a file
+        try:
+            return run_for_real(order, progress)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
     elif fault == "prints":
         print("noise", flush=True)
         sys.stdin.read()

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from hudi_index_service.config import WebSettings
 from hudi_index_service.fleet.access import Role, digest_of
 from hudi_index_service.fleet.api import Machinery
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.web import Application
 from tests.fleet.memory_fleet import MemoryFleet
 
@@ -39,6 +40,7 @@ class Served:
     fleet: MemoryFleet
     application: Application
     outcomes: list[str] = field(default_factory=list)
+    problems: list[Refusal] = field(default_factory=list)
 
     def client(self) -> TestClient:
         """A browser that follows no redirect."""
@@ -95,9 +97,12 @@ def served(
     """An application over a fleet."""
     fleet = fleet or MemoryFleet()
     outcomes: list[str] = []
-    machinery = Machinery(fleet.wake, metrics, ready=ready, callback=outcomes.append)
+    problems: list[Refusal] = []
+    machinery = Machinery(
+        fleet.wake, metrics, ready=ready, callback=outcomes.append, problems=lambda: problems
+    )
     known = WebSettings(**{"tokens": token_file(folder), **settings})  # type: ignore[arg-type]
     application = Application(
         fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET
     )
-    return Served(fleet, application, outcomes)
+    return Served(fleet, application, outcomes, problems)

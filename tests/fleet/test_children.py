@@ -50,6 +50,20 @@ def is_alive(pid: int) -> bool:
     return False
 
 
+def test_requests_to_stores_are_told_with_the_order_that_made_them(child):
+    one, requests = child(), []
+    for number in range(2):
+        again = Order(f"r{number}", "build", f"/tables/missing-{number}")
+        one.run(again, timeout=60, cancelled=Event(), progress=repr, counted=requests.append)
+    works = Order("r", "build", "/tables/works")
+    one.run(works, timeout=60, cancelled=Event(), progress=repr, counted=requests.append)
+
+    first, second = requests  # none for the last, which looks at no store
+    assert first == second
+    assert set(first) <= {"read", "list", "status", "write", "delete"}
+    assert all(first.values())
+
+
 def test_one_child_carries_out_many_orders(child):
     one = child()
     outcomes = [run(one, table) for table in ("works-1", "prints", "breaks", "works-2")]

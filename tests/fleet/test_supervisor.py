@@ -1,6 +1,7 @@
 """Tables are looked at, queued and built; what goes wrong with one is said, and harms no other."""
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,10 +37,13 @@ class Recorded(Listener):
     """Keeps what it is told."""
 
     def __init__(self):
-        self.ended, self.mutes = [], []
+        self.ended, self.mutes, self.requests = [], [], Counter()
 
     def build_ended(self, policy, ended, seconds):
         self.ended.append((policy.name, ended.outcome, ended.trigger, seconds >= 0))
+
+    def store_requests(self, made):
+        self.requests.update(made)
 
     def muted(self, table, code, until):
         self.mutes.append((table, code, until > datetime.now(UTC)))
@@ -55,6 +59,7 @@ def test_due_table_is_built_by_a_poll_and_seen(supervising, policy):
     assert (last.outcome, last.trigger, last.error, last.built) == ("finished", "poll", None, 1)
     assert isinstance(fleet.build_of(last.id), EndedBuild)
     assert listener.ended[0] == ("orders", "finished", "poll", True)
+    assert listener.requests["write"] > 0  # all of which a child made
     assert found.unreachable_polls == 0
 
 

@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +22,7 @@ from time import monotonic
 from types import FrameType
 
 from hudi_index_service.fleet.builds.messages import (
+    Counted,
     Ended,
     Logged,
     Message,
@@ -31,6 +32,7 @@ from hudi_index_service.fleet.builds.messages import (
     message_of,
 )
 from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.storage.store import requests_made
 
 Progress = Callable[[BuildProgress], None]
 Runner = Callable[[Order, Progress], Ended]
@@ -49,6 +51,7 @@ class _Pipe(logging.Handler):
         super().__init__()
         self._descriptor = descriptor
         self._writing = Lock()
+        self._told: Mapping[str, int] = {}
 
     def send(self, message: Message) -> None:
         """Sends a message."""
@@ -56,6 +59,15 @@ class _Pipe(logging.Handler):
         with self._writing:
             while data:
                 data = data[os.write(self._descriptor, data) :]
+
+    def count(self, request: str) -> None:
+        """Sends the requests to stores that were made since this was last called. Told with each
+        progress, so that a child that is killed takes few of them along."""
+        made = {str(name): number for name, number in requests_made().items()}
+        new = {name: number - self._told.get(name, 0) for name, number in made.items()}
+        self._told = made
+        if any(new.values()):
+            self.send(Counted(request, {name: number for name, number in new.items() if number}))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Sends a line of the log."""
@@ -112,8 +124,14 @@ def main(parent: int, descriptor: int, runner: str) -> None:
     logging.getLogger().addHandler(pipe)
     module, _, name = runner.partition(":")
     run: Runner = getattr(import_module(module), name)
+
+    def carry_out(order: Order) -> None:
+        ended = _outcome(run, order, pipe)
+        pipe.count(order.request)
+        pipe.send(ended)
+
     with suppress(KeyboardInterrupt):  # SIGTERM, while the outcome was told
-        orders.run_each(lambda order: pipe.send(_outcome(run, order, pipe)))
+        orders.run_each(carry_out)
 
 
 def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
@@ -125,6 +143,7 @@ def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
         # The last one tells that all is done.
         if now.files_done == now.files or monotonic() - last >= _SECONDS_BETWEEN_PROGRESS:
             last = monotonic()
+            pipe.count(order.request)
             pipe.send(Progressed(order.request, now))
 
     try:

@@ -61,6 +61,18 @@ class Progressed:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What the child has done since it last told.
+
+    Attributes:
+        requests: Requests to stores, by operation.
+    """
+
+    request: str
+    requests: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Logged:
     """A line of the child's log."""
 
@@ -102,10 +114,10 @@ class Ended:
     definitions: Mapping[str, Any] = field(default_factory=dict)
 
 
-Message = Order | Progressed | Logged | Ended
+Message = Order | Progressed | Counted | Logged | Ended
 
 _KINDS: Mapping[str, type[Message]] = {
-    kind.__name__: kind for kind in (Order, Progressed, Logged, Ended)
+    kind.__name__: kind for kind in (Order, Progressed, Counted, Logged, Ended)
 }
 
 

@@ -3,7 +3,7 @@ serves some orders, and ends when there is nothing to do, so that an idle servic
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ class Job:
         progress: Called when it has advanced, in the slot's thread.
         ended: Called once when it has ended, in the slot's thread.
         cancelled: Set to cancel it.
+        counted: Called with the requests to stores, by operation, that it has made meanwhile.
     """
 
     order: Order
@@ -38,6 +39,7 @@ class Job:
     progress: Callable[[BuildProgress], None]
     ended: Callable[[Ended], None]
     cancelled: Event = field(default_factory=Event)
+    counted: Callable[[Mapping[str, int]], None] = lambda requests: None
 
 
 Take = Callable[[float], Job | None]
@@ -110,7 +112,11 @@ class Pool:
             if child is None:
                 child = self._children[slot] = Child(self._limits, self._runner)
             return child.run(
-                job.order, timeout=job.timeout, cancelled=job.cancelled, progress=job.progress
+                job.order,
+                timeout=job.timeout,
+                cancelled=job.cancelled,
+                progress=job.progress,
+                counted=job.counted,
             )
         except Exception as error:
             log.exception("%s of %s cannot be run.", job.order.action, job.order.table)

@@ -21,6 +21,7 @@ from hudi_index_service.errors import (
     IndexServiceError,
 )
 from hudi_index_service.fleet.builds.messages import (
+    Counted,
     Ended,
     Logged,
     Message,
@@ -115,6 +116,7 @@ class Child:
         timeout: float,
         cancelled: Event,
         progress: Callable[[BuildProgress], None],
+        counted: Callable[[Mapping[str, int]], None] = lambda requests: None,
     ) -> Ended:
         """Carries out an order.
 
@@ -122,6 +124,7 @@ class Child:
             timeout: The seconds without progress after which the child is ended.
             cancelled: Once it is set, the child is ended.
             progress: Called when the build has advanced.
+            counted: Called with the requests to stores that the child has made meanwhile.
         """
         self._orders += 1
         try:
@@ -135,6 +138,8 @@ class Child:
                     return self._ended(order, ending, message)
                 if isinstance(message, Logged):
                     _log(message, order)
+                if isinstance(message, Counted):
+                    counted(message.requests)
                 if isinstance(message, Progressed):
                     if done != (done := message.progress.done):
                         advanced = monotonic()

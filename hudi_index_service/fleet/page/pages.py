@@ -19,6 +19,7 @@ from hudi_index_service.errors import AccessDenied, AccessRefused, RequestInvali
 from hudi_index_service.fleet.access import Action
 from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import Gate, Refused, address_of
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.page.forms import FORM_TOKEN, Forms
 from hudi_index_service.fleet.page.words import FILTERS
 from hudi_index_service.fleet.requests import Caller, Requests
@@ -59,9 +60,19 @@ class Pages:
         gate: Lets in tokens.
         forms: Reads sessions and forms.
         streams: Keep pages up to date.
+        problems: What is wrong with the service itself. Shown to those who see all tables.
     """
 
-    def __init__(self, requests: Requests, gate: Gate, forms: Forms, streams: Streams) -> None:
+    def __init__(
+        self,
+        requests: Requests,
+        gate: Gate,
+        forms: Forms,
+        streams: Streams,
+        *,
+        problems: Callable[[], Sequence[Refusal]] = tuple,
+    ) -> None:
+        self._problems = problems
         self._requests, self._gate = requests, gate
         self._forms, self._streams = forms, streams
         self._static = {name: (_FOLDER / "static" / name).read_bytes() for name in _STATIC}
@@ -136,6 +147,7 @@ class Pages:
             sorts=tuple(SORTS),
             page=page,
             pages=pages,
+            problems=self._problems() if caller.token.is_for_all else (),
             link=lambda **changes: _link(asked | {"sort": sort} | changes),
         )
 
@@ -165,7 +177,7 @@ class Pages:
         name = request.query_params.get("table", "")
 
         def look() -> object:
-            return self._requests.seen(self._caller(request), name)
+            return self._requests.seen(self._caller(request), name), self._problems()
 
         return self._streams.start(look)
 
