@@ -51,6 +51,7 @@ class Request:
         dry_run: Whether a clean only counts.
         key: The idempotency key; "" for none.
         requested_by: The name of the token.
+        traceparent: The span that asked for it; see `hudi_index_service.fleet.tracing`.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Request:
     dry_run: bool = False
     key: str = ""
     requested_by: str = ""
+    traceparent: str = ""
 
     @property
     def is_kept(self) -> bool:

@@ -13,6 +13,7 @@ from hudi_index_service.fleet.access import Action, Token
 from hudi_index_service.fleet.contract import Fleet, Requested
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.table_view import ReasonsOf, TableView
+from hudi_index_service.fleet.tracing import trace_of, traceparent
 from hudi_index_service.hook.allowed_tables import path_identity
 from hudi_index_service.wording import shortened
 
@@ -195,4 +196,5 @@ def _log(caller: Caller, action: str, table: str, request: str) -> None:
     log.info(
         "Operator action: %s, table %r, id %r, by %s from %s.",
         *(action, shortened(table), request, caller.token.name, caller.address),
+        extra={"build": request, "trigger": "request", "trace": trace_of(traceparent())},
     )

@@ -32,6 +32,7 @@ from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.table_state import TableState
+from hudi_index_service.fleet.tracing import Span
 from hudi_index_service.fleet.work import Listener, Work
 from hudi_index_service.storage.store import normalize_uri
 
@@ -316,6 +317,7 @@ class Supervisor:
     # --- what is looked at -----------------------------------------------------------------
 
     def _look(self, uri: str) -> None:
+        began = datetime.now(UTC)
         with self._work.changed:
             state = self._work.tables.get(uri)
             if state is None:
@@ -340,7 +342,7 @@ class Supervisor:
                 if isinstance(found, Refusal):
                     self._not_seen(state, found)
                 else:
-                    self._seen(state, found)
+                    self._seen(state, found, began)
 
     def _not_seen(self, state: TableState, error: Refusal) -> None:
         seen, now = state.observation, datetime.now(UTC)
@@ -357,7 +359,7 @@ class Supervisor:
             unreachable_since=seen.unreachable_since or now,
         )
 
-    def _seen(self, state: TableState, look: Look) -> None:
+    def _seen(self, state: TableState, look: Look, began: datetime) -> None:
         if state.observation.error is not None:
             log.info("%s can be looked at again.", state.policy.name)
         is_first, state.version = not state.version, look.version
@@ -380,7 +382,7 @@ class Supervisor:
         planned = look.version, state.policy
         if look.differences.changes and state.planned != planned:
             state.planned = planned
-            self._work.wake(state, "poll", "define")
+            self._wake(state, "poll", "define", began)
         if not state.policy.enabled or state.is_building:
             return  # the look after the build decides
         known = self._ledger.table(state.uri)
@@ -388,7 +390,16 @@ class Supervisor:
         due = is_first and look.status is not None and any(each.due for each in look.status)
         # By callbacks alone, what came while the service was down is still built.
         if (not settled or due) and (is_first or state.policy.on != "callback"):
-            self._work.wake(state, "poll")
+            self._wake(state, "poll", "build", began)
         since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
         if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back
-            self._work.wake(state, "schedule", "verify")
+            self._wake(state, "schedule", "verify", began)
+
+    def _wake(self, state: TableState, trigger: str, action: Action, began: datetime) -> None:
+        """A poll has found something to do: it is worth a span."""
+        if state.automatic(action) is not None:
+            return
+        span = Span("poll", since=began, table=state.policy.name, action=action)
+        with span.present():
+            self._work.wake(state, trigger, action)
+        span.end()

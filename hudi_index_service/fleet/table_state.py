@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hudi_index_service.config import Settings
+from hudi_index_service.fleet import tracing
 from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Request
@@ -62,7 +63,7 @@ class TableState:
         key: str = "",
         requested_by: str = "",
     ) -> Request:
-        """A request for this table, not added yet."""
+        """A request for this table, not added yet. It belongs to the present span."""
         return Request(
             secrets.token_hex(8),
             self.uri,
@@ -73,6 +74,7 @@ class TableState:
             dry_run,
             key,
             requested_by,
+            tracing.traceparent(),
         )
 
     @property
@@ -171,9 +173,17 @@ class TableState:
 
 
 def order_of(
-    requests: Sequence[Request], policy: TablePolicy, means: Means, settings: Settings
+    requests: Sequence[Request],
+    policy: TablePolicy,
+    means: Means,
+    settings: Settings,
+    *,
+    traceparent: str = "",
 ) -> Order:
     """What a child is to do for requests that ask for the same.
+
+    Args:
+        traceparent: The span of what it does.
 
     Raises:
         ConfigInvalid: the options of the table's store cannot be read.
@@ -195,5 +205,7 @@ def order_of(
         fraction=means.verify_sample(policy) if first.is_sample else 1.0,
         storage_options=means.storage_options(policy),
         settings=settings_for_child(means.settings(policy, settings)),
+        trigger=first.trigger,
+        traceparent=traceparent,
         log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),
     )

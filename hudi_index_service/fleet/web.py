@@ -31,6 +31,7 @@ from hudi_index_service.fleet.page.pages import Pages
 from hudi_index_service.fleet.requests import Requests
 from hudi_index_service.fleet.sessions import Sessions
 from hudi_index_service.fleet.table_view import ReasonsOf
+from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
 from hudi_index_service.wording import reason
@@ -113,7 +114,7 @@ class Application:
         }
         app = Starlette(routes=routes, exception_handlers=handlers)
         app.router.redirect_slashes = False
-        self.app: ASGIApp = _WithHeaders(app)
+        self.app: ASGIApp = Traced(_WithHeaders(app))
 
     async def _failed(self, request: Request, error: IndexServiceError) -> Response:
         return await self._refused(request, refused(error))

@@ -3,7 +3,7 @@ order, whose end says what is next."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Condition
 from time import monotonic
@@ -19,6 +19,7 @@ from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusa
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
 from hudi_index_service.fleet.table_state import TableState, order_of
+from hudi_index_service.fleet.tracing import Span, traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.storage.waiting import Backoff
 
@@ -26,6 +27,28 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 60.0
 """A window opens without a wake-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Began:
+    """When something began, by a clock that nobody sets, and its span."""
+
+    at: float
+    span: Span
+
+
+def _began(requests: Sequence[Request], policy: TablePolicy) -> _Began:
+    first, *others = requests
+    span = Span(
+        first.action,
+        kind="consumer",
+        parent=first.traceparent,
+        links=[each.traceparent for each in others],
+        table=policy.name,
+        build=first.id,
+        trigger=first.trigger,
+    )
+    return _Began(monotonic(), span)
 
 
 class Listener:
@@ -113,7 +136,7 @@ class Work:
         if waiting is None:
             waiting = state.new_request(action, trigger)
         else:
-            waiting = replace(waiting, trigger=trigger)
+            waiting = replace(waiting, trigger=trigger, traceparent=traceparent())
         self.add(state, waiting)
         return waiting
 
@@ -158,9 +181,15 @@ class Work:
         requests = state.next_together()
         if state.waiting:
             self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
-        policy, began = state.policy, monotonic()
+        policy, began = state.policy, _began(requests, state.policy)
         try:
-            order = order_of(requests, policy, self._means, self._settings)
+            order = order_of(
+                requests,
+                policy,
+                self._means,
+                self._settings,
+                traceparent=began.span.traceparent,
+            )
         except IndexServiceError as error:  # such as a secret's file that is gone
             refused = Ended(
                 requests[0].id,
@@ -191,14 +220,15 @@ class Work:
             self.see(state, running=state.running)
 
     def _ended(
-        self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
+        self, state: TableState, requests: Sequence[Request], ended: Ended, began: "_Began"
     ) -> None:
         with self.changed:
             self._end(state, requests, ended, began)
 
     def _end(
-        self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
+        self, state: TableState, requests: Sequence[Request], ended: Ended, began: "_Began"
     ) -> None:
+        began.span.end(ended.code, outcome=ended.outcome, built=ended.built)
         started, action = state.started, requests[0].action
         self._jobs.pop(requests[0].id, None)
         state.end()
@@ -222,11 +252,11 @@ class Work:
             for each in requests
         ]
         self._ledger.end(state.uri, *ends)
-        self._log(state, ends[0])
+        self._log(state, ends[0], began.span.trace)
         known = self._ledger.table(state.uri)
         if action == "build":
             self._after_build(state, ended)
-            self._listener.build_ended(state.policy, ends[0], monotonic() - began)
+            self._listener.build_ended(state.policy, ends[0], monotonic() - began.at)
         elif action == "define" and ended.outcome == "finished":
             self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
         elif action == "define":
@@ -269,8 +299,8 @@ class Work:
         """All is built for this version of the table, or is not wanted."""
         self._ledger.settle(state.uri, state.settled_as(version))
 
-    def _log(self, state: TableState, ended: EndedBuild) -> None:
-        extra = {"table": state.uri, "build": ended.id, "trigger": ended.trigger}
+    def _log(self, state: TableState, ended: EndedBuild, trace: str) -> None:
+        extra = {"table": state.uri, "build": ended.id, "trigger": ended.trigger, "trace": trace}
         name, what = state.policy.name, ended.action
         if ended.error is not None:
             log.error(

@@ -13,6 +13,7 @@ from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.runner import run as run_for_real
 from hudi_index_service.fleet.means import DefinitionsSeen
 from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.tracing import traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 RUNNER = "tests.fleet.faulty_runner:run"
@@ -62,6 +63,8 @@ def run(order: Order, progress: Progress) -> Ended:
             invalid_definition=refusal if order.approved else None,
         )
         return Ended(order.request, "finished", definitions=found.to_dict())
+    elif fault == "traced":
+        return Ended(order.request, "finished", summary=traceparent())
     elif fault == "works":
         _say(order, progress)
         return Ended(order.request, "finished", built=1, summary=str(os.getpid()))

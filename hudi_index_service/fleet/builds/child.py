@@ -31,6 +31,7 @@ from hudi_index_service.fleet.builds.messages import (
     line_of,
     message_of,
 )
+from hudi_index_service.fleet.tracing import Span, flush
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.storage.store import requests_made
 
@@ -39,6 +40,7 @@ Runner = Callable[[Order, Progress], Ended]
 """Carries out an order in the main thread. A cancellation raises KeyboardInterrupt in it."""
 
 _SECONDS_BETWEEN_PROGRESS = 0.5
+_SECONDS_TO_FLUSH = 1.0
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 _FIRST_TO_DIE = b"1000"
 
@@ -126,9 +128,13 @@ def main(parent: int, descriptor: int, runner: str) -> None:
     run: Runner = getattr(import_module(module), name)
 
     def carry_out(order: Order) -> None:
-        ended = _outcome(run, order, pipe)
+        span = Span(f"{order.action} in its process", parent=order.traceparent)
+        with span.present():
+            ended = _outcome(run, order, pipe)
+        span.end(ended.code, outcome=ended.outcome, built=ended.built)
         pipe.count(order.request)
         pipe.send(ended)
+        flush(_SECONDS_TO_FLUSH)
 
     with suppress(KeyboardInterrupt):  # SIGTERM, while the outcome was told
         orders.run_each(carry_out)

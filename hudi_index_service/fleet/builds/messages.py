@@ -28,6 +28,8 @@ class Order:
         fraction: The share of the entries that a verification reads, from 0 to 1.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
+        trigger: What asked for it, for the log.
+        traceparent: The span of what is done; see `hudi_index_service.fleet.tracing`.
         log_level: The least level of what is logged.
     """
 
@@ -46,6 +48,8 @@ class Order:
     fraction: float = 1.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    trigger: str = ""
+    traceparent: str = ""
     log_level: int = 20
 
     def __repr__(self) -> str:  # the options may be secret

@@ -30,6 +30,7 @@ from hudi_index_service.fleet.builds.messages import (
     line_of,
     message_of,
 )
+from hudi_index_service.fleet.tracing import trace_of
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 log = logging.getLogger(__name__)
@@ -267,9 +268,13 @@ def _how(status: int) -> str:
 def _log(line: Logged, order: Order) -> None:
     logger = logging.getLogger(line.logger)
     if logger.isEnabledFor(line.level):
-        logger.log(
-            line.level, "%s", line.message, extra={"table": order.table, "build": order.request}
-        )
+        extra = {
+            "table": order.table,
+            "build": order.request,
+            "trigger": order.trigger,
+            "trace": trace_of(order.traceparent),
+        }
+        logger.log(line.level, "%s", line.message, extra=extra)
 
 
 def _environment() -> Mapping[str, str]:
