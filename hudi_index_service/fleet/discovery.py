@@ -17,6 +17,7 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.fleet.file import FleetFile, Group
+from hudi_index_service.fleet.found_before import Found, FoundBefore
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.references import Reference, resolved
 from hudi_index_service.fleet.sources import (
@@ -75,11 +76,15 @@ class Discovery:
 
     Args:
         catalog: Asks catalogs.
+        before: What sources had when an earlier service looked them up; None for nothing.
     """
 
-    def __init__(self, catalog: CatalogTables = catalog_tables) -> None:
+    def __init__(
+        self, catalog: CatalogTables = catalog_tables, before: FoundBefore | None = None
+    ) -> None:
         self._catalog = catalog
-        self._known: dict[str, tuple[Place, ...]] = {}
+        self._before = before
+        self._known: Found = {} if before is None else before.read()
         """Source → its tables when it was last looked up."""
         self._failing: dict[str, str] = {}
         """Source → why it could not be looked up the last time."""
@@ -99,6 +104,8 @@ class Discovery:
                     if not any(each.matches(place) for each in excluded):
                         found.setdefault(place.uri, (group, place))
         self._known = looked_up
+        if self._before is not None:
+            self._before.write(looked_up)
         self._failing = {each.source: str(each.error) for each in failed}
         names = unique_names([place for _, place in found.values()])
         policies = {

@@ -323,7 +323,7 @@ class FleetFile(_Model):
             min_coverage=rules.min_coverage,
             max_orphaned=rules.max_orphaned,
             build_timeout=rules.build.timeout,
-            build_on=tuple(rules.on),
+            on=tuple(rules.on),
             retention=rules.retention,
             definitions=tuple(each.desired() for each in rules.definitions),
             apply=rules.apply,

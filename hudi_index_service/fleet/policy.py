@@ -47,7 +47,7 @@ class TablePolicy:
         min_coverage: The fraction of base files, from 0 to 1, that each index should cover.
         max_orphaned: How many bytes may lie in entries that no snapshot needs.
         build_timeout: How long a build may make no progress.
-        build_on: What builds of the strategy incremental follow.
+        on: What builds of the strategy incremental follow.
         retention: How long entries are kept; None for the setting `clean.retention`.
         definitions: The indexes that the fleet defines.
         apply: Whether definitions are changed when an operator approves (``plan``), or at once.
@@ -61,6 +61,8 @@ class TablePolicy:
         verify_sample: The fraction of the entries, from 0 to 1, that is verified each week.
         storage: Options of the store; see `hudi_index_service.fleet.references.resolved`.
         reads: Whether the service answers queries on the table.
+        woken_by: What has it built. A fleet file has no word for it: its tables are woken by
+            callbacks and by polls.
     """
 
     name: str
@@ -78,9 +80,8 @@ class TablePolicy:
     min_coverage: float | None = None
     max_orphaned: int | None = None
     build_timeout: timedelta = timedelta(minutes=30)
-    on: Literal["any", "callback", "poll"] = "any"
     table: str = ""
-    build_on: tuple[BuildAction, ...] = ("clustering", "compaction")
+    on: tuple[BuildAction, ...] = ("clustering", "compaction")
     retention: RetentionPolicy | None = None
     definitions: tuple[DesiredIndex, ...] = ()
     apply: Literal["plan", "auto"] = "plan"
@@ -92,11 +93,12 @@ class TablePolicy:
     verify_sample: float = 0.01
     storage: Mapping[str, Reference] = field(default_factory=dict)
     reads: bool = True
+    woken_by: Literal["any", "callback", "poll"] = "any"
 
 
 def settings_for(policy: TablePolicy, settings: Settings) -> Settings:
     """The service's settings with what the policy says of builds and cleaning, for `open_table`."""
-    build = settings.build.model_copy(update={"on": policy.build_on})
+    build = settings.build.model_copy(update={"on": policy.on})
     retention = policy.retention or settings.clean.retention
     clean = settings.clean.model_copy(update={"retention": retention})
     return settings.model_copy(update={"build": build, "clean": clean})

@@ -7,7 +7,7 @@ from threading import Lock
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.observation import Refusal
 
-WRONG_FILE, FAILED_SOURCES = "fleet file", "sources"
+WRONG_FILE, FAILED_SOURCES, CERTIFICATE = "fleet file", "sources", "certificate"
 """Where problems are from."""
 
 

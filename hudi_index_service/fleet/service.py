@@ -15,11 +15,18 @@ from hudi_index_service.config import Settings
 from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.discovery import Discovery
+from hudi_index_service.fleet.found_before import FoundBefore
 from hudi_index_service.fleet.logs import log_change
 from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.problems import FAILED_SOURCES, WRONG_FILE, Problems, problem_of
+from hudi_index_service.fleet.problems import (
+    CERTIFICATE,
+    FAILED_SOURCES,
+    WRONG_FILE,
+    Problems,
+    problem_of,
+)
 from hudi_index_service.fleet.reload import FleetFileWatcher
 from hudi_index_service.fleet.seen import Seen
 from hudi_index_service.fleet.shard import Shard
@@ -118,7 +125,8 @@ def serve_fleet(
         ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
     """
     effective = config.effective(settings)
-    watcher, discovery = FleetFileWatcher(path), Discovery()
+    watcher = FleetFileWatcher(path)
+    discovery = Discovery(before=FoundBefore(effective.state_folder / "fleet", path))
     seen = Seen()
     signals, orders = _Signals(seen), _Orders()
     problems = Problems()
@@ -151,6 +159,8 @@ def serve_fleet(
             say(f"Page, API and metrics: {server.url}")
             while orders.goes_on(LOOK_SECONDS):
                 watcher.look()
+                refused = server.look()
+                problems.set(CERTIFICATE, [problem_of(refused)] if refused else ())
                 before, found = found, discovered()
                 if found != before:
                     supervisor.apply(found.values())

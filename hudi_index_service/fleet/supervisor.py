@@ -210,7 +210,7 @@ class Supervisor:
             if state is None:
                 raise TableNotInFleet(f"No table of the fleet is at {uri}.")
             self._refuse_if_ending()
-            if not state.policy.enabled or state.policy.on == "poll":
+            if not state.policy.enabled or state.policy.woken_by == "poll":
                 why = "is paused" if not state.policy.enabled else "is built by polls alone"
                 raise CallbackRefused(
                     f"The table {state.policy.name} {why}.", remedy=_NOTHING_IS_LOST
@@ -370,7 +370,7 @@ class Supervisor:
             seen |= {"orphaned_bytes": outliving.bytes, "drift": look.differences.drift}
             seen |= {"clash": look.differences.clash}
             if not look.differences.changes:
-                seen |= {"plan": (), "invalid_definition": None}
+                seen |= {"plan": (), "plan_id": "", "plan_bytes": 0, "invalid_definition": None}
         self._work.see(
             state,
             at=datetime.now(UTC),
@@ -389,7 +389,7 @@ class Supervisor:
         settled = known.settled == state.settled_as(look.version)
         due = is_first and look.status is not None and any(each.due for each in look.status)
         # By callbacks alone, what came while the service was down is still built.
-        if (not settled or due) and (is_first or state.policy.on != "callback"):
+        if (not settled or due) and (is_first or state.policy.woken_by != "callback"):
             self._wake(state, "poll", "build", began)
         since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
         if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back

@@ -63,7 +63,8 @@ class TableState:
         key: str = "",
         requested_by: str = "",
     ) -> Request:
-        """A request for this table, not added yet. It belongs to the present span."""
+        """A request for this table, not added yet. It belongs to the present span, and an approval
+        is for the plan that is shown."""
         return Request(
             secrets.token_hex(8),
             self.uri,
@@ -74,7 +75,9 @@ class TableState:
             dry_run,
             key,
             requested_by,
-            tracing.traceparent(),
+            plan_id=self.observation.plan_id if action == "define" else "",
+            plan_bytes=self.observation.plan_bytes if action == "define" else 0,
+            traceparent=tracing.traceparent(),
         )
 
     @property
@@ -202,6 +205,8 @@ def order_of(
         backfill_seconds=means.backfill_seconds(policy),
         definitions=means.definitions(policy) if first.action == "define" else {},
         approved=is_asked,
+        plan_id=first.plan_id,
+        plan_bytes=first.plan_bytes,
         fraction=means.verify_sample(policy) if first.is_sample else 1.0,
         storage_options=means.storage_options(policy),
         settings=settings_for_child(means.settings(policy, settings)),

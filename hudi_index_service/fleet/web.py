@@ -3,7 +3,6 @@ Needs the extra ``hook`` (starlette, uvicorn, jinja2)."""
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -23,6 +22,7 @@ from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, RequestInvalid
 from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
+from hudi_index_service.fleet.certificate import Certificate
 from hudi_index_service.fleet.contract import Fleet
 from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
@@ -34,7 +34,6 @@ from hudi_index_service.fleet.table_view import ReasonsOf
 from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
-from hudi_index_service.wording import reason
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +211,12 @@ class WebServer:
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
         )
-        _check_certificate(config)
+        self._certificate = None
+        if settings.tls_cert is not None and settings.tls_key is not None:
+            self._certificate = Certificate(settings.tls_cert, settings.tls_key)
+        config.load()
+        if self._certificate is not None and config.ssl is not None:
+            self._certificate.context = config.ssl
         self._server = uvicorn.Server(config)
         self._request_seconds = limits.request_seconds
         self._socket = bound_socket(settings.host, settings.port, "web")
@@ -222,12 +226,32 @@ class WebServer:
             log.warning("%s is open to the network, and tokens travel unencrypted.", self.url)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begun = Event()
+        self._refused: ConfigInvalid | None = None
         self._thread = Thread(target=self._serve, name="hudi-index-web", daemon=True)
 
     def start(self) -> None:
         """Starts the thread that answers requests."""
         self._thread.start()
         self._begun.wait()
+
+    def look(self) -> ConfigInvalid | None:
+        """Takes a certificate whose files have changed, for connections from now on. Returns why it
+        cannot be used; then the one before stays."""
+        if self._certificate is None:
+            return None
+        try:
+            renewed = self._certificate.renewed()
+        except ConfigInvalid as error:
+            if str(self._refused) != str(error):
+                log.error("The certificate stays as it was: %s", error)
+            self._refused = error
+            return error
+        self._refused = None
+        if renewed and self._loop is not None:
+            # In the thread that answers: no handshake goes on meanwhile.
+            self._loop.call_soon_threadsafe(self._certificate.load)
+            log.info("The certificate has changed: its new form holds from now on.")
+        return None
 
     def close(self) -> None:
         """Ends the streams, answers the requests in progress, stops listening, and joins the
@@ -266,14 +290,3 @@ class _Loop(asyncio.SelectorEventLoop):
         if options.get("ssl") is not None:
             options.setdefault("ssl_handshake_timeout", self._handshake_seconds)
         return await super().create_server(*arguments, **options)
-
-
-def _check_certificate(config: uvicorn.Config) -> None:
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigInvalid(
-            f"The certificate {config.ssl_certfile} cannot be used: {reason(error)}.",
-            remedy="Name PEM files of a certificate with its chain, and of its key, in "
-            "web.tls_cert and web.tls_key.",
-        ) from error

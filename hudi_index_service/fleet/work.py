@@ -257,7 +257,7 @@ class Work:
         if action == "build":
             self._after_build(state, ended)
             self._listener.build_ended(state.policy, ends[0], monotonic() - began.at)
-        elif action == "define" and ended.outcome == "finished":
+        elif action == "define" and ended.definitions:
             self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
         elif action == "define":
             state.planned = None

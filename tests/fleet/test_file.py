@@ -115,7 +115,7 @@ def test_every_key_reaches_the_policy() -> None:
         max_backfill_bytes=1_500_000_000,
         backfill=WHOLE_BACKFILL,
         strategy=Strategy.REFRESH,
-        build_on=("commit",),
+        on=("commit",),
         retention="instant",
         poll=timedelta(seconds=90),
         windows=Windows("Europe/Berlin", (Window(frozenset({5}), 22 * 60, 24 * 60),)),

@@ -85,7 +85,7 @@ def test_new_instant_is_noticed(supervising, policy, golden):
 
 
 def test_table_is_built_by_callbacks_alone_if_so_wanted(supervising, policy, golden):
-    table = policy(step="written", on="callback")
+    table = policy(step="written", woken_by="callback")
     fleet = supervising(table)
     seen(fleet, "orders", lambda now: now.ended and not now.running)
     golden("messages_of_users").put(Path(table.uri), "clustered")
@@ -94,7 +94,7 @@ def test_table_is_built_by_callbacks_alone_if_so_wanted(supervising, policy, gol
     fleet.callback(table.uri)
     assert seen(fleet, "orders", is_covered)
 
-    fleet.apply([replace(table, on="poll")])
+    fleet.apply([replace(table, woken_by="poll")])
     with pytest.raises(CallbackRefused):
         fleet.callback(table.uri)
 

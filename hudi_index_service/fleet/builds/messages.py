@@ -25,6 +25,7 @@ class Order:
             long before are built.
         definitions: What the fleet's file has for the table; see `Means.definitions`.
         approved: Whether an operator has approved the plan of their changes.
+        plan_id, plan_bytes: Which plan; see `DefinitionPlan`.
         fraction: The share of the entries that a verification reads, from 0 to 1.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
@@ -45,6 +46,8 @@ class Order:
     backfill_seconds: float = 0.0
     definitions: Mapping[str, Any] = field(default_factory=dict)
     approved: bool = False
+    plan_id: str = ""
+    plan_bytes: int = 0
     fraction: float = 1.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)

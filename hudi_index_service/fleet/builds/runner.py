@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import BuildInProgress, IndexServiceError
+from hudi_index_service.errors import BuildInProgress, IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.definitions import define, duration
 from hudi_index_service.fleet.builds.messages import Ended, Order
@@ -37,8 +37,7 @@ def run(order: Order, progress: Progress) -> Ended:
             if order.action == "verify":
                 return _verify(upkeep, order)
             if order.action == "define":
-                found = define(upkeep.table, order)
-                return Ended(order.request, "finished", definitions=found.to_dict())
+                return _define(upkeep, order)
             return _build(upkeep, order, progress, settings)
         except BuildInProgress as error:
             return _error(order, error, outcome="busy")
@@ -84,6 +83,21 @@ def _retry_seconds(build: Build, settings: Settings) -> float | None:
     if build.retry_at is not None:
         waits.append(max(0.0, (build.retry_at - datetime.now(UTC)).total_seconds()))
     return min(waits, default=None)
+
+
+def _define(upkeep: TableUpkeep, order: Order) -> Ended:
+    found, too_much = define(upkeep.table, order)
+    if not too_much:
+        return Ended(order.request, "finished", definitions=found.to_dict())
+    error = IndexChanged(too_much, remedy="Approve the new plan, if it is as it should be.")
+    return Ended(
+        order.request,
+        "failed",
+        code=error.code,
+        message=error.message,
+        remedy=error.remedies.command,
+        definitions=found.to_dict(),
+    )
 
 
 def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
