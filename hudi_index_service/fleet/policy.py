@@ -47,6 +47,9 @@ class TablePolicy:
         min_coverage: The fraction of base files, from 0 to 1, that each index should cover.
         max_orphaned: How many bytes may lie in entries that no snapshot needs.
         build_timeout: How long a build may make no progress.
+        spark_above: The bytes of due base files above which spark-submit runs the build; None for
+            never.
+        spark_submit: The command for that, with its options.
         on: What builds of the strategy incremental follow.
         retention: How long entries are kept; None for the setting `clean.retention`.
         definitions: The indexes that the fleet defines.
@@ -93,6 +96,8 @@ class TablePolicy:
     verify_sample: float = 0.01
     storage: Mapping[str, Reference] = field(default_factory=dict)
     reads: bool = True
+    spark_above: int | None = None
+    spark_submit: tuple[str, ...] = ()
     woken_by: Literal["any", "callback", "poll"] = "any"
 
 

@@ -210,6 +210,8 @@ def order_of(
         fraction=means.verify_sample(policy) if first.is_sample else 1.0,
         storage_options=means.storage_options(policy),
         settings=settings_for_child(means.settings(policy, settings)),
+        spark_above=policy.spark_above if first.action == "build" else None,
+        spark_submit=policy.spark_submit if first.action == "build" else (),
         trigger=first.trigger,
         traceparent=traceparent,
         log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),

@@ -45,7 +45,7 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 _FIRST_TO_DIE = b"1000"
 
 
-class _Pipe(logging.Handler):
+class Pipe(logging.Handler):
     """Messages to the parent. As a log handler, it sends lines of the log: the parent's own log has
     one format, and knows the table."""
 
@@ -122,7 +122,7 @@ def main(parent: int, descriptor: int, runner: str) -> None:
     _die_with(parent)
     os.set_inheritable(descriptor, False)
     orders = _Orders()
-    pipe = _Pipe(descriptor)
+    pipe = Pipe(descriptor)
     logging.getLogger().addHandler(pipe)
     module, _, name = runner.partition(":")
     run: Runner = getattr(import_module(module), name)
@@ -130,7 +130,7 @@ def main(parent: int, descriptor: int, runner: str) -> None:
     def carry_out(order: Order) -> None:
         span = Span(f"{order.action} in its process", parent=order.traceparent)
         with span.present():
-            ended = _outcome(run, order, pipe)
+            ended = carried_out(run, order, pipe)
         span.end(ended.code, outcome=ended.outcome, built=ended.built)
         pipe.count(order.request)
         pipe.send(ended)
@@ -140,7 +140,9 @@ def main(parent: int, descriptor: int, runner: str) -> None:
         orders.run_each(carry_out)
 
 
-def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
+def carried_out(run: Runner, order: Order, pipe: Pipe) -> Ended:
+    """Carries out an order, and tells its progress and its log by the pipe. Returns how it ended,
+    whatever it raised."""
     logging.getLogger().setLevel(order.log_level)
     last = 0.0
 

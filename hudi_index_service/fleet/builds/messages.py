@@ -1,7 +1,7 @@
 """What the service and a child process tell each other: one JSON document a line."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -29,6 +29,9 @@ class Order:
         fraction: The share of the entries that a verification reads, from 0 to 1.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
+        spark_above: The bytes of due base files above which a build is one of Spark; None for
+            never.
+        spark_submit: The command that submits it, without application.
         trigger: What asked for it, for the log.
         traceparent: The span of what is done; see `hudi_index_service.fleet.tracing`.
         log_level: The least level of what is logged.
@@ -51,6 +54,8 @@ class Order:
     fraction: float = 1.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    spark_above: int | None = None
+    spark_submit: Sequence[str] = ()
     trigger: str = ""
     traceparent: str = ""
     log_level: int = 20

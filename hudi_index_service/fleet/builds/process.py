@@ -156,7 +156,7 @@ class Child:
                     grace = 0.0 if ending == "out_of_memory" else self._limits.grace_seconds
                     deadline = monotonic() + grace
             if monotonic() >= deadline:
-                self._process.kill()
+                self._kill()
 
     def end(self) -> None:
         """Ends the child, by SIGTERM and then by SIGKILL."""
@@ -167,11 +167,16 @@ class Child:
         try:
             self._process.wait(self._limits.grace_seconds)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._kill()
             self._process.wait()
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe, self._is_at_end = -1, True
+
+    def _kill(self) -> None:
+        """Kills it and what it has started, such as spark-submit."""
+        if self._process.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
 
     def _send(self, order: Order) -> None:
         assert self._process.stdin is not None

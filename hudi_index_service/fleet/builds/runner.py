@@ -1,11 +1,13 @@
 """Carries out an order in a child: builds, cleans or verifies one table."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, IndexChanged, IndexServiceError
+from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.definitions import define, duration
 from hudi_index_service.fleet.builds.messages import Ended, Order
@@ -13,9 +15,15 @@ from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.wording import counted
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def run(order: Order, progress: Progress) -> Ended:
+
+def run(order: Order, progress: Progress, *, spark: "SparkSession | None" = None) -> Ended:
     """Carries out the order; see `Ended` for how errors are told.
+
+    Args:
+        spark: Whose executors build; None for this machine, or what the order says of Spark.
 
     Raises:
         KeyboardInterrupt: it was cancelled.
@@ -24,6 +32,7 @@ def run(order: Order, progress: Progress) -> Ended:
     settings = Settings(**order.settings)
     upkeep = TableUpkeep(
         order.table,
+        spark=spark,
         storage_options=order.storage_options or None,
         settings=settings,
         strategy=Strategy(order.usual_strategy),
@@ -48,6 +57,10 @@ def run(order: Order, progress: Progress) -> Ended:
 def _build(upkeep: TableUpkeep, order: Order, progress: Progress, settings: Settings) -> Ended:
     version = upkeep.version()
     strategy = Strategy(order.strategy) if order.strategy else None
+    if order.spark_above is not None:
+        what = strategy or upkeep.peek().strategy
+        if is_for_spark(order, upkeep.table, what, settings):
+            return build_by_spark(order, progress)
     build = upkeep.run(
         strategy=strategy,
         budget=Budget(**order.budget),  # type: ignore[arg-type]
