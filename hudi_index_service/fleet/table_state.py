@@ -211,7 +211,7 @@ def order_of(
         storage_options=means.storage_options(policy),
         settings=settings_for_child(means.settings(policy, settings)),
         spark_above=policy.spark_above if first.action == "build" else None,
-        spark_submit=policy.spark_submit if first.action == "build" else (),
+        spark_submit=list(policy.spark_submit) if first.action == "build" else [],
         trigger=first.trigger,
         traceparent=traceparent,
         log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),

@@ -3,6 +3,7 @@
 import pytest
 
 from hudi_index_service.fleet.builds.messages import (
+    Counted,
     Ended,
     Logged,
     Order,
@@ -19,6 +20,8 @@ PROGRESS = BuildProgress(2, 1, 0, 20, 10, None, 5, False, 0.1, None, None)
     "message",
     [
         Order("r", "build", "a\nb", storage_options={"key": "x"}, settings={"build": {"on": []}}),
+        Order("r", "build", "/t", spark_above=1, spark_submit=["spark-submit"], traceparent="00"),
+        Counted("r", {"read": 3}),
         Progressed("r", PROGRESS),
         Logged(20, "logger", "two\nlines \ud800"),
         Ended("r", "failed", code="CODE", retry_seconds=1.5),

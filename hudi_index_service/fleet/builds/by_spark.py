@@ -97,7 +97,7 @@ def build_by_spark(order: Order, progress: Progress) -> Ended:
         except OSError as error:
             raise BuildFailed(
                 f"{order.spark_submit[0]} cannot be started: {reason(error)}.",
-                remedy="Name a command that submits to Spark in build.spark.submit.",
+                remedy="Name the command in the fleet file: submit, in spark, in build.",
             ) from error
         stack.callback(_end, process)
         stack.callback(listening.close)  # before: a driver that comes later is not kept waiting
@@ -109,7 +109,7 @@ def build_by_spark(order: Order, progress: Progress) -> Ended:
         if connection is not None:
             # Closed before the process is waited for: that ends it.
             with connection:
-                connection.sendall(line_of(replace(order, spark_above=None, spark_submit=())))
+                connection.sendall(line_of(replace(order, spark_above=None, spark_submit=[])))
                 ended = _awaited(connection, order, progress)
                 if ended is not None:
                     return ended

@@ -55,7 +55,7 @@ class Order:
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     spark_above: int | None = None
-    spark_submit: Sequence[str] = ()
+    spark_submit: Sequence[str] = field(default_factory=list)
     trigger: str = ""
     traceparent: str = ""
     log_level: int = 20
