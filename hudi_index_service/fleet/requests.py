@@ -166,7 +166,7 @@ class Requests:
             self._tables[requested.id] = name
             while len(self._tables) > _MOST_REQUESTS:
                 self._tables.popitem(last=False)
-        _log(caller, action, name, requested.id)
+        _log(caller, action, name, requested.id, uri=self._fleet.table(name).policy.uri)
         return requested
 
     @staticmethod
@@ -192,9 +192,14 @@ class Requests:
         return None
 
 
-def _log(caller: Caller, action: str, table: str, request: str) -> None:
+def _log(caller: Caller, action: str, table: str, request: str, *, uri: str = "") -> None:
     log.info(
         "Operator action: %s, table %r, id %r, by %s from %s.",
         *(action, shortened(table), request, caller.token.name, caller.address),
-        extra={"build": request, "trigger": "request", "trace": trace_of(traceparent())},
+        extra={
+            "table": uri,
+            "build": request,
+            "trigger": "request",
+            "trace": trace_of(traceparent()),
+        },
     )

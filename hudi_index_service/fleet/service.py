@@ -16,7 +16,7 @@ from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.discovery import Discovery
 from hudi_index_service.fleet.found_before import FoundBefore
-from hudi_index_service.fleet.logs import log_change
+from hudi_index_service.fleet.logs import count_repeats, log_change
 from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policy import TablePolicy
@@ -125,6 +125,7 @@ def serve_fleet(
         ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
     """
     effective = config.effective(settings)
+    count_repeats()
     watcher = FleetFileWatcher(path)
     discovery = Discovery(before=FoundBefore(effective.state_folder / "fleet", path))
     seen = Seen()

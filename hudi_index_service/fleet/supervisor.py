@@ -138,7 +138,8 @@ class Supervisor:
                 mine[uri] = policy
         with self._work.changed:
             for uri in self._work.tables.keys() - mine.keys():
-                log.info("%s leaves the fleet.", self._work.remove(uri).policy.name)
+                name = self._work.remove(uri).policy.name
+                log.info("%s leaves the fleet.", name, extra={"table": uri})
             for uri, policy in mine.items():
                 state = self._work.tables.get(uri)
                 if state is None:
@@ -245,7 +246,11 @@ class Supervisor:
             if self._ledger.end_of(request) is not None:
                 return
             state = self._state_of(request)
-            log.info("%s: request %s is cancelled by %s.", state.policy.name, request, requested_by)
+            log.info(
+                "%s: request %s is cancelled by %s.",
+                *(state.policy.name, request, requested_by),
+                extra={"table": state.uri, "build": request},
+            )
             if state.cancel(request):
                 return
             self._work.withdraw(state, request)
@@ -260,7 +265,11 @@ class Supervisor:
         with self._work.changed:
             state = self._named(name)
             self._ledger.mute(state.uri, code, until)
-            log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
+            log.info(
+                "%s: %s is muted for %d days by %s.",
+                *(name, code, days, requested_by),
+                extra={"table": state.uri},
+            )
             self._listener.muted(name, code, until)
 
     def _ask(
@@ -348,7 +357,9 @@ class Supervisor:
         seen, now = state.observation, datetime.now(UTC)
         if seen.error != error:
             log.warning(
-                "%s cannot be looked at: %s: %s", state.policy.name, error.code, error.message
+                "%s cannot be looked at: %s: %s",
+                *(state.policy.name, error.code, error.message),
+                extra={"table": state.uri},
             )
         state.is_stale = True
         self._work.see(
@@ -361,7 +372,7 @@ class Supervisor:
 
     def _seen(self, state: TableState, look: Look, began: datetime) -> None:
         if state.observation.error is not None:
-            log.info("%s can be looked at again.", state.policy.name)
+            log.info("%s can be looked at again.", state.policy.name, extra={"table": state.uri})
         is_first, state.version = not state.version, look.version
         seen: dict[str, Any] = {}
         if look.status is not None:

@@ -202,6 +202,7 @@ class WebServer:
             http=self.connections.protocol(),
             backlog=most,  # as many are accepted before any of them is processed
             log_config=None,
+            log_level="warning",  # that it has started, the service says
             access_log=False,
             server_header=False,
             proxy_headers=False,  # any client could claim another address

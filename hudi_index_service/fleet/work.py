@@ -19,9 +19,10 @@ from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusa
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
 from hudi_index_service.fleet.table_state import TableState, order_of
-from hudi_index_service.fleet.tracing import Span, traceparent
+from hudi_index_service.fleet.tracing import Span, trace_of, traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.storage.waiting import Backoff
+from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,11 @@ class _Began:
 
     at: float
     span: Span
+
+
+def _extra(table: str, build: str, trigger: str, trace: str) -> dict[str, str]:
+    """The keys of a line of the log."""
+    return {"table": table, "build": build, "trigger": trigger, "trace": trace}
 
 
 def _began(requests: Sequence[Request], policy: TablePolicy) -> _Began:
@@ -216,6 +222,8 @@ class Work:
 
     def _progressed(self, state: TableState, progress: BuildProgress) -> None:
         with self.changed:
+            if state.progress is None:
+                self._log_begin(state, progress)
             state.advance(progress)
             self.see(state, running=state.running)
 
@@ -236,7 +244,11 @@ class Work:
         is_cancelled = ended.outcome == "cancelled"
         is_later = ended.outcome in ("busy", "interrupted")
         if is_later or (is_cancelled and self.is_cancelling):
-            log.info("%s: %s later. %s", state.policy.name, action, ended.message)
+            log.info(
+                "%s: %s later. %s",
+                *(state.policy.name, action, ended.message),
+                extra=_extra(state.uri, ended.request, requests[0].trigger, began.span.trace),
+            )
             state.put_back(requests)
             self._rest(state, failed=True)
             self.see(state, running=None, queued=state.queued)
@@ -299,8 +311,20 @@ class Work:
         """All is built for this version of the table, or is not wanted."""
         self._ledger.settle(state.uri, state.settled_as(version))
 
+    def _log_begin(self, state: TableState, progress: BuildProgress) -> None:
+        """Of what builds something. A retry is told by how it ends, so that its failures are
+        counted as repeats."""
+        first = state.together[0]
+        if first.trigger != "retry":
+            trace = trace_of(first.traceparent)
+            log.info(
+                "%s: %s begins: %s",
+                *(state.policy.name, first.action, counted(progress.files, "entry")),
+                extra=_extra(state.uri, first.id, first.trigger, trace),
+            )
+
     def _log(self, state: TableState, ended: EndedBuild, trace: str) -> None:
-        extra = {"table": state.uri, "build": ended.id, "trigger": ended.trigger, "trace": trace}
+        extra = _extra(state.uri, ended.id, ended.trigger, trace)
         name, what = state.policy.name, ended.action
         if ended.error is not None:
             log.error(

@@ -63,6 +63,24 @@ def test_due_table_is_built_by_a_poll_and_seen(supervising, policy):
     assert found.unreachable_polls == 0
 
 
+def test_log_has_a_line_for_each_change_and_none_for_a_look(supervising, policy, caplog):
+    gone = replace(policy("gone"), uri="/tables/none")
+    with caplog.at_level(logging.INFO, "hudi_index_service"):
+        fleet = supervising(policy(), gone)
+        looks = {seen(fleet, "orders", lambda now: is_covered(now) and not now.running).at}
+        seen(fleet, "orders", lambda now: looks.add(now.at) or len(looks) > 4)
+        seen(fleet, "gone", lambda now: now.unreachable_polls > 4)
+
+    lines = [each for each in caplog.records if each.name.startswith("hudi_index_service")]
+    assert sorted(each.getMessage() for each in lines) == [
+        "gone cannot be looked at: TABLE_NOT_FOUND: Nothing is stored at /tables/none.",
+        "orders: build begins: 1 entry",
+        "orders: build finished: 1 built",
+    ]
+    assert {each.table for each in lines} == {fleet.table("orders").policy.uri, gone.uri}
+    assert len({each.build for each in lines if "build " in each.getMessage()}) == 1
+
+
 def test_commit_is_built_after_a_callback_and_callbacks_share_a_build(supervising, policy, golden):
     table = policy(step="written", poll=HOUR)
     fleet = supervising(table)

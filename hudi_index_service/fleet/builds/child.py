@@ -144,6 +144,9 @@ def carried_out(run: Runner, order: Order, pipe: Pipe) -> Ended:
     """Carries out an order, and tells its progress and its log by the pipe. Returns how it ended,
     whatever it raised."""
     logging.getLogger().setLevel(order.log_level)
+    # At info, the service itself says when a build begins and ends; each entry is a detail.
+    details = logging.getLogger("hudi_index_service.build.run")
+    details.setLevel(logging.WARNING if order.log_level == logging.INFO else logging.NOTSET)
     last = 0.0
 
     def progress(now: BuildProgress) -> None:
