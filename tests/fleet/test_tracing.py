@@ -63,6 +63,7 @@ def test_request_of_the_api_is_a_span_of_its_callers_trace(service, spans):
         "http.response.status_code": 202,
     }
     assert CANARY not in span.to_json()
+    assert {type(each) for each in span.attributes.values()} == {str, int}
 
 
 class TracedFleet(MemoryFleet):
