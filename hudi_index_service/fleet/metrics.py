@@ -1,9 +1,10 @@
 """The service's metrics in Prometheus' form. What concerns a table is made from memory when it is
 asked for, so that no scrape looks at a store, and a table that left the fleet has no series.
 
-Queries are those of this process, whoever asks for them: each read, count or test for existence
-tells `hudi_index_service.read.recording`, to which `Metrics` listens, so that routes and pages need
-not count them. Those that Spark tasks, notebooks and other services run are not counted here.
+Queries are those of this process and of its children, whoever asks for them: each read, count or
+test for existence tells `hudi_index_service.read.recording`, to which `Metrics` listens here, and
+each child in its process; see `Metrics.counted`. So routes and pages need not count them. Those
+that Spark tasks, notebooks and other services run are not counted here.
 """
 
 from collections import Counter as Numbers
@@ -25,6 +26,7 @@ from prometheus_client.registry import Collector
 
 from hudi_index_service import __version__
 from hudi_index_service.fleet.attention import oldest_due
+from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.seen import Shown, ranked
 from hudi_index_service.maintain.status import TableStatus
@@ -111,17 +113,17 @@ class Metrics:
         )
         self._callbacks = self._counter("callbacks", "Commit callbacks of Hudi writers.", "outcome")
         self._queries = self._counter(
-            "queries", "Queries of this process; not those of Spark tasks.", "path", "rule"
+            "queries", "Queries of the service; not those of Spark tasks.", "path", "rule"
         )
         self._query_seconds = Histogram(
             f"{PREFIX}query_duration_seconds",
-            "How long queries of this process took.",
+            "How long queries of the service took.",
             ("path",),
             buckets=_QUERY_SECONDS,
             registry=self.registry,
         )
         self._read_bytes = self._counter(
-            "read_bytes", "Bytes that queries of this process read: data, and index.", "kind"
+            "read_bytes", "Bytes that queries of the service read: data, and index.", "kind"
         )
         self._hits = self._counter("cache_hits", "Index entries of queries that were open.")
         self._misses = self._counter("cache_misses", "Index entries that queries had to open.")
@@ -161,6 +163,13 @@ class Metrics:
         self._read_bytes.labels("index").inc(taken.index_bytes)
         self._hits.inc(taken.entries_used - taken.entries_opened)
         self._misses.inc(taken.entries_opened)
+
+    def counted(self, counted: Counted) -> None:
+        """Counts what a child process has done since it last told: a child of builds, or one that
+        runs queries for the service. Give it as a `Job`'s ``counted``."""
+        self.store_requests(counted.requests)
+        for each in counted.queries:
+            self.query(QueryTaken(**each))
 
     def store_requests(self, made: Mapping[str, int]) -> None:
         """Counts requests to stores that a child made since it last told, by operation; those of

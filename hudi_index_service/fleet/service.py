@@ -14,6 +14,7 @@ from hudi_index_service import config
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.attention import Code
+from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.discovery import Discovery
 from hudi_index_service.fleet.found_before import FoundBefore
 from hudi_index_service.fleet.logs import count_repeats, log_change
@@ -63,9 +64,9 @@ class _Signals(Listener):
         if self.metrics is not None:
             self.metrics.build_ended(ended, seconds)
 
-    def store_requests(self, made: Mapping[str, int]) -> None:
+    def counted(self, counted: Counted) -> None:
         if self.metrics is not None:
-            self.metrics.store_requests(made)
+            self.metrics.counted(counted)
 
     def muted(self, table: str, code: str, until: datetime) -> None:
         known = next((each for each in Code if each.value == code), None)

@@ -2,7 +2,7 @@
 order, whose end says what is next."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Condition
@@ -11,7 +11,7 @@ from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.builds.messages import Ended
+from hudi_index_service.fleet.builds.messages import Counted, Ended
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.means import DefinitionsSeen, Means
@@ -67,8 +67,8 @@ class Listener:
     def build_ended(self, policy: TablePolicy, ended: EndedBuild, seconds: float) -> None:
         """A build has ended after these seconds, by a clock that nobody sets."""
 
-    def store_requests(self, made: Mapping[str, int]) -> None:
-        """A build's process has made requests to stores, by operation, since it last told."""
+    def counted(self, counted: Counted) -> None:
+        """What a process of builds has done since it last told."""
 
     def muted(self, table: str, code: str, until: datetime) -> None:
         """An operator has muted a reason, now or before the service began."""
@@ -213,7 +213,7 @@ class Work:
             policy.build_timeout.total_seconds(),
             progress=lambda now: self._progressed(state, now),
             ended=lambda ended: self._ended(state, requests, ended, began),
-            counted=self._listener.store_requests,
+            counted=self._listener.counted,
         )
         state.begin(requests, job)
         self._jobs[requests[0].id] = job

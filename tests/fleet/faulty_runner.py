@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from time import sleep
 
+from hudi_index_service import open_table
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.runner import run as run_for_real
@@ -63,6 +64,9 @@ def run(order: Order, progress: Progress) -> Ended:
             invalid_definition=refusal if order.approved else None,
         )
         return Ended(order.request, "finished", definitions=found.to_dict())
+    elif fault == "queries":
+        with open_table(order.table) as table:
+            table.scan(where="sender = 'anna'").count()
     elif fault == "traced":
         return Ended(order.request, "finished", summary=traceparent())
     elif fault == "works":

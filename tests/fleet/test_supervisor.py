@@ -42,8 +42,8 @@ class Recorded(Listener):
     def build_ended(self, policy, ended, seconds):
         self.ended.append((policy.name, ended.outcome, ended.trigger, seconds >= 0))
 
-    def store_requests(self, made):
-        self.requests.update(made)
+    def counted(self, counted):
+        self.requests.update(counted.requests)
 
     def muted(self, table, code, until):
         self.mutes.append((table, code, until > datetime.now(UTC)))

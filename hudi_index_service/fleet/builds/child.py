@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -33,6 +34,7 @@ from hudi_index_service.fleet.builds.messages import (
 )
 from hudi_index_service.fleet.tracing import Span, flush
 from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.read.recording import QueryTaken, listen
 from hudi_index_service.storage.store import requests_made
 
 Progress = Callable[[BuildProgress], None]
@@ -54,6 +56,8 @@ class Pipe(logging.Handler):
         self._descriptor = descriptor
         self._writing = Lock()
         self._told: Mapping[str, int] = {}
+        self._queries: SimpleQueue[QueryTaken] = SimpleQueue()
+        listen(self._queries.put)
 
     def send(self, message: Message) -> None:
         """Sends a message."""
@@ -63,13 +67,15 @@ class Pipe(logging.Handler):
                 data = data[os.write(self._descriptor, data) :]
 
     def count(self, request: str) -> None:
-        """Sends the requests to stores that were made since this was last called. Told with each
+        """Sends the requests to stores, and the queries, since this was last called. Told with each
         progress, so that a child that is killed takes few of them along."""
         made = {str(name): number for name, number in requests_made().items()}
         new = {name: number - self._told.get(name, 0) for name, number in made.items()}
         self._told = made
-        if any(new.values()):
-            self.send(Counted(request, {name: number for name, number in new.items() if number}))
+        requests = {name: number for name, number in new.items() if number}
+        queries = [asdict(self._queries.get()) for _ in range(self._queries.qsize())]
+        if requests or queries:
+            self.send(Counted(request, requests, queries))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Sends a line of the log."""

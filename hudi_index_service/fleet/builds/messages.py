@@ -78,10 +78,12 @@ class Counted:
 
     Attributes:
         requests: Requests to stores, by operation.
+        queries: Queries that it ran, each by the names of `QueryTaken`.
     """
 
     request: str
-    requests: Mapping[str, int]
+    requests: Mapping[str, int] = field(default_factory=dict)
+    queries: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ serves some orders, and ends when there is nothing to do, so that an idle servic
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from threading import Event, Thread
 from time import monotonic
 
 from hudi_index_service.errors import BuildDied
-from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.messages import Counted, Ended, Order
 from hudi_index_service.fleet.builds.process import RUNNER, Child, Limits
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.process import control_group_limits
@@ -31,7 +31,7 @@ class Job:
         progress: Called when it has advanced, in the slot's thread.
         ended: Called once when it has ended, in the slot's thread.
         cancelled: Set to cancel it.
-        counted: Called with the requests to stores, by operation, that it has made meanwhile.
+        counted: Called with what its process has done since it last told, in the slot's thread.
     """
 
     order: Order
@@ -39,7 +39,7 @@ class Job:
     progress: Callable[[BuildProgress], None]
     ended: Callable[[Ended], None]
     cancelled: Event = field(default_factory=Event)
-    counted: Callable[[Mapping[str, int]], None] = lambda requests: None
+    counted: Callable[[Counted], None] = lambda counted: None
 
 
 Take = Callable[[float], Job | None]

@@ -117,7 +117,7 @@ class Child:
         timeout: float,
         cancelled: Event,
         progress: Callable[[BuildProgress], None],
-        counted: Callable[[Mapping[str, int]], None] = lambda requests: None,
+        counted: Callable[[Counted], None] = lambda counted: None,
     ) -> Ended:
         """Carries out an order.
 
@@ -125,7 +125,7 @@ class Child:
             timeout: The seconds without progress after which the child is ended.
             cancelled: Once it is set, the child is ended.
             progress: Called when the build has advanced.
-            counted: Called with the requests to stores that the child has made meanwhile.
+            counted: Called with what the child has done since it last told.
         """
         self._orders += 1
         try:
@@ -140,7 +140,7 @@ class Child:
                 if isinstance(message, Logged):
                     _log(message, order)
                 if isinstance(message, Counted):
-                    counted(message.requests)
+                    counted(message)
                 if isinstance(message, Progressed):
                     if done != (done := message.progress.done):
                         advanced = monotonic()
