@@ -34,6 +34,7 @@ from hudi_index_service.fleet.exchange import (
     json_of,
 )
 from hudi_index_service.fleet.messages import (
+    ApproveRequest,
     BuildMessage,
     BuildRequest,
     CleanRequest,
@@ -129,7 +130,8 @@ def _verify(requests: Requests, call: Call) -> RequestedMessage:
 
 
 def _approve(requests: Requests, call: Call) -> RequestedMessage:
-    return RequestedMessage.of(requests.approve(call.caller, call.path["name"]))
+    name, plan = call.path["name"], call.body.plan
+    return RequestedMessage.of(requests.approve(call.caller, name, plan=plan))
 
 
 def _mute(requests: Requests, call: Call) -> DoneMessage:
@@ -156,7 +158,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     _asks("/tables/{name}/builds", "Start a build", _build, body=BuildRequest, key=True),
     _asks("/tables/{name}/clean", "Clean a table's indexes", _clean, body=CleanRequest),
     _asks("/tables/{name}/verify", "Verify a table's entries", _verify),
-    _asks("/tables/{name}/approve", "Carry out a table's plan", _approve),
+    _asks("/tables/{name}/approve", "Carry out a table's plan", _approve, body=ApproveRequest),
     _asks("/tables/{name}/mute", "Hide a reason", _mute, body=MuteRequest, answer=DoneMessage),
     ApiRoute("GET", "/tables/{name}", "One table", Action.SEE, _table, TableStatusMessage),
     ApiRoute("GET", "/builds/{id}", "A build", Action.SEE, _build_of, BuildMessage),

@@ -137,10 +137,13 @@ class Requests:
             caller, "verify", name, lambda by: self._fleet.verify(name, requested_by=by)
         )
 
-    def approve(self, caller: Caller, name: str) -> Requested:
-        """Carries out the plan for a table."""
+    def approve(self, caller: Caller, name: str, *, plan: str = "") -> Requested:
+        """Carries out the plan for a table. See `Fleet.approve`."""
         return self._asked(
-            caller, "approve", name, lambda by: self._fleet.approve(name, requested_by=by)
+            caller,
+            "approve",
+            name,
+            lambda by: self._fleet.approve(name, plan=plan, requested_by=by),
         )
 
     def mute(self, caller: Caller, name: str, code: str, *, days: int) -> None:

@@ -7,6 +7,7 @@ services on one table do no harm: the loser of a race waits.
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -255,9 +256,9 @@ class Supervisor:
                 return
             self._work.withdraw(state, request)
 
-    def approve(self, name: str, *, requested_by: str = "") -> Requested:
+    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
         """See `Fleet.approve`."""
-        return self._ask(name, "define", requested_by=requested_by)
+        return self._ask(name, "define", plan=plan, requested_by=requested_by)
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """See `Fleet.mute`."""
@@ -279,6 +280,7 @@ class Supervisor:
         *,
         strategy: str = "",
         dry_run: bool = False,
+        plan: str = "",
         key: str = "",
         requested_by: str = "",
     ) -> Requested:
@@ -304,6 +306,8 @@ class Supervisor:
                 key=key,
                 requested_by=requested_by,
             )
+            if plan:
+                request = replace(request, plan_id=plan)
             self._work.add(state, request)
             return Requested(request.id, name)
 

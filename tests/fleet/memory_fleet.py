@@ -198,8 +198,8 @@ class MemoryFleet:
     def verify(self, name: str, *, requested_by: str = "") -> Requested:
         return self._take("verify", name, requested_by)
 
-    def approve(self, name: str, *, requested_by: str = "") -> Requested:
-        return self._take("approve", name, requested_by)
+    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
+        return self._take("approve", name, requested_by, plan)
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         self.table(name)

@@ -135,7 +135,8 @@ def test_a_running_build_is_cancelled(operator, fleet):
         ("clean", {"dry_run": True}, ("clean", "hr.people", "operater", True)),
         ("clean", None, ("clean", "hr.people", "operater", False)),
         ("verify", None, ("verify", "hr.people", "operater")),
-        ("approve", None, ("approve", "hr.people", "operater")),
+        ("approve", None, ("approve", "hr.people", "operater", "")),
+        ("approve", {"plan": "p1"}, ("approve", "hr.people", "operater", "p1")),
         (
             "mute",
             {"code": "COVERAGE_LOW", "days": 7},

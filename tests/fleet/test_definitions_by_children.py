@@ -41,6 +41,7 @@ def test_another_plan_than_the_approved_one_waits_for_another_approval(supervisi
     seen(fleet, "orders", lambda now: now.plan)
     fleet.apply([table, blocking])
     running = seen(fleet, "sleeps", lambda now: now.running).running
+    shown = fleet.table("orders").plan_id
     approved = fleet.approve("orders")
 
     anew = DesiredIndex("anew", (Column(name="sender"),), ("btree",))
@@ -52,6 +53,8 @@ def test_another_plan_than_the_approved_one_waits_for_another_approval(supervisi
     assert [each.name for each in open_table(table.uri).indexes()] == ["by_sender"]
     new = seen(fleet, "orders", lambda now: len(now.drift) == 2 and now.plan)
     assert any("anew" in each for each in new.plan)
+    old = ended(fleet, fleet.approve("orders", plan=shown).id)
+    assert (old.outcome, old.error.code) == ("failed", "INDEX_CHANGED")
 
     assert ended(fleet, fleet.approve("orders").id).outcome == "finished"
     assert {each.name for each in open_table(table.uri).indexes()} == {

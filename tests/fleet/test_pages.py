@@ -251,7 +251,7 @@ def test_a_form_that_is_sent_twice_is_one_request(browser, fleet):
         ("clean", {"dry_run": "on"}, ("clean", "hr.people", "operater", True)),
         ("clean", {}, ("clean", "hr.people", "operater", False)),
         ("verify", {}, ("verify", "hr.people", "operater")),
-        ("approve", {}, ("approve", "hr.people", "operater")),
+        ("approve", {"plan": "p1"}, ("approve", "hr.people", "operater", "p1")),
         ("mute", {"code": "X", "days": "9"}, ("mute", "hr.people", "operater", "X", 9)),
     ],
 )

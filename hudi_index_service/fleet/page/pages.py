@@ -269,7 +269,7 @@ class Pages:
 
     def _approve(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name = request.path_params["name"]
-        self._requests.approve(caller, name)
+        self._requests.approve(caller, name, plan=fields.get("plan", "")[:64])
         return _after("approve", name)
 
     def _mute(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
