@@ -269,10 +269,11 @@ class Work:
         if action == "build":
             self._after_build(state, ended)
             self._listener.build_ended(state.policy, ends[0], monotonic() - began.at)
-        elif action == "define" and ended.definitions:
-            self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
         elif action == "define":
-            state.planned = None
+            if ended.definitions:
+                self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
+            if ended.broke_off or not ended.definitions:
+                state.planned = None  # once it has rested, it is tried again
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)

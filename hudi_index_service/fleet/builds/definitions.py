@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.errors import IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.definitions import apply, plan_of
 from hudi_index_service.fleet.means import DefinitionsSeen
@@ -15,9 +15,10 @@ from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.table import IndexedTable
 
 
-def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, str]:
-    """Plans the changes, and makes them if they are approved, or need not be. Returns also why an
-    approved plan was not carried out; "" if it was.
+def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, IndexServiceError | None]:
+    """Plans the changes, and makes them if they are approved, or need not be. Returns also why what
+    was to be made was not: `IndexChanged` if the approved plan was another one. An index that the
+    table cannot have is no such failure.
 
     Raises:
         IndexServiceError: the table cannot be read, or written.
@@ -28,10 +29,14 @@ def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, str]:
     sentences, drift = plan.sentences, found.drift
     too_much = plan.why_not_as_approved(order.plan_id, order.plan_bytes) if order.approved else ""
     may_apply = order.approved and not too_much
+    error: IndexServiceError | None = None
+    if too_much:
+        error = IndexChanged(too_much, remedy="Approve the new plan, if it is as it should be.")
     if plan.changes and (may_apply or plan.may_apply_unasked(policy)):
-        too_much = ""
+        too_much, error = "", None
         applied = apply(table, policy, plan)
         failed |= applied.failed
+        error = next(iter(applied.failed.values()), None)
         done = {each.name for each in applied.changes}
         sentences, drift = (), tuple(name for name in drift if name not in done)
     clash = found.clashes[0] if found.clashes else None
@@ -45,7 +50,7 @@ def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, str]:
         plan_id=plan.id if sentences else "",
         plan_bytes=plan.bytes if sentences else 0,
     )
-    return found_now, too_much
+    return found_now, error
 
 
 def _policy_of(content: Mapping[str, Any]) -> TablePolicy:

@@ -1,5 +1,6 @@
 """Carries out an order in a child: builds, cleans or verifies one table."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -99,18 +100,12 @@ def _retry_seconds(build: Build, settings: Settings) -> float | None:
 
 
 def _define(upkeep: TableUpkeep, order: Order) -> Ended:
-    found, too_much = define(upkeep.table, order)
-    if not too_much:
+    found, error = define(upkeep.table, order)
+    if error is None:
         return Ended(order.request, "finished", definitions=found.to_dict())
-    error = IndexChanged(too_much, remedy="Approve the new plan, if it is as it should be.")
-    return Ended(
-        order.request,
-        "failed",
-        code=error.code,
-        message=error.message,
-        remedy=error.remedies.command,
-        definitions=found.to_dict(),
-    )
+    # What failed, as on a full disk, is tried again; another plan waits for its approval.
+    broke_off = not isinstance(error, IndexChanged)
+    return replace(_error(order, error), broke_off=broke_off, definitions=found.to_dict())
 
 
 def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
