@@ -51,6 +51,7 @@ class Request:
         dry_run: Whether a clean only counts.
         key: The idempotency key; "" for none.
         requested_by: The name of the token.
+        repair: Whether a verification builds damaged entries anew.
         plan_id, plan_bytes: The plan that an operator has approved.
         traceparent: The span that asked for it; see `hudi_index_service.fleet.tracing`.
     """
@@ -64,6 +65,7 @@ class Request:
     dry_run: bool = False
     key: str = ""
     requested_by: str = ""
+    repair: bool = False
     plan_id: str = ""
     plan_bytes: int = 0
     traceparent: str = ""
@@ -98,7 +100,8 @@ class Request:
         """What it asks for: requests for the same run together."""
         # A plan that nobody has approved is another thing than its execution.
         by_operator = self.action in ("verify", "define") and self.is_kept
-        return self.action, self.strategy, self.dry_run, by_operator, self.plan_id
+        what = self.action, self.strategy, self.dry_run, self.repair, self.plan_id
+        return *what, by_operator
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from hudi_index_service.fleet.logs import count_repeats, log_change
 from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.problems import (
     CERTIFICATE,
     FAILED_SOURCES,
@@ -28,6 +29,7 @@ from hudi_index_service.fleet.problems import (
     Problems,
     problem_of,
 )
+from hudi_index_service.fleet.queries import Queries
 from hudi_index_service.fleet.reload import FleetFileWatcher
 from hudi_index_service.fleet.seen import Seen
 from hudi_index_service.fleet.shard import Shard
@@ -152,10 +154,13 @@ def serve_fleet(
     with ExitStack() as stack:
         stack.callback(metrics.close)
         stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
-        server = _server(supervisor, seen, metrics, all_problems, effective)
+        queries = Queries(effective, PolicyMeans(), counted=metrics.counted)
+        stack.callback(queries.close)
+        server = _server(supervisor, seen, metrics, queries, all_problems, effective)
         stack.callback(server.close)
         with _taken(orders):  # a second signal ends the process at once
             supervisor.start()
+            queries.start()
             server.start()
             say(f"Keeping {counted(len(supervisor.tables()), 'table')} of {path}.")
             say(f"Page, API and metrics: {server.url}")
@@ -175,6 +180,7 @@ def _server(
     supervisor: Supervisor,
     seen: Seen,
     metrics: Metrics,
+    queries: Queries,
     problems: Callable[[], Sequence[Refusal]],
     settings: Settings,
 ) -> WebServer:
@@ -194,6 +200,7 @@ def _server(
             settings.web,
             callback_secret=secret,
             most_streams=most_streams,
+            ask=queries.ask,
         )
 
     return WebServer(settings.web, settings.hook, application)

@@ -60,6 +60,7 @@ class TableState:
         *,
         strategy: str = "",
         dry_run: bool = False,
+        repair: bool = False,
         key: str = "",
         requested_by: str = "",
     ) -> Request:
@@ -75,6 +76,7 @@ class TableState:
             dry_run,
             key,
             requested_by,
+            repair,
             plan_id=self.observation.plan_id if action == "define" else "",
             plan_bytes=self.observation.plan_bytes if action == "define" else 0,
             traceparent=tracing.traceparent(),
@@ -171,6 +173,7 @@ class TableState:
                     self.advanced,
                     self.progress,
                     each.requested_by,
+                    each.action,
                 )
         return None
 
@@ -201,6 +204,7 @@ def order_of(
         usual_strategy=policy.strategy.value,
         defer_failed=not is_asked,
         dry_run=first.dry_run,
+        repair=first.repair,
         budget=limits_of(means.budget(policy)),
         backfill_seconds=means.backfill_seconds(policy),
         definitions=means.definitions(policy) if first.action == "define" else {},
