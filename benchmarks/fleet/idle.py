@@ -1,0 +1,88 @@
+"""What a fleet costs while nothing happens, and how long its page takes."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shutil import copytree
+from time import monotonic, perf_counter, sleep
+from typing import Any
+
+from benchmarks.build import log
+from benchmarks.fleet.processes import cpu_seconds, pss_mib, tree, with_jvm
+from benchmarks.fleet.service import Service, awaited
+
+POLL_SECONDS = 60.0
+
+
+def idle(service: Service, tables: int, polls: float) -> dict[str, Any]:
+    """The processor, the memory and the requests of some polls of each table, with no child."""
+    quiet = awaited("the children end", service.is_quiet, 120)
+    requests, began = service.metric("store_requests_total"), monotonic()
+    before = cpu_seconds(service.pid)
+    sleep(polls * POLL_SECONDS)
+    used, seconds = cpu_seconds(service.pid) - before, monotonic() - began
+    processes = tree(service.pid)
+    made = service.metric("store_requests_total") - requests
+    result = {
+        "tables": tables,
+        "seconds": round(seconds, 1),
+        "seconds_until_no_child": round(quiet, 1),
+        "percent_of_a_core": round(100 * used / seconds, 2),
+        "pss_mib": pss_mib(*processes),
+        "processes": len(processes),
+        "with_jvm": len(list(with_jvm(processes))),
+        "requests_a_table_and_poll": round(made / tables / (seconds / POLL_SECONDS), 2),
+    }
+    log(f"idle: {result}")
+    return result
+
+
+def shown(service: Service, times: int = 40) -> dict[str, dict[str, float]]:
+    """Milliseconds of the list of all tables, of a table's page, and of the metrics, on the
+    loopback interface."""
+    browser = service.browser()
+    name = service.tables()[0]["name"]
+    asked: dict[str, Callable[[], int]] = {
+        "list": lambda: browser.get("/").raise_for_status().status_code,
+        "table": lambda: browser.get(f"/tables/{name}").raise_for_status().status_code,
+        "metrics": lambda: service.get("/metrics", "metrics").status_code,
+    }
+    results = {}
+    for what, ask in asked.items():
+        ask()
+        taken = sorted(_milliseconds(ask) for _ in range(times))
+        results[what] = {
+            "median": round(statistics.median(taken), 1),
+            "p95": round(taken[int(0.95 * len(taken))], 1),
+        }
+    browser.close()
+    log(f"milliseconds: {results}")
+    return results
+
+
+def _milliseconds(ask: Callable[[], int]) -> float:
+    began = perf_counter()
+    ask()
+    return 1000 * (perf_counter() - began)
+
+
+def growth(scratch: Path, indexed: Path, numbers: Sequence[int], polls: float) -> list[Any]:
+    """Idle services of fleets of other sizes, on copies of an indexed table. They are paused: a
+    paused table is looked at as any other, and its first builds need not be awaited."""
+    results = []
+    for number in numbers:
+        folder = scratch / f"growth-{number}"
+        for table in range(number):
+            copytree(indexed, folder / "lake" / f"t{table:05}")
+        service = Service(folder / "service", folder / "lake", paused=True)
+        service.poll_every(POLL_SECONDS)
+        try:
+            began = perf_counter()
+            service.start()
+            awaited("the first looks", service.is_built, 300)
+            seen = round(perf_counter() - began, 1)
+            results.append({"seconds_until_seen": seen, **idle(service, number, polls)})
+            results[-1]["ms"] = shown(service, 10)
+        finally:
+            service.close()
+    return results

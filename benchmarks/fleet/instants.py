@@ -1,0 +1,190 @@
+"""How soon new instants are indexed: in turn, beside builds that fail, after the service was
+killed, and a week of them."""
+
+import random
+import statistics
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import monotonic, perf_counter, sleep
+from typing import Any
+
+from benchmarks.build import log
+from benchmarks.fleet.hudi_writer import Table
+from benchmarks.fleet.processes import tree
+from benchmarks.fleet.service import Service, awaited, seconds_of
+
+SLOTS = 2
+HOURS_OF_A_WEEK = 7 * 24
+FAULTS = {"sleeps": "BUILD_HUNG", "grows": "BUILD_OUT_OF_MEMORY", "segfaults": "BUILD_DIED"}
+"""A fault → the code that the page has to show."""
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """A commit that was indexed; seconds since 1970.
+
+    Attributes:
+        committed: When it was complete.
+        started, ended: Of its build.
+    """
+
+    committed: float
+    started: float
+    ended: float
+
+    @property
+    def lag(self) -> float:
+        """The seconds until it was indexed."""
+        return self.ended - self.committed
+
+
+def commit_in_turn(service: Service, tables: Sequence[Table], seconds: float) -> list[Indexed]:
+    """Commits to each table, spread over some seconds in an order of no kind, and waits until all
+    are indexed."""
+    order = random.Random(41).sample(list(tables), len(tables))
+    committed: dict[str, float] = {}
+    began = monotonic()
+    for number, table in enumerate(order):
+        sleep(max(0.0, began + seconds * number / len(order) - monotonic()))
+        committed[table.uri] = table.commit()
+    found: dict[str, Indexed] = {}
+
+    def all_are() -> bool:
+        for each in service.tables():
+            uri = each["uri"]
+            if uri in committed and uri not in found and each["coverage"] == 1:
+                ends = service.table(each["name"])["ended"]
+                mine = [end for end in ends if end["built"] and _is_after(end, committed[uri])]
+                if mine:
+                    last = mine[-1]  # the newest come first
+                    times = seconds_of(last["started"]), seconds_of(last["ended"])
+                    found[uri] = Indexed(committed[uri], *times)
+        return len(found) == len(committed)
+
+    awaited("all commits are indexed", all_are, 300)
+    return list(found.values())
+
+
+def _is_after(end: dict[str, Any], committed: float) -> bool:
+    return seconds_of(end["ended"]) >= committed
+
+
+def lags(found: Sequence[Indexed], poll: float) -> dict[str, Any]:
+    """The lags, and how many are longer than a poll, the wait (the builds that ended meanwhile,
+    over the slots, times the median build) and the own build."""
+    builds = [each.ended - each.started for each in found]
+    median = statistics.median(builds)
+    ends = sorted(each.ended for each in found)
+    over = []
+    for each in found:
+        ahead = sum(each.committed <= end <= each.started for end in ends)
+        allowed = poll + ahead / SLOTS * median + each.ended - each.started
+        over.append(each.lag / allowed)
+    taken = sorted(each.lag for each in found)
+    return {
+        "commits": len(found),
+        "median_build_seconds": round(median, 3),
+        "median_lag_seconds": round(statistics.median(taken), 2),
+        "p95_lag_seconds": round(taken[int(0.95 * len(taken))], 2),
+        "most_lag_seconds": round(taken[-1], 2),
+        "most_over_allowed": round(max(over), 3),
+        "late": sum(each > 1 for each in over),
+    }
+
+
+def indexed_in_turn(
+    service: Service, tables: Sequence[Table], poll: float, seconds: float
+) -> dict[str, Any]:
+    """New instants of all tables."""
+    result = lags(commit_in_turn(service, tables, seconds), poll)
+    log(f"new instants: {result}")
+    return result
+
+
+def beside_faults(
+    service: Service, well: Sequence[Table], ill: Sequence[Table], poll: float, seconds: float
+) -> dict[str, Any]:
+    """New instants of all tables, of which three cannot be built, each for another reason; and
+    whether the page says why."""
+    for table, fault in zip(ill, FAULTS, strict=True):
+        (service.faults / table.name).write_text(fault)
+        table.commit()
+    names = {each["uri"]: each["name"] for each in service.tables()}
+    shown: dict[str, float] = {}
+
+    def look() -> None:
+        for table, code in zip(ill, FAULTS.values(), strict=True):
+            if table.name not in shown:
+                page = browser.get(f"/tables/{names[table.uri]}").text
+                if code in page:
+                    shown[table.name] = perf_counter() - began
+
+    began = perf_counter()
+    with closing(service.browser()) as browser:
+        result = lags(commit_in_turn(service, well, seconds), poll)
+        awaited("the page says why", lambda: look() or len(shown) == len(FAULTS), 120)
+
+        def needy() -> int:
+            return sum(each["severity"] == 2 for each in service.tables())
+
+        awaited("the three need attention", lambda: needy() == len(FAULTS), 120)
+        first = [each["name"] for each in service.tables()[: len(FAULTS)]]
+    for table in ill:
+        (service.faults / table.name).unlink()
+        assert names[table.uri] in first
+    mended = awaited("the three are built", service.is_built, 120)
+    result |= {
+        "shown_on_the_page": len(shown),
+        "seconds_until_attention": round(perf_counter() - began - mended, 1),
+        "seconds_until_built_once_mended": round(mended, 1),
+    }
+    log(f"beside faults: {result}")
+    return result
+
+
+def killed(service: Service, tables: Sequence[Table]) -> dict[str, Any]:
+    """The service is killed while it builds new instants, and started again."""
+    for table in tables:
+        table.commit()
+    awaited("it builds", lambda: any(each["running"] for each in service.tables()), 120, 0.01)
+    before = sum(each["due"] > 0 for each in service.tables())
+    children = service.children()
+    service.kill()
+    gone = awaited("its children end", lambda: not any(map(tree, children)), 30, 0.01)
+    began = perf_counter()
+    service.start()
+    awaited("all is built", service.is_built, 300)
+    result = {
+        "due_when_killed": before,
+        "children": len(children),
+        "seconds_until_children_ended": round(gone, 2),
+        "seconds_until_all_built": round(perf_counter() - began, 1),
+        "lost": sum(each["due"] > 0 for each in service.tables()),
+    }
+    log(f"killed: {result}")
+    return result
+
+
+def week(service: Service, folder: Path, instants: int, seconds: float) -> dict[str, Any]:
+    """A commit an hour for a week, replayed to a table that the fleet keeps."""
+    table = Table(folder / "week", groups=24)
+    begin = datetime.now(UTC) - timedelta(hours=instants)
+    table.create()
+    began = monotonic()
+    for hour in range(1, instants):
+        sleep(max(0.0, began + seconds * hour / instants - monotonic()))
+        table.commit(begin + timedelta(hours=hour))
+    (name,) = (each["name"] for each in service.tables() if each["uri"] == table.uri)
+    awaited("the week is indexed", service.is_built, 120)
+    seen = service.table(name)
+    result = {
+        "instants": table.commits,
+        "replayed_in_seconds": round(seconds, 1),
+        "coverage": seen["coverage"],
+        "failed_builds": sum(each["error"] is not None for each in seen["ended"]),
+    }
+    log(f"a week: {result}")
+    return result
