@@ -25,6 +25,7 @@ Written to benchmarks/results/fleet.json. A small run to try things out: `python
 import argparse
 import json
 import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -53,15 +54,18 @@ LONG_POLL_SECONDS = 3600.0
 
 def measured(scratch: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """All results."""
-    lake, few = scratch / "lake", scratch / "ill"
+    lake, few, long = scratch / "lake", scratch / "ill", scratch / "long"
     tables = [Table(lake / f"t{number:05}") for number in range(arguments.tables)]
     ill = [Table(few / fault) for fault in FAULTS]
     for each in (*tables, *ill):
         each.create()
+    hours = max(30, round(HOURS_OF_A_WEEK * min(1, len(tables) / 200)))
+    of_a_week = Table(long / "week", groups=24)
+    of_a_week.create(datetime.now(UTC) - timedelta(hours=hours))
     log(f"{len(tables)} tables are written")
-    service = Service(scratch / "service", lake, few)
+    service = Service(scratch / "service", lake, few, long)
     result: dict[str, Any] = {"tables": len(tables)}
-    number, part = len(tables) + len(ill), len(tables) / 200
+    number = len(tables) + len(ill) + 1
     try:
         service.poll_every(POLL_SECONDS)
         result["start_seconds"] = round(service.start(), 2)
@@ -71,11 +75,11 @@ def measured(scratch: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         result["idle"] = idle(service, number, arguments.polls)
         result["ms"] = shown(service)
         service.poll_every(SHORT_POLL_SECONDS)
-        poll, seconds = SHORT_POLL_SECONDS, max(3.0, 40 * part)
+        poll, seconds = SHORT_POLL_SECONDS, max(3.0, len(tables) / 5)
         result["instants"] = indexed_in_turn(service, tables, poll, seconds)
         result["faults"] = beside_faults(service, tables, ill, poll, seconds)
         result["killed"] = killed(service, tables)
-        result["week"] = week(service, few, max(30, round(HOURS_OF_A_WEEK * min(1, part))), 20)
+        result["week"] = week(service, of_a_week, hours, hours / 8)
         service.poll_every(LONG_POLL_SECONDS)
         awaited("it has read its file", service.is_built, 120)
         result["callbacks"] = many_callbacks(service, tables, 10 * len(tables))

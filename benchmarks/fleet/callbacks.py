@@ -34,7 +34,7 @@ def many_callbacks(service: Service, tables: Sequence[Table], callbacks: int) ->
     began = perf_counter()
     answers, slowest = asyncio.run(_call(service.url, [each.uri for each in tables], callbacks))
     seconds = perf_counter() - began
-    built = awaited("all is built", lambda: service.is_built() and _none_due(service), 300)
+    built = awaited("all is built", service.is_built, 300)
     stop.set()
     reading.join()
     result = {
@@ -46,14 +46,10 @@ def many_callbacks(service: Service, tables: Sequence[Table], callbacks: int) ->
         "others": sum(number for status, number in answers.items() if status not in (202, 503)),
         "more_mib": round(max(most) - before, 1),
         "seconds_until_built": round(built, 1),
-        "builds_lost": sum(each["due"] > 0 for each in service.tables()),
+        "builds_lost": service.unindexed(tables),
     }
     log(f"callbacks: {result}")
     return result
-
-
-def _none_due(service: Service) -> bool:
-    return not any(each["due"] for each in service.tables())
 
 
 async def _call(url: str, tables: Sequence[str], callbacks: int) -> tuple[Counter[int], float]:

@@ -61,15 +61,20 @@ class Table:
         """As the service spells it."""
         return str(self.path)
 
-    def create(self) -> None:
-        """Creates the table, with its first commit."""
+    @property
+    def instant(self) -> str:
+        """The last one."""
+        return f"{self._last:%Y%m%d%H%M%S}{self._last.microsecond // 1000:03}"
+
+    def create(self, at: datetime | None = None) -> None:
+        """Creates the table, with its first commit, as `commit`."""
         hoodie = self.path / ".hoodie"
         (hoodie / "archived").mkdir(parents=True)
         lines = [f"{name}={value}\n" for name, value in sorted(_PROPERTIES.items())]
         (hoodie / "hoodie.properties").write_text("".join(lines))
         marker = "commitTime=0\npartitionDepth=0\n"
         (self.path / ".hoodie_partition_metadata").write_text(marker)
-        self.commit()
+        self.commit(at)
 
     def commit(self, at: datetime | None = None) -> float:
         """Writes a file group.
@@ -82,7 +87,7 @@ class Table:
         """
         # Two instants of a table are a millisecond apart at least.
         self._last = max(at or datetime.now(UTC), self._last + timedelta(milliseconds=1))
-        instant = f"{self._last:%Y%m%d%H%M%S}{self._last.microsecond // 1000:03}"
+        instant = self.instant
         group = self.commits % self.groups
         id = f"{uuid5(NAMESPACE_URL, f'{self.path}/{group}')}-0"
         file = f"{id}_{group}-0-0_{instant}.parquet"

@@ -36,6 +36,11 @@ class Indexed:
     ended: float
 
     @property
+    def seconds(self) -> float:
+        """The seconds of its build."""
+        return self.ended - self.started
+
+    @property
     def lag(self) -> float:
         """The seconds until it was indexed."""
         return self.ended - self.committed
@@ -72,27 +77,34 @@ def _is_after(end: dict[str, Any], committed: float) -> bool:
     return seconds_of(end["ended"]) >= committed
 
 
-def lags(found: Sequence[Indexed], poll: float) -> dict[str, Any]:
-    """The lags, and how many are longer than a poll, the wait (the builds that ended meanwhile,
-    over the slots, times the median build) and the own build."""
+def lags(found: Sequence[Indexed], poll: float, others: Sequence[Indexed] = ()) -> dict[str, Any]:
+    """The lags, and how many are longer than a poll, the wait and the own build.
+
+    Args:
+        others: Further builds, which held a slot, too.
+    """
     builds = [each.ended - each.started for each in found]
-    median = statistics.median(builds)
-    ends = sorted(each.ended for each in found)
-    over = []
-    for each in found:
-        ahead = sum(each.committed <= end <= each.started for end in ends)
-        allowed = poll + ahead / SLOTS * median + each.ended - each.started
-        over.append(each.lag / allowed)
     taken = sorted(each.lag for each in found)
+    over = [each.lag / (poll + _wait(each, (*found, *others)) + each.seconds) for each in found]
     return {
         "commits": len(found),
-        "median_build_seconds": round(median, 3),
+        "median_build_seconds": round(statistics.median(builds), 3),
         "median_lag_seconds": round(statistics.median(taken), 2),
         "p95_lag_seconds": round(taken[int(0.95 * len(taken))], 2),
         "most_lag_seconds": round(taken[-1], 2),
         "most_over_allowed": round(max(over), 3),
         "late": sum(each > 1 for each in over),
     }
+
+
+def _wait(own: Indexed, builds: Sequence[Indexed]) -> float:
+    """The time for which builds ran between a commit and its own build, over the slots."""
+    parts = (
+        min(own.started, each.ended) - max(own.committed, each.started)
+        for each in builds
+        if each is not own
+    )
+    return sum(max(0.0, each) for each in parts) / SLOTS
 
 
 def indexed_in_turn(
@@ -124,7 +136,8 @@ def beside_faults(
 
     began = perf_counter()
     with closing(service.browser()) as browser:
-        result = lags(commit_in_turn(service, well, seconds), poll)
+        found = commit_in_turn(service, well, seconds)
+        result = lags(found, poll, [each for table in ill for each in _builds(service, table)])
         awaited("the page says why", lambda: look() or len(shown) == len(FAULTS), 120)
 
         def needy() -> int:
@@ -145,44 +158,59 @@ def beside_faults(
     return result
 
 
+def _builds(service: Service, table: Table) -> list[Indexed]:
+    """The builds of a table that have ended, the last ten at most, and the one that runs."""
+    (name,) = (each["name"] for each in service.tables() if each["uri"] == table.uri)
+    seen = service.table(name)
+    ended = [(each["started"], each["ended"]) for each in seen["ended"]]
+    if seen["running"] is not None:
+        ended.append((seen["running"]["started"], datetime.now(UTC).isoformat()))
+    return [Indexed(0.0, seconds_of(start), seconds_of(end)) for start, end in ended]
+
+
 def killed(service: Service, tables: Sequence[Table]) -> dict[str, Any]:
-    """The service is killed while it builds new instants, and started again."""
+    """The service is killed when it has built a quarter of new instants, and started again."""
+    before = service.metric("builds_total")
     for table in tables:
         table.commit()
-    awaited("it builds", lambda: any(each["running"] for each in service.tables()), 120, 0.01)
-    before = sum(each["due"] > 0 for each in service.tables())
-    children = service.children()
+
+    def built() -> float:
+        return service.metric("builds_total") - before
+
+    awaited("it builds", lambda: built() >= len(tables) / 4 and service.children(), 120, 0.01)
+    children, done = service.children(), built()
     service.kill()
     gone = awaited("its children end", lambda: not any(map(tree, children)), 30, 0.01)
     began = perf_counter()
     service.start()
     awaited("all is built", service.is_built, 300)
+    seconds = perf_counter() - began
     result = {
-        "due_when_killed": before,
+        "commits": len(tables),
+        "built_before": round(done),
         "children": len(children),
         "seconds_until_children_ended": round(gone, 2),
-        "seconds_until_all_built": round(perf_counter() - began, 1),
-        "lost": sum(each["due"] > 0 for each in service.tables()),
+        "seconds_until_all_built": round(seconds, 1),
+        "lost": service.unindexed(tables),
     }
     log(f"killed: {result}")
     return result
 
 
-def week(service: Service, folder: Path, instants: int, seconds: float) -> dict[str, Any]:
-    """A commit an hour for a week, replayed to a table that the fleet keeps."""
-    table = Table(folder / "week", groups=24)
-    begin = datetime.now(UTC) - timedelta(hours=instants)
-    table.create()
-    began = monotonic()
+def week(service: Service, table: Table, instants: int, seconds: float) -> dict[str, Any]:
+    """A commit an hour for a week, replayed to a table of the fleet."""
+    begin, began = datetime.now(UTC) - timedelta(hours=instants), monotonic()
     for hour in range(1, instants):
         sleep(max(0.0, began + seconds * hour / instants - monotonic()))
         table.commit(begin + timedelta(hours=hour))
     (name,) = (each["name"] for each in service.tables() if each["uri"] == table.uri)
-    awaited("the week is indexed", service.is_built, 120)
+    after = awaited("the week is indexed", lambda: not service.unindexed([table]), 120)
     seen = service.table(name)
     result = {
         "instants": table.commits,
         "replayed_in_seconds": round(seconds, 1),
+        "seconds_until_indexed": round(after, 1),
+        "base_files": seen["status"]["indexes"][0]["base_files"],
         "coverage": seen["coverage"],
         "failed_builds": sum(each["error"] is not None for each in seen["ended"]),
     }

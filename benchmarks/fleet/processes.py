@@ -10,12 +10,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def tree(pid: int) -> list[int]:
     """A process and all below it; none of those that have ended."""
-    found = [pid] if Path(f"/proc/{pid}").exists() else []
+    found = [pid] if _state(pid) not in ("", "Z") else []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
                 found += tree(int(child))
     return found
+
+
+def _state(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
 
 
 def pss_mib(*pids: int) -> float:

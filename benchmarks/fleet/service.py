@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.bench_table import ROOT
 from benchmarks.fleet.faults import FOLDER
+from benchmarks.fleet.hudi_writer import Table
 from benchmarks.fleet.processes import tree
 
 ROLES = ("read", "operate", "notify", "metrics")
@@ -175,6 +176,15 @@ class Service:
             or (each["coverage"] == 1 and each["state"] == "idle")
             for each in self.tables()
             if Path(each["uri"]).name not in ill
+        )
+
+    def unindexed(self, tables: Sequence[Table]) -> int:
+        """How many tables have not been seen to be indexed as of their last commit."""
+        names = {each["uri"]: each["name"] for each in self.tables()}
+        found = [self.table(names[each.uri]) for each in tables]
+        return sum(
+            each["coverage"] != 1 or each["status"]["instant"] != table.instant
+            for each, table in zip(found, tables, strict=True)
         )
 
     def is_quiet(self) -> bool:

@@ -21,6 +21,11 @@ def targets(result: dict[str, Any]) -> list[Target]:
             result["instants"]["most_over_allowed"],
         ),
         at_most("beside three faults: the same of the others", 1, faults["most_over_allowed"]),
+        at_most(
+            "beside three faults: the median lag over that without",
+            1.1,
+            round(faults["median_lag_seconds"] / result["instants"]["median_lag_seconds"], 3),
+        ),
         at_least("faults that the page explains", len(FAULTS), faults["shown_on_the_page"]),
         at_most("callbacks: seconds", 5, callbacks["seconds"]),
         at_most("callbacks: answers that are neither 202 nor 503", 0, callbacks["others"]),
