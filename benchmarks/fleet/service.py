@@ -52,8 +52,6 @@ class Service:
             "HUDI_INDEX_STATE_FOLDER": str(folder / "state"),
             "HUDI_INDEX_CACHE_FOLDER": str(folder / "cache"),
             "HUDI_INDEX_WEB__TOKENS": str(tokens),
-            "HUDI_INDEX_HOOK__BACKOFF_SECONDS": "1",
-            "HUDI_INDEX_HOOK__BACKOFF_MAX_SECONDS": "20",
             FOLDER: str(self.faults),
         }
         self._process: subprocess.Popen[str] | None = None
@@ -159,6 +157,12 @@ class Service:
         """One table, by its name in the fleet."""
         found: dict[str, Any] = self.get(f"/api/v1/tables/{name}").json()
         return found
+
+    def build(self, name: str) -> None:
+        """Asks for a build, as an operator does."""
+        headers = {"Authorization": "Bearer operate"}
+        path = f"{self.url}/api/v1/tables/{name}/builds"
+        self._client.post(path, headers=headers).raise_for_status()
 
     def metric(self, name: str) -> float:
         """The sum of all series of a metric."""

@@ -15,7 +15,6 @@ from prometheus_client import (
     Histogram,
     Info,
     disable_created_metrics,
-    generate_latest,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -23,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from hudi_index_service import __version__
 from hudi_index_service.fleet.attention import oldest_due
+from hudi_index_service.fleet.exposition import text_of
 from hudi_index_service.fleet.observation import EndedBuild, Observation
 from hudi_index_service.fleet.seen import Shown, ranked
 from hudi_index_service.maintain.status import TableStatus
@@ -163,7 +163,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text form, of the type `CONTENT_TYPE`."""
-        return generate_latest(self.registry)
+        return text_of(self.registry.collect())
 
     def _at_scrape(self) -> Iterator[Metric]:
         tables = ranked(self._tables())

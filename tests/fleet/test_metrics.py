@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_index_service import __version__, open_table
@@ -140,6 +141,36 @@ def test_any_name_of_a_table_can_be_read() -> None:
         found = tables_in(read(metrics))
 
     assert found == {'quo"te', "back\\slash", "line\\nbreak", "ümlaut", "lone \\udc80"}
+
+
+def test_text_is_that_of_prometheus_own_library() -> None:
+    names = ['quo"te', "back\\slash", "line\nbreak", "ümlaut"]
+    tables = shown(*(each.observation for each in EXPECTED))
+    tables += shown(*(Observation(policy(each)) for each in names))
+
+    with metrics_of(tables) as metrics:
+        metrics.build_ended(ended("finished", 1), 3.5)
+        metrics.callback("accepted")
+        metrics.query(QueryTaken("index", "coverage", 0.02, 500, 40, 7, 3))
+
+        assert metrics.text() == generate_latest(metrics.registry)
+        assert metrics.text() == generate_latest(metrics.registry)  # by kept labels
+
+
+def test_labels_are_escaped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    escaped: list[str] = []
+
+    def counted(text: str) -> str:
+        escaped.append(text)
+        return text
+
+    monkeypatch.setattr("hudi_index_service.fleet.exposition.escaped", counted)
+    with metrics_of(shown(*(Observation(policy(f"once {each}")) for each in range(50)))) as metrics:
+        first = metrics.text()
+        assert "once 49" in escaped
+        escaped.clear()
+        assert metrics.text() == first
+        assert len(escaped) == first.count(b"# HELP")
 
 
 def test_one_scrape_asks_once_for_the_tables() -> None:
