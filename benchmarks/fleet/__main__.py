@@ -15,6 +15,8 @@ ends idle children after five seconds in place of five minutes.
   ever more memory, one segfaults.
 - `callbacks`: of 200 clients at once, with polls of an hour; `more_mib` is the service's memory
   above what it had before.
+- `decisions`: of `hudi-index serve-spark` for Spark's optimizer, each on another key of a table
+  with 24 base files, alone and beside two builds of large files.
 - `killed`: by SIGKILL while it builds, and started again. `week`: a commit an hour for a week.
 - `growth`: idle, with other numbers of tables.
 
@@ -25,6 +27,7 @@ Written to benchmarks/results/fleet.json. A small run to try things out: `python
 import argparse
 import json
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter
@@ -32,13 +35,14 @@ from typing import Any
 
 from benchmarks.bench_table import ROOT
 from benchmarks.build import environment, log
-from benchmarks.fleet import command
+from benchmarks.fleet import command, decisions
 from benchmarks.fleet.callbacks import many_callbacks
 from benchmarks.fleet.hudi_writer import Table
 from benchmarks.fleet.idle import POLL_SECONDS, growth, idle, shown
 from benchmarks.fleet.instants import (
     FAULTS,
     HOURS_OF_A_WEEK,
+    SLOTS,
     beside_faults,
     indexed_in_turn,
     killed,
@@ -52,61 +56,131 @@ SHORT_POLL_SECONDS = 5.0
 LONG_POLL_SECONDS = 3600.0
 
 
+PARTS = ("idle", "instants", "faults", "killed", "week", "callbacks", "decisions", "growth")
+
+
 def measured(scratch: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    """All results."""
-    lake, few, long = scratch / "lake", scratch / "ill", scratch / "long"
-    tables = [Table(lake / f"t{number:05}") for number in range(arguments.tables)]
-    ill = [Table(few / fault) for fault in FAULTS]
-    for each in (*tables, *ill):
-        each.create()
-    hours = max(30, round(HOURS_OF_A_WEEK * min(1, len(tables) / 200)))
-    of_a_week = Table(long / "week", groups=24)
-    of_a_week.create(datetime.now(UTC) - timedelta(hours=hours))
-    log(f"{len(tables)} tables are written")
-    service = Service(scratch / "service", lake, few, long)
-    result: dict[str, Any] = {"tables": len(tables)}
-    number = len(tables) + len(ill) + 1
+    """The results of the selected parts."""
+    fleet = Fleet(scratch, arguments)
     try:
-        service.poll_every(POLL_SECONDS)
-        result["start_seconds"] = round(service.start(), 2)
-        first = awaited("the first builds", service.is_built, 600)
-        result["first_builds_seconds"] = round(first, 1)
-        log(f"started in {result['start_seconds']} s, all built after {first:.1f} s")
-        result["idle"] = idle(service, number, arguments.polls)
-        result["ms"] = shown(service)
-        service.poll_every(SHORT_POLL_SECONDS)
-        poll, seconds = SHORT_POLL_SECONDS, max(3.0, len(tables) / 5)
-        result["instants"] = indexed_in_turn(service, tables, poll, seconds)
-        result["faults"] = beside_faults(service, tables, ill, poll, seconds)
-        result["killed"] = killed(service, tables)
-        result["week"] = week(service, of_a_week, hours, hours / 8)
-        service.poll_every(LONG_POLL_SECONDS)
-        awaited("it has read its file", service.is_built, 120)
-        result["callbacks"] = many_callbacks(service, tables, 10 * len(tables))
+        fleet.start()
+        for part in PARTS:
+            if part in arguments.parts:
+                getattr(fleet, part)()
     finally:
-        service.close()
-    result["growth"] = growth(scratch, tables[0].path, arguments.growth, arguments.polls)
-    return result
+        fleet.service.close()
+    return fleet.result
 
 
-def parse_arguments() -> argparse.Namespace:
+class Fleet:
+    """The fleet that is measured, and what is known of it. Each method after `start` is a part."""
+
+    def __init__(self, scratch: Path, arguments: argparse.Namespace) -> None:
+        self._scratch, self._arguments = scratch, arguments
+        lake, few, long = scratch / "lake", scratch / "ill", scratch / "long"
+        self._tables = [Table(lake / f"t{number:05}") for number in range(arguments.tables)]
+        self._ill = [Table(few / fault) for fault in FAULTS]
+        self._large = [
+            Table(long / f"large{number}", rows=decisions.ROWS, groups=decisions.FILES, links=True)
+            for number in range(SLOTS)
+        ]
+        self._week = Table(long / "week", groups=24)
+        self._hours = max(30, round(HOURS_OF_A_WEEK * min(1, len(self._tables) / 200)))
+        for each in (*self._tables, *self._ill, *self._large):
+            each.create()
+        self._week.create(datetime.now(UTC) - timedelta(hours=self._hours))
+        log(f"{len(self._tables)} tables are written")
+        self._spread_seconds = max(3.0, len(self._tables) / 5)
+        self.service = Service(scratch / "service", lake, few, long)
+        self.result: dict[str, Any] = {"tables": len(self._tables)}
+
+    def start(self) -> None:
+        """Starts the service, and has all tables built."""
+        self.service.poll_every(POLL_SECONDS)
+        started = self.service.start()
+        first = awaited("the first builds", self.service.is_built, 600)
+        self.result["start_seconds"] = round(started, 2)
+        self.result["first_builds_seconds"] = round(first, 1)
+        log(f"started in {started:.1f} s, all built after {first:.1f} s")
+
+    def idle(self) -> None:
+        """What nothing costs, and how long pages take."""
+        number = len(self._tables) + len(self._ill) + len(self._large) + 1
+        self.result["idle"] = idle(self.service, number, self._arguments.polls)
+        self.result["ms"] = shown(self.service)
+
+    def instants(self) -> None:
+        """New instants."""
+        self.service.poll_every(SHORT_POLL_SECONDS)
+        self.result["instants"] = indexed_in_turn(
+            self.service, self._tables, SHORT_POLL_SECONDS, self._spread_seconds
+        )
+
+    def faults(self) -> None:
+        """New instants beside builds that fail."""
+        self.service.poll_every(SHORT_POLL_SECONDS)
+        self.result["faults"] = beside_faults(
+            self.service, self._tables, self._ill, SHORT_POLL_SECONDS, self._spread_seconds
+        )
+
+    def killed(self) -> None:
+        """SIGKILL in the middle."""
+        self.service.poll_every(SHORT_POLL_SECONDS)
+        self.result["killed"] = killed(self.service, self._tables)
+
+    def week(self) -> None:
+        """A week of one table."""
+        self.service.poll_every(SHORT_POLL_SECONDS)
+        self.result["week"] = week(self.service, self._week, self._hours, self._hours / 8)
+
+    def callbacks(self) -> None:
+        """Many callbacks at once, and no poll."""
+        self.service.poll_every(LONG_POLL_SECONDS)
+        awaited("it has read its file", self.service.is_built, 120)
+        self.result["callbacks"] = many_callbacks(
+            self.service, self._tables, 10 * len(self._tables)
+        )
+
+    def decisions(self) -> None:
+        """Decisions beside builds."""
+        self.service.poll_every(LONG_POLL_SECONDS)
+        awaited("it has read its file", self.service.is_built, 120)
+        self.result["decisions"] = decisions.beside_builds(
+            self.service,
+            self._week,
+            self._large,
+            self._scratch / "daemon",
+            min(1000, 20 * len(self._tables)),
+        )
+
+    def growth(self) -> None:
+        """Other numbers of tables."""
+        self.service.close()
+        self.result["growth"] = growth(
+            self._scratch, self._tables[0].path, self._arguments.growth, self._arguments.polls
+        )
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--parts", default=",".join(PARTS), help="separated by commas")
     parser.add_argument(
         "--growth", default="50,800", help="tables of further fleets, separated by commas"
     )
     parser.add_argument("--polls", type=float, default=1.0, help="how many minutes to be idle")
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--scratch", type=Path, help="folder for tables; a temporary one if absent")
-    arguments = parser.parse_args()
-    arguments.growth = [int(each) for each in arguments.growth.split(",") if each]
-    return arguments
+    parsed = parser.parse_args(arguments)
+    parsed.growth = [int(each) for each in parsed.growth.split(",") if each]
+    parsed.parts = parsed.parts.split(",")
+    return parsed
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measures, prints and writes the results."""
-    arguments, began = parse_arguments(), perf_counter()
+    arguments, began = parse_arguments(given), perf_counter()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.scratch) as scratch:
         result = measured(Path(scratch), arguments)
     result = {

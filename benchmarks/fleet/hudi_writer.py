@@ -9,6 +9,7 @@ from time import time
 from uuid import NAMESPACE_URL, uuid5
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 _PROPERTIES = {
@@ -42,13 +43,16 @@ class Table:
         path: Its base path.
         rows: Of each base file.
         groups: How many file groups it has at most; commits write them in turn.
+        links: Whether all commits have the base file of the first, by hard links, for large ones.
         commits: How many it has.
     """
 
     path: Path
     rows: int = 200
     groups: int = 1
+    links: bool = False
     commits: int = 0
+    _first: Path | None = None
     _last: datetime = field(default=datetime.min.replace(tzinfo=UTC))
 
     @property
@@ -102,24 +106,29 @@ class Table:
         return time()
 
     def _write(self, file: str, instant: str, group: int) -> int:
+        if self._first is not None:
+            (self.path / file).hardlink_to(self._first)
+            return self._first.stat().st_size
         first, rows = group * self.rows, self.rows
-        keys = [f"k{number:09}" for number in range(first, first + rows)]
-        customers = [f"customer{number * 7919 % 997}" for number in range(rows)]
+        numbers = pa.array(range(rows), pa.int64())
+        keys = _texts("k", pc.add(numbers, first), digits=9)
         columns = {
-            "_hoodie_commit_time": [instant] * rows,
-            "_hoodie_commit_seqno": [f"{instant}_0_{number}" for number in range(rows)],
+            "_hoodie_commit_time": pa.repeat(instant, rows),
+            "_hoodie_commit_seqno": _texts(f"{instant}_0_", numbers),
             "_hoodie_record_key": keys,
-            "_hoodie_partition_path": [""] * rows,
-            "_hoodie_file_name": [file] * rows,
+            "_hoodie_partition_path": pa.repeat("", rows),
+            "_hoodie_file_name": pa.repeat(file, rows),
             "id": keys,
-            "customer": customers,
-            "amount": [number * 31 % 10_007 + self.commits for number in range(rows)],
-            "ts": [self.commits] * rows,
+            "customer": _texts("customer", pc.bit_wise_and(pc.multiply(numbers, 7919), 1023)),
+            "amount": pc.add(pc.bit_wise_and(pc.multiply(numbers, 31), 8191), self.commits),
+            "ts": pa.repeat(self.commits, rows),
         }
         whole = self.path / f".{file}.new"
-        pq.write_table(pa.table(columns), whole, compression="gzip", store_schema=False)
-        whole.rename(self.path / file)
-        return (self.path / file).stat().st_size
+        pq.write_table(pa.table(columns), whole, compression="snappy", store_schema=False)
+        written = whole.rename(self.path / file)
+        if self.links:
+            self._first = written
+        return written.stat().st_size
 
     def _metadata(self, id: str, file: str, size: int) -> dict[str, object]:
         stats = {
@@ -138,3 +147,8 @@ class Table:
             "extraMetadata": {"schema": json.dumps(_AVRO)},
             "operationType": "UPSERT",
         }
+
+
+def _texts(start: str, numbers: pa.Array, digits: int = 1) -> pa.Array:
+    padded = pc.utf8_lpad(numbers.cast(pa.string()), digits, "0")
+    return pc.binary_join_element_wise(start, padded, "")

@@ -54,22 +54,23 @@ def commit_in_turn(service: Service, tables: Sequence[Table], seconds: float) ->
     for number, table in enumerate(order):
         sleep(max(0.0, began + seconds * number / len(order) - monotonic()))
         committed[table.uri] = table.commit()
-    found: dict[str, Indexed] = {}
 
     def all_are() -> bool:
-        for each in service.tables():
-            uri = each["uri"]
-            if uri in committed and uri not in found and each["coverage"] == 1:
-                ends = service.table(each["name"])["ended"]
-                mine = [end for end in ends if end["built"] and _is_after(end, committed[uri])]
-                if mine:
-                    last = mine[-1]  # the newest come first
-                    times = seconds_of(last["started"]), seconds_of(last["ended"])
-                    found[uri] = Indexed(committed[uri], *times)
-        return len(found) == len(committed)
+        return service.is_built() and all(
+            seconds_of(each["at"]) > committed.get(each["uri"], 0.0) for each in service.tables()
+        )
 
-    awaited("all commits are indexed", all_are, 300)
-    return list(found.values())
+    awaited("all commits are indexed", all_are, 300, 1.0)
+    names = {each["uri"]: each["name"] for each in service.tables()}
+    return [
+        _indexed(service.table(names[uri])["ended"], moment) for uri, moment in committed.items()
+    ]
+
+
+def _indexed(builds: Sequence[dict[str, Any]], committed: float) -> Indexed:
+    """A commit with the first build that was of use after it; the newest comes first."""
+    found = [each for each in builds if each["built"] and _is_after(each, committed)]
+    return Indexed(committed, seconds_of(found[-1]["started"]), seconds_of(found[-1]["ended"]))
 
 
 def _is_after(end: dict[str, Any], committed: float) -> bool:

@@ -164,6 +164,13 @@ class Service:
         path = f"{self.url}/api/v1/tables/{name}/builds"
         self._client.post(path, headers=headers).raise_for_status()
 
+    def callback(self, uri: str) -> None:
+        """Says that a table has a commit, as a writer does."""
+        headers = {"Authorization": "Bearer notify"}
+        body = {"commitTime": "1", "tableName": "bench", "basePath": uri}
+        path = f"{self.url}/hudi/commit"
+        self._client.post(path, headers=headers, json=body).raise_for_status()
+
     def metric(self, name: str) -> float:
         """The sum of all series of a metric."""
         text = self.get("/metrics", "metrics").text
@@ -190,6 +197,15 @@ class Service:
             each["coverage"] != 1 or each["status"]["instant"] != table.instant
             for each, table in zip(found, tables, strict=True)
         )
+
+    @property
+    def globs(self) -> int:
+        """Of the fleet file."""
+        return len(self._tables)
+
+    def logged_bytes(self) -> int:
+        """The length of its log."""
+        return (self._folder / "log").stat().st_size
 
     def is_quiet(self) -> bool:
         """Whether no child process is left."""
