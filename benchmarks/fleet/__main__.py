@@ -82,7 +82,7 @@ class Fleet:
         self._ill = [Table(few / fault) for fault in FAULTS]
         self._large = [
             Table(long / f"large{number}", rows=decisions.ROWS, groups=decisions.FILES, links=True)
-            for number in range(SLOTS)
+            for number in range(SLOTS if "decisions" in arguments.parts else 0)
         ]
         self._week = Table(long / "week", groups=24)
         self._hours = max(30, round(HOURS_OF_A_WEEK * min(1, len(self._tables) / 200)))
