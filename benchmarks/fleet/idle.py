@@ -51,7 +51,7 @@ def _idle(service: Service, tables: int, polls: float) -> dict[str, Any]:
         "processes": len(processes),
         "with_jvm": len(list(with_jvm(processes))),
         "requests": round(made),
-        "requests_a_table_and_poll": round(of_tables / tables / polls_made, 2),
+        "requests_a_table_and_poll": round(of_tables / tables / polls_made, 1),
     }
 
 

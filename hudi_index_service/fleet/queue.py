@@ -107,6 +107,12 @@ class FairQueue:
         if table in self._tables:
             self._tables[table].since = None
 
+    def end_rest(self, table: str) -> None:
+        """The table need not rest, since somebody asks for it who has mended what failed. After
+        another failure it rests for longer still."""
+        if table in self._tables:
+            self._tables[table].rests_until = -inf
+
     def waits(self, table: str) -> bool:
         """Whether the table waits, resting or not."""
         return table in self._tables and self._tables[table].since is not None

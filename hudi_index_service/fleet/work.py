@@ -119,6 +119,8 @@ class Work:
         self._ledger.add(request)
         state.add(request)
         self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
+        if request.is_kept:
+            self._queue.end_rest(state.uri)
         self.see(state, queued=state.queued)
         self.changed.notify_all()
 

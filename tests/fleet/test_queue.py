@@ -55,6 +55,24 @@ def test_priority_comes_first_and_waiting_counts():
     assert taken(patient, 150) == ["low", "high"]
 
 
+def test_rest_that_is_ended_does_not_make_the_next_one_shorter():
+    waiting = queue()
+    waiting.wake("a", 0)
+    waiting.take(0)
+    waiting.done("a", 0, failed=True)
+    waiting.wake("a", 1)
+    assert waiting.take(1) is None
+
+    waiting.end_rest("a")
+    waiting.end_rest("unknown")
+
+    assert waiting.take(1) == "a"
+    waiting.done("a", 1, failed=True)
+    waiting.wake("a", 2)
+    assert waiting.take(20) is None
+    assert waiting.take(21) == "a"
+
+
 def test_table_that_fails_rests_longer_each_time():
     waiting = queue()
     now, rests = 0.0, []
