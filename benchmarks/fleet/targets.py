@@ -17,7 +17,7 @@ def targets(result: dict[str, Any]) -> list[Target]:
             found = None if found is None else found.get(name)
         return found
 
-    late = of("faults", "median_lag_seconds"), of("instants", "median_lag_seconds")
+    late = of("faults", "mean_lag_seconds"), of("instants", "mean_lag_seconds")
     over = None if None in late else round(late[0] / late[1], 3)
     return [
         at_most("idle, poll of a minute: percent of a core", 3, of("idle", "percent_of_a_core")),
@@ -28,7 +28,7 @@ def targets(result: dict[str, Any]) -> list[Target]:
             "a new instant: lag over poll, wait and build", 1, of("instants", "most_over_allowed")
         ),
         at_most(f"{_FAULTY}: the same of the others", 1, of("faults", "most_over_allowed")),
-        at_most(f"{_FAULTY}: median lag of the others over that without", 1.1, over),
+        at_most(f"{_FAULTY}: mean lag of the others over that without", 1.1, over),
         at_least("faults that the page explains", len(FAULTS), of("faults", "shown_on_the_page")),
         at_most("callbacks: seconds", 5, of("callbacks", "seconds")),
         at_most("callbacks: answers but 202 and 503", 0, of("callbacks", "others")),

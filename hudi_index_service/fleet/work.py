@@ -48,6 +48,7 @@ class Work:
 
     Args:
         look_soon: Has a table looked at, by its base path.
+        slots: How many jobs there are at a time at most.
 
     Attributes:
         changed: Notified when something was added, or has ended.
@@ -63,6 +64,8 @@ class Work:
         settings: Settings,
         listener: Listener,
         look_soon: Callable[[str], None],
+        *,
+        slots: int,
     ) -> None:
         hook = settings.hook
         self.changed = Condition()
@@ -74,7 +77,8 @@ class Work:
         self._listener = listener
         self._look_soon = look_soon
         self._jobs: dict[str, Job] = {}
-        self._queue = FairQueue(Backoff(hook.backoff_seconds, hook.backoff_max_seconds))
+        backoff = Backoff(hook.backoff_seconds, hook.backoff_max_seconds)
+        self._queue = FairQueue(backoff, most_doubtful=max(1, slots // 2))
 
     def jobs(self) -> list[Job]:
         """What runs."""
