@@ -8,15 +8,16 @@ ends idle children after five seconds in place of five minutes.
 - `idle`: at a poll of a minute, once the children have ended.
 - `ms`: of the list of all tables, of a table, and of the metrics, as a client on this machine sees
   them.
-- `instants`: a commit to each table. One is late if it was indexed later than a poll, its wait (the
-  builds that ended meanwhile, over the two slots, times the median build) and its own build after
-  it; `most_over_allowed` is the greatest ratio of its lag to that.
-- `faults`: the same, while three further tables cannot be built: one sleeps for ever, one takes
-  ever more memory, one segfaults.
+- `instants`: a commit to each table, at a poll of five seconds. One is late if it was indexed later
+  than a poll, its wait (the time for which builds ran after it and before its own, over the two
+  slots) and its own build after it; `most_over_allowed` is the greatest ratio of its lag to that.
+- `faults`: the same commits at the same distance from the polls, while three further tables cannot
+  be built: one sleeps for ever, one takes ever more memory, one segfaults. The first is ended after
+  five seconds without progress, in place of half an hour.
 - `callbacks`: of 200 clients at once, with polls of an hour; `more_mib` is the service's memory
   above what it had before.
-- `decisions`: of `hudi-index serve-spark` for Spark's optimizer, each on another key of a table
-  with 24 base files, alone and beside two builds of large files.
+- `decisions`: for Spark's optimizer, each on another key of a table with 24 base files, alone and
+  beside two builds of large files; `answered_by` the service, or by `serve-spark`.
 - `killed`: by SIGKILL while it builds, and started again. `week`: a commit an hour for a week.
 - `growth`: idle, with other numbers of tables.
 

@@ -1,4 +1,4 @@
-"""How long the daemon's decisions for Spark's sessions take while the service builds."""
+"""How long decisions for Spark's sessions take while the service builds."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from time import perf_counter
@@ -27,14 +27,19 @@ TOKEN = "benchmark"
 def beside_builds(
     service: Service, asked: Table, large: Sequence[Table], folder: Path, least: int
 ) -> dict[str, Any]:
-    """The decisions of `hudi-index serve-spark` on a table, each on another key, with no build and
-    beside as many builds as the service runs at a time.
+    """The decisions on a table, each on another key, with no build and beside as many builds as the
+    service runs at a time. The service itself answers, if it does; else `hudi-index serve-spark`.
 
     Args:
         large: Tables that are written for the builds, as many as there are slots.
         least: How many decisions to take without builds, and at least beside them.
     """
-    with _daemon(asked.path.parent, folder) as decide:
+    with ExitStack() as stack:
+        decide, by = _of(service), "serve --config"
+        try:
+            decide(_question(asked, 0))
+        except httpx.HTTPStatusError:
+            decide, by = stack.enter_context(_daemon(asked.path.parent, folder)), "serve-spark"
         for number in range(least // 2):
             decide(_question(asked, number))
         awaited("the children end", service.is_quiet, 120)
@@ -51,6 +56,7 @@ def beside_builds(
                 beside += some
         awaited("the builds end", service.is_built, 300)
     result = {
+        "answered_by": by,
         "decisions": [len(alone), len(beside)],
         "alone_ms": _quantiles(alone),
         "beside_ms": _quantiles(beside),
@@ -90,6 +96,13 @@ def _question(table: Table, number: int) -> str:
             "where": [condition],
         }
     )
+
+
+def _of(service: Service) -> Callable[[str], None]:
+    def decide(question: str) -> None:
+        service.post(f"/v{VERSION}/decide?cores=2", question, role="read")
+
+    return decide
 
 
 @contextmanager

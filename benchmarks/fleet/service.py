@@ -158,18 +158,21 @@ class Service:
         found: dict[str, Any] = self.get(f"/api/v1/tables/{name}").json()
         return found
 
+    def post(self, path: str, body: str = "", *, role: str) -> httpx.Response:
+        """Asks for something."""
+        headers = {"Authorization": f"Bearer {role}"}
+        answer = self._client.post(self.url + path, headers=headers, content=body, timeout=60)
+        answer.raise_for_status()
+        return answer
+
     def build(self, name: str) -> None:
         """Asks for a build, as an operator does."""
-        headers = {"Authorization": "Bearer operate"}
-        path = f"{self.url}/api/v1/tables/{name}/builds"
-        self._client.post(path, headers=headers).raise_for_status()
+        self.post(f"/api/v1/tables/{name}/builds", role="operate")
 
     def callback(self, uri: str) -> None:
         """Says that a table has a commit, as a writer does."""
-        headers = {"Authorization": "Bearer notify"}
         body = {"commitTime": "1", "tableName": "bench", "basePath": uri}
-        path = f"{self.url}/hudi/commit"
-        self._client.post(path, headers=headers, json=body).raise_for_status()
+        self.post("/hudi/commit", json.dumps(body), role="notify")
 
     def metric(self, name: str) -> float:
         """The sum of all series of a metric."""
