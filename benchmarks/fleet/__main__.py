@@ -19,7 +19,7 @@ ends idle children after five seconds in place of five minutes.
 - `decisions`: for Spark's optimizer, each on another key of a table with 24 base files, alone and
   beside two builds of large files; `answered_by` the service, or by `serve-spark`.
 - `killed`: by SIGKILL while it builds, and started again. `week`: a commit an hour for a week.
-- `growth`: idle, with other numbers of tables.
+- `growth`: idle, with other numbers of tables; `extrapolated` to 10,000 by a line through all.
 
 Written to benchmarks/results/fleet.json. A small run to try things out: `python -m benchmarks.fleet
 --tables 6 --growth 12 --polls 0.05 --output /tmp/bench`.
@@ -39,7 +39,7 @@ from benchmarks.build import environment, log
 from benchmarks.fleet import command, decisions
 from benchmarks.fleet.callbacks import many_callbacks
 from benchmarks.fleet.hudi_writer import Table
-from benchmarks.fleet.idle import POLL_SECONDS, growth, idle, shown
+from benchmarks.fleet.idle import POLL_SECONDS, extrapolated, growth, idle, shown
 from benchmarks.fleet.instants import (
     FAULTS,
     HOURS_OF_A_WEEK,
@@ -160,6 +160,10 @@ class Fleet:
         self.result["growth"] = growth(
             self._scratch, self._tables[0].path, self._arguments.growth, self._arguments.polls
         )
+        points = [self.result["idle"]] if "idle" in self.result else []
+        points += self.result["growth"]
+        if len(points) > 1:
+            self.result["extrapolated"] = extrapolated(points)
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -1,7 +1,7 @@
 """What a fleet costs while nothing happens, and how long its page takes."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shutil import copytree
 from time import monotonic, perf_counter, sleep
@@ -13,6 +13,7 @@ from benchmarks.fleet.service import Service, awaited
 
 POLL_SECONDS = 60.0
 ATTEMPTS = 3
+MANY = 10_000
 REQUESTS_A_GLOB = 2
 """Of the fleet file, each minute, however many tables it finds."""
 
@@ -104,3 +105,13 @@ def growth(scratch: Path, indexed: Path, numbers: Sequence[int], polls: float) -
         finally:
             service.close()
     return results
+
+
+def extrapolated(measured: Sequence[Mapping[str, Any]], tables: int = MANY) -> dict[str, float]:
+    """What an idle fleet of so many tables would take, by the line through the measured ones."""
+    numbers = [each["tables"] for each in measured]
+    result: dict[str, float] = {"tables": tables}
+    for name in ("pss_mib", "percent_of_a_core", "requests"):
+        line = statistics.linear_regression(numbers, [each[name] for each in measured])
+        result[name] = round(line.intercept + line.slope * tables, 1)
+    return result
