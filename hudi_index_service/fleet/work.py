@@ -236,6 +236,8 @@ class Work:
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)
+        if any(each.is_kept for each in state.waiting):  # asked for while it ran
+            self._queue.end_rest(state.uri)
         if ended.retry_seconds is not None and self._is_member(state):
             self._queue.wake_later(state.uri, monotonic(), ended.retry_seconds)
         state.is_stale = True
