@@ -8,7 +8,7 @@ ends idle children after five seconds in place of five minutes.
 - `idle`: at a poll of a minute, once the children have ended.
 - `ms`: of the list of all tables, of a table, and of the metrics, as a client on this machine sees
   them.
-- `instants`: a commit to each table, at a poll of five seconds. One is late if it was indexed later
+- `instants`: a commit to each table within a minute, at a poll of five seconds. One is late if it was indexed later
   than a poll, its wait (the time for which builds ran after it and before its own, over the two
   slots) and its own build after it; `most_over_allowed` is the greatest ratio of its lag to that.
 - `faults`: the same commits at the same distance from the polls, while three further tables cannot
@@ -91,7 +91,7 @@ class Fleet:
             each.create()
         self._week.create(datetime.now(UTC) - timedelta(hours=self._hours))
         log(f"{len(self._tables)} tables are written")
-        self._spread_seconds = max(3.0, len(self._tables) / 5)
+        self._spread_seconds = max(3.0, 0.3 * len(self._tables))
         self.service = Service(scratch / "service", lake, few, long)
         self.result: dict[str, Any] = {"tables": len(self._tables)}
 
