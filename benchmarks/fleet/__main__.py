@@ -8,9 +8,10 @@ ends idle children after five seconds in place of five minutes.
 - `idle`: at a poll of a minute, once the children have ended.
 - `ms`: of the list of all tables, of a table, and of the metrics, as a client on this machine sees
   them.
-- `instants`: a commit to each table within a minute, at a poll of five seconds. One is late if it was indexed later
-  than a poll, its wait (the time for which builds ran after it and before its own, over the two
-  slots) and its own build after it; `most_over_allowed` is the greatest ratio of its lag to that.
+- `instants`: a commit to each table within a minute, at a poll of five seconds. One is late if it
+  was indexed later than a poll, its wait (the time for which builds ran after it and before its
+  own, over the two slots) and its own build after it; `most_over_allowed` is the greatest ratio of
+  its lag to that.
 - `faults`: the same commits at the same distance from the polls, while three further tables cannot
   be built: one sleeps for ever, one takes ever more memory, one segfaults. The first is ended after
   five seconds without progress, in place of half an hour.
