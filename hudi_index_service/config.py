@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 _PREFIX = "HUDI_INDEX_"
 
-# Named elsewhere: for Hudi's bundle, and for building the native parts.
-_OTHER_VARIABLES = frozenset({"CONFIG", "HUDI_JAR", "CACHE", "SPARK_JARS"})
+# Named elsewhere: for Hudi's bundle, for building the native parts, and for `hudi-index fleet`.
+_OTHER_VARIABLES = frozenset({"CONFIG", "HUDI_JAR", "CACHE", "SPARK_JARS", "TOKEN", "URL"})
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,14 @@ TableArgument = Annotated[
     typer.Argument(
         metavar="TABLE",
         help="Base path of the table, glue://db.table or hive://host:9083/db.table.",
+    ),
+]
+TablesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TABLES",
+        help="Base paths of tables, glue://db.table, hive://host:9083/db.table, or folders with "
+        "tables.",
     ),
 ]
 OutputOption = Annotated[
@@ -45,6 +54,15 @@ AsOfOption = Annotated[
 QueryTypeOption = Annotated[
     QueryType, typer.Option(help="snapshot, or read_optimized to read only base files.")
 ]
+
+
+def tables_of(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """The tables that arguments name, folders replaced by the tables in them; and whether one
+    argument names one table, as itself."""
+    from hudi_index_service.fleet.discovery import tables_at
+
+    tables = list(dict.fromkeys(table for each in arguments for table in tables_at(each)))
+    return tables, tables == list(arguments) and len(tables) == 1
 
 
 def parse_column(text: str) -> Column:

@@ -10,11 +10,11 @@ from hudi_index_service.cli.arguments import OutputOption, TableArgument, parse_
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, format_of_rows, print_report, print_rows
 from hudi_index_service.cli.reports import definition_line, drop_lines
-from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.definitions import MANUAL, IndexDefinition
 from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.drop import Dropped
 
-_FIELDS = ("name", "type", "columns", "created", "stored", "options")
+_FIELDS = ("name", "type", "columns", "created", "stored", "options", "owner")
 
 
 def create(
@@ -121,10 +121,13 @@ def drop(
 
 
 def show(table: TableArgument, output: OutputOption = None) -> None:
-    """List the indexes of a table."""
+    """List the indexes of a table; as text with their owners, unless users created all."""
     opened = open_table(table)
     rows = [_fields(each) for each in opened.indexes()]
-    print_rows(format_of_rows(output), _FIELDS, [[row[name] for name in _FIELDS] for row in rows])
+    format = format_of_rows(output)
+    is_plain = format is Format.TEXT and all(row["owner"] == MANUAL for row in rows)
+    names = [name for name in _FIELDS if name != "owner" or not is_plain]
+    print_rows(format, names, [[row[name] for name in names] for row in rows])
     if opened.is_disabled:
         complain(f"No query uses them: `hudi-index enable {quote(table)}` ends that.")
 
@@ -158,6 +161,7 @@ def _fields(definition: IndexDefinition) -> dict[str, Any]:
         "created": definition.created,
         "stored": ", ".join(of_stored),
         "options": {each.name: each.options for each in definition.columns if each.options},
+        "owner": definition.owner,
     }
 
 

@@ -5,31 +5,46 @@ from typing import Annotated
 
 import typer
 
-from hudi_index_service.cli.arguments import OutputOption
+from hudi_index_service.cli.arguments import OutputOption, tables_of
 from hudi_index_service.cli.console import out
 from hudi_index_service.cli.output import print_report
 from hudi_index_service.index.lucene.class_archive import make_class_archive
 
 
 def doctor(
-    table: Annotated[
-        str | None,
+    tables: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="TABLE", help="Base path of a table to check, too: reading, listing, writing."
+            metavar="TABLES",
+            help="Base paths of tables to check, too, or folders with tables: reading, listing, "
+            "writing.",
         ),
     ] = None,
     output: OutputOption = None,
 ) -> None:
     """Check this installation, and tell how to fix each problem; exit status 1 if something is
     missing that is not optional."""
-    from hudi_index_service.doctor import diagnose
+    from hudi_index_service.doctor import diagnose, diagnose_table
 
-    diagnosis = diagnose(table)
-    report = diagnosis.to_dict()
     names = ("name", "status", "required", "detail", "remedy")
-    lines = [each.line() for each in diagnosis.checks]
-    print_report(output, report, lines, names, report["checks"])
-    if not diagnosis.is_well:
+    named, is_one = tables_of(tables or ())
+    if is_one or not named:
+        diagnosis = diagnose(*named)
+        report = diagnosis.to_dict()
+        lines = [each.line() for each in diagnosis.checks]
+        print_report(output, report, lines, names, report["checks"])
+        is_well = diagnosis.is_well
+    else:
+        found = {"": diagnose(), **{each: diagnose_table(each) for each in named}}
+        reports = [{"table": table or None, **each.to_dict()} for table, each in found.items()]
+        lines = []
+        for table, each in found.items():
+            own = [check.line() for check in each.checks]
+            lines += [f"{table}:", *(f"  {line}" for line in own)] if table else own
+        items = [{"table": one["table"], **each} for one in reports for each in one["checks"]]
+        print_report(output, reports, lines, ("table", *names), items)
+        is_well = all(each.is_well for each in found.values())
+    if not is_well:
         raise typer.Exit(1)
 
 

@@ -1,7 +1,9 @@
 """Index entries: build, refresh, cancel, status, clean, verify."""
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,18 +15,22 @@ from hudi_index_service.cli.arguments import (
     OutputOption,
     PropsOption,
     TableArgument,
+    TablesArgument,
+    tables_of,
 )
-from hudi_index_service.cli.console import complain
+from hudi_index_service.cli.console import complain, error_line
 from hudi_index_service.cli.output import Format, print_report
 from hudi_index_service.cli.progress import ends_orderly, progress_bar
 from hudi_index_service.cli.reports import build_lines, clean_lines, status_lines, verify_lines
+from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep, configured
 from hudi_index_service.hook.write_options import read_write_config, read_write_keys
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.maintain import DEFAULT_SAMPLE
-from hudi_index_service.maintain.status import Thresholds, coverage_hints
+from hudi_index_service.maintain.status import TableStatus, Thresholds, coverage_hints
 
 _ALERT = 3  # the exit status
+_AT_A_TIME = 8  # tables that are looked at
 
 _INDEX = (
     *("index", "index_type", "columns", "base_files", "covered", "coverage"),
@@ -138,7 +144,7 @@ def cancel(table: TableArgument, output: OutputOption = None) -> None:
 
 
 def status(
-    table: TableArgument,
+    tables: TablesArgument,
     max_lag: Annotated[
         float | None,
         typer.Option(min=0, help="Alert if an index lags by more than this many seconds."),
@@ -158,8 +164,8 @@ def status(
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Show each index's coverage, the entries due, and the builds; exit status 3 for an alert."""
-    table_status = configured(table).status()
+    """Show each index's coverage, the entries due, and the builds; exit status 3 for an alert. Of
+    several tables, one that cannot be read leaves the others, and is exit status 1."""
     thresholds = Thresholds(
         max_lag_seconds=max_lag,
         max_lag_instants=max_lag_instants,
@@ -167,12 +173,58 @@ def status(
         max_outliving=max_outliving,
         failed_build=failed_build,
     )
-    alerts = table_status.alerts(thresholds)
-    report = table_status.to_dict(alerts)
-    print_report(output, report, status_lines(table_status), _INDEX, report["indexes"])
+    named, is_one = tables_of(tables)
+    if is_one:
+        table_status = configured(named[0]).status()
+        alerts = table_status.alerts(thresholds)
+        report = table_status.to_dict(alerts)
+        print_report(output, report, status_lines(table_status), _INDEX, report["indexes"])
+        if output in (None, Format.TEXT):
+            for alert in alerts:
+                complain(f"ALERT: {alert}")
+        if alerts:
+            raise typer.Exit(_ALERT)
+        return
+    with ThreadPoolExecutor(_AT_A_TIME) as threads:
+        found = list(threads.map(_status_or_error, named))
+    _print_statuses(dict(zip(named, found, strict=True)), thresholds, output)
+
+
+def _status_or_error(table: str) -> TableStatus | IndexServiceError:
+    try:
+        with configured(table) as opened:
+            return opened.status()
+    except IndexServiceError as error:
+        return error
+
+
+def _print_statuses(
+    found: Mapping[str, TableStatus | IndexServiceError],
+    thresholds: Thresholds,
+    output: Format | None,
+) -> None:
+    reports: list[dict[str, Any]] = []
+    lines: list[str] = []
+    alerts, failures = [], []
+    for table, each in found.items():
+        if isinstance(each, IndexServiceError):
+            failures.append(f"{table}: {error_line(each)}")
+            error = {"code": each.code, "message": each.message, "remedy": each.remedies.command}
+            reports.append({"table": table, "indexes": [], "alerts": [], "error": error})
+            continue
+        own = each.alerts(thresholds)
+        alerts += [f"ALERT: {table}: {alert}" for alert in own]
+        reports.append(each.to_dict(own))
+        lines += [f"{table}:", *(f"  {line}" for line in status_lines(each))]
+    items = [{"table": one["table"], **index} for one in reports for index in one["indexes"]]
+    print_report(output, reports, lines, ("table", *_INDEX), items)
+    for failure in failures:
+        complain(failure)
     if output in (None, Format.TEXT):
         for alert in alerts:
-            complain(f"ALERT: {alert}")
+            complain(alert)
+    if failures:
+        raise typer.Exit(1)
     if alerts:
         raise typer.Exit(_ALERT)
 

@@ -77,7 +77,7 @@ def print_rows(
 
 def print_report(
     format: Format | None,
-    content: Mapping[str, Any],
+    content: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     lines: Iterable[str],
     names: Sequence[str] = (),
     items: Iterable[Mapping[str, Any]] = (),
@@ -86,7 +86,7 @@ def print_report(
 
     Args:
         format: By default text.
-        content: The whole report.
+        content: The whole report; for several things, a list of theirs.
         lines: The report as text, line by line.
         names, items: The list in the report, as rows; by default the report is the only row.
     """
@@ -96,6 +96,7 @@ def print_report(
             print(_printable_json(text))
         case Format.CSV:
             if not names:
+                assert isinstance(content, Mapping), "a list has names and items"
                 names, items = tuple(content), [content]
             print_rows(format, names, ([item.get(name) for name in names] for item in items))
         case _:

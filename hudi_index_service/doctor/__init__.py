@@ -4,7 +4,7 @@ from hudi_index_service.doctor.check import Check, Diagnosis
 from hudi_index_service.doctor.installation import installation_checks
 from hudi_index_service.doctor.table import table_checks
 
-__all__ = ["Check", "Diagnosis", "diagnose"]
+__all__ = ["Check", "Diagnosis", "diagnose", "diagnose_table"]
 
 
 def diagnose(table: str | None = None) -> Diagnosis:
@@ -14,3 +14,8 @@ def diagnose(table: str | None = None) -> Diagnosis:
         table: A table's base path, to check also whether it can be read and its index be written.
     """
     return Diagnosis((*installation_checks(), *(() if table is None else table_checks(table))))
+
+
+def diagnose_table(table: str) -> Diagnosis:
+    """Checks a table alone."""
+    return Diagnosis(tuple(table_checks(table)))

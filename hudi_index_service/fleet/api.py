@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
 
@@ -24,6 +24,7 @@ from hudi_index_service import __version__
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import CallbackRefused, IndexServiceError, RequestInvalid
 from hudi_index_service.fleet.access import Action
+from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import (
     MAX_FORM_BYTES,
     Gate,
@@ -44,9 +45,12 @@ from hudi_index_service.fleet.messages import (
     RequestedMessage,
     TablesMessage,
     TableStatusMessage,
+    UnmuteRequest,
+    VerifyRequest,
 )
 from hudi_index_service.fleet.metrics import CONTENT_TYPE
-from hudi_index_service.fleet.requests import Caller, Requests
+from hudi_index_service.fleet.observation import EndedBuild
+from hudi_index_service.fleet.requests import Caller, Requests, paused
 from hudi_index_service.fleet.table_view import selected
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from hudi_index_service.wording import first_mistake
@@ -57,6 +61,7 @@ CALLBACK_PATH = "/hudi/commit"
 
 MAX_CALLBACK_BYTES = 32 * 2**20
 
+MAX_WAIT_SECONDS = 60.0
 
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -80,6 +85,7 @@ class ApiRoute:
         answer: What it is answered with, and its status.
         body: What it takes; None for GET.
         key: Whether it takes an Idempotency-Key.
+        waits: Whether its answer may wait for the end of what was asked for.
     """
 
     method: str
@@ -91,6 +97,7 @@ class ApiRoute:
     status: HTTPStatus = HTTPStatus.OK
     body: type[BaseModel] | None = None
     key: bool = False
+    waits: bool = False
 
 
 def _tables(requests: Requests, call: Call) -> TablesMessage:
@@ -119,12 +126,13 @@ def _cancel(requests: Requests, call: Call) -> DoneMessage:
 
 
 def _clean(requests: Requests, call: Call) -> RequestedMessage:
-    dry_run = call.body.dry_run
-    return RequestedMessage.of(requests.clean(call.caller, call.path["name"], dry_run=dry_run))
+    name, dry_run = call.path["name"], call.body.dry_run
+    return RequestedMessage.of(requests.clean(call.caller, name, dry_run=dry_run, key=call.key))
 
 
 def _verify(requests: Requests, call: Call) -> RequestedMessage:
-    return RequestedMessage.of(requests.verify(call.caller, call.path["name"]))
+    name, repair = call.path["name"], call.body.repair
+    return RequestedMessage.of(requests.verify(call.caller, name, repair=repair, key=call.key))
 
 
 def _approve(requests: Requests, call: Call) -> RequestedMessage:
@@ -136,6 +144,11 @@ def _mute(requests: Requests, call: Call) -> DoneMessage:
     return DoneMessage()
 
 
+def _unmute(requests: Requests, call: Call) -> DoneMessage:
+    requests.unmute(call.caller, call.path["name"], call.body.code)
+    return DoneMessage()
+
+
 def _asks(
     path: str,
     summary: str,
@@ -143,28 +156,35 @@ def _asks(
     *,
     body: type[BaseModel] = EmptyRequest,
     answer: type[BaseModel] = RequestedMessage,
-    key: bool = False,
 ) -> ApiRoute:
-    status = HTTPStatus.ACCEPTED if answer is RequestedMessage else HTTPStatus.OK
-    return ApiRoute("POST", path, summary, Action.OPERATE, run, answer, status, body, key)
+    status, act = HTTPStatus.OK, Action.OPERATE
+    if answer is not RequestedMessage:
+        return ApiRoute("POST", path, summary, act, run, answer, status, body)
+    # A plan is carried out once, however often it is approved.
+    status, key = HTTPStatus.ACCEPTED, run is not _approve
+    return ApiRoute("POST", path, summary, act, run, answer, status, body, key, waits=True)
 
 
 # In the order in which they are tried: a table's name may contain a slash.
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/tables", "The tables, by attention", Action.SEE, _tables, TablesMessage),
-    _asks("/tables/{name}/builds", "Start a build", _build, body=BuildRequest, key=True),
+    _asks("/tables/{name}/builds", "Start a build", _build, body=BuildRequest),
     _asks("/tables/{name}/clean", "Clean a table's indexes", _clean, body=CleanRequest),
-    _asks("/tables/{name}/verify", "Verify a table's entries", _verify),
+    _asks("/tables/{name}/verify", "Verify a table's entries", _verify, body=VerifyRequest),
     _asks("/tables/{name}/approve", "Carry out a table's plan", _approve),
     _asks("/tables/{name}/mute", "Hide a reason", _mute, body=MuteRequest, answer=DoneMessage),
+    _asks(
+        "/tables/{name}/unmute", "Show it again", _unmute, body=UnmuteRequest, answer=DoneMessage
+    ),
     ApiRoute("GET", "/tables/{name}", "One table", Action.SEE, _table, TableStatusMessage),
-    ApiRoute("GET", "/builds/{id}", "A build", Action.SEE, _build_of, BuildMessage),
+    ApiRoute("GET", "/builds/{id}", "A build", Action.SEE, _build_of, BuildMessage, waits=True),
     _asks("/builds/{id}/cancel", "Cancel a build", _cancel, answer=DoneMessage),
 )
 
 
-def api_routes(requests: Requests, gate: Gate) -> list[BaseRoute]:
-    """The routes of the API and of its description, which is open."""
+def api_routes(requests: Requests, gate: Gate, streams: Streams) -> list[BaseRoute]:
+    """The routes of the API and of its description, which is open. Requests that wait count as
+    streams."""
     description = JsonAnswer(openapi())
 
     async def describe(request: Request) -> Response:
@@ -175,7 +195,7 @@ def api_routes(requests: Requests, gate: Gate) -> list[BaseRoute]:
         *(
             Route(
                 PREFIX + each.path.replace("{name}", "{name:path}"),
-                _endpoint(each, requests, gate),
+                _endpoint(each, requests, gate, streams),
                 methods=[each.method],
             )
             for each in ROUTES
@@ -184,7 +204,7 @@ def api_routes(requests: Requests, gate: Gate) -> list[BaseRoute]:
 
 
 def _endpoint(
-    route: ApiRoute, requests: Requests, gate: Gate
+    route: ApiRoute, requests: Requests, gate: Gate, streams: Streams
 ) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         caller = Caller(gate.bearer(request), address_of(request))
@@ -195,11 +215,33 @@ def _endpoint(
         key = request.headers.get("idempotency-key") if route.key else None
         if key is not None and not _KEY.fullmatch(key):
             raise RequestInvalid("An Idempotency-Key has 1 to 200 characters of ASCII, no space.")
+        seconds = _wait_of(request) if route.waits else 0.0
         call = Call(caller, dict(request.path_params), body, key)
         # In a thread, so that nobody waits for it.
-        return await run_in_threadpool(lambda: JsonAnswer(route.run(requests, call), route.status))
+        answer = await run_in_threadpool(lambda: route.run(requests, call))
+        if seconds and isinstance(answer, RequestedMessage | BuildMessage):
+            build = partial(requests.build_of, caller, answer.id)
+            await streams.until(
+                lambda: isinstance(build()[1], EndedBuild), seconds, request.is_disconnected
+            )
+            seen = BuildMessage.of(answer.id, *build())
+            is_new = isinstance(answer, RequestedMessage)
+            answer = answer.model_copy(update={"build": seen}) if is_new else seen
+        return await run_in_threadpool(lambda: JsonAnswer(answer, route.status))
 
     return respond
+
+
+def _wait_of(request: Request) -> float:
+    """The parameter ``wait``, in seconds."""
+    text = request.query_params.get("wait", "0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise RequestInvalid(f"wait is a number of seconds, not {text[:40]!r}.")
+    return min(seconds, MAX_WAIT_SECONDS)
 
 
 def _parsed(model: type[BaseModel], body: bytes) -> BaseModel:
@@ -240,6 +282,10 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
     if route.body is not None:
         errors += [HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
         errors += [HTTPStatus.SERVICE_UNAVAILABLE]
+    if route.waits:
+        errors += [HTTPStatus.BAD_REQUEST]
+    if route.status is HTTPStatus.ACCEPTED:  # the table may be paused
+        errors += [HTTPStatus.CONFLICT]
     answers |= {status: (status.phrase, ErrorMessage) for status in errors}
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -252,6 +298,16 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
                 "in": "header",
                 "description": "The same key for the same table gives the same request.",
                 "schema": {"type": "string", "pattern": f"^{_KEY.pattern}$"},
+            }
+        )
+    if route.waits:
+        parameters.append(
+            {
+                "name": "wait",
+                "in": "query",
+                "description": "The seconds to wait for its end before the answer, at most "
+                f"{MAX_WAIT_SECONDS:.0f}. Fewer if too many requests wait already.",
+                "schema": {"type": "number", "minimum": 0, "default": 0},
             }
         )
     operation: dict[str, Any] = {
@@ -312,12 +368,14 @@ def machine_routes(machinery: Machinery, requests: Requests, gate: Gate) -> Sequ
         with _counted(machinery, "malformed"):
             base_path = await _base_path(request)
         with _counted(machinery, "denied"):
-            uri = requests.uri_of(caller, base_path)
+            policy = requests.policy_of(caller, base_path)
         with _counted(machinery, "unknown_table"):
-            if uri is None:
+            if policy is None:
                 raise _not_in_fleet(base_path)
         with _counted(machinery, "refused"):
-            await run_in_threadpool(machinery.wake, uri)
+            if not policy.enabled:  # to come again does not help
+                raise Refused(HTTPStatus.CONFLICT, paused(policy.name))
+            await run_in_threadpool(machinery.wake, policy.uri)
         machinery.callback("accepted")
         return JsonAnswer({"status": "accepted"}, HTTPStatus.ACCEPTED)
 

@@ -67,14 +67,22 @@ class Fleet(Protocol):
             CallbackRefused: the table is paused or built by polls alone, or the service is ending.
         """
 
-    def clean(self, name: str, *, dry_run: bool = False, requested_by: str = "") -> Requested:
-        """Asks for a clean."""
+    def clean(
+        self, name: str, *, dry_run: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        """Asks for a clean; for `key` see `build`."""
 
-    def verify(self, name: str, *, requested_by: str = "") -> Requested:
-        """Asks for a verification."""
+    def verify(
+        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        """Asks for a verification of all entries, and with `repair` for those that are damaged to
+        be built anew; for `key` see `build`."""
 
     def approve(self, name: str, *, requested_by: str = "") -> Requested:
         """Carries out the table's `Observation.plan`."""
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
-        """Hides a reason of a table for some days."""
+        """Hides a reason of a table for some days: `code` is one of `attention.Code`."""
+
+    def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
+        """Shows a reason of a table again."""

@@ -20,6 +20,7 @@ from hudi_index_service.fleet.file import FleetFile, Group
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.references import Reference, resolved
 from hudi_index_service.fleet.sources import (
+    ANY_FOLDERS,
     DatabaseSource,
     PathSource,
     Place,
@@ -28,7 +29,7 @@ from hudi_index_service.fleet.sources import (
     may_lead_to,
     parse_source,
 )
-from hudi_index_service.hudi.properties import PROPERTIES_FILE
+from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.storage.store import Storage, normalize_uri
 
 log = logging.getLogger(__name__)
@@ -187,9 +188,24 @@ def _matching(source: PathSource, storage: Storage, known: frozenset[str]) -> It
                 folders.append(path)
 
 
+def tables_at(path: str) -> list[str]:
+    """The base paths of the tables in a folder, at any depth, sorted; that of a table is itself.
+    What cannot be listed, or holds none, counts as a table: who opens it learns what is wrong."""
+    # A folder of Hudi's own is a mistake, although it may hold the metadata table.
+    if path.startswith(("glue://", "hive://")) or HOODIE_FOLDER in path.split("/"):
+        return [path]
+    try:
+        source = PathSource(path, normalize_uri(path), (ANY_FOLDERS,))
+        storage = Storage(source.root)
+        tables = [] if _is_table(storage, "") else sorted(p.uri for p in _matching(source, storage))
+    except (IndexServiceError, OSError):
+        return [path]
+    return tables or [path]
+
+
 def _is_table(storage: Storage, folder: str) -> bool:
     try:
-        storage.size(f"{folder}/{PROPERTIES_FILE}")
+        storage.size(f"{folder}/{PROPERTIES_FILE}" if folder else PROPERTIES_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True

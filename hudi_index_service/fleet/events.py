@@ -1,8 +1,9 @@
 """Server-sent events: a page hears that what it shows has changed, and loads that part again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
+from time import monotonic
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -48,11 +49,35 @@ class Streams:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, error, retry_seconds=RETRY_SECONDS)
         return Stream(self, self._events(look))
 
+    async def until(
+        self,
+        holds: Callable[[], bool],
+        seconds: float,
+        gone: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """Returns once something holds, or nobody waits any more, or after these seconds, or when
+        the streams are closed. It counts as a stream, and returns at once if too many are open.
+
+        Args:
+            holds: Is called often, and must be quick.
+            gone: Whether the client has gone.
+        """
+        if self.open >= self._most:
+            return
+        self.open += 1
+        until = monotonic() + seconds
+        try:
+            while not holds() and (rest := until - monotonic()) > 0 and not await gone():
+                if await self._closes(min(rest, self._look_seconds / 4)):
+                    return
+        finally:
+            self.open -= 1
+
     async def _events(self, look: Callable[[], object]) -> AsyncIterator[str]:
         yield "retry: 3000\n\n"
         try:
             last, quiet = look(), 0.0
-            while not await self._closes():
+            while not await self._closes(self._look_seconds):
                 now, quiet = look(), quiet + self._look_seconds
                 if now != last:
                     yield "event: changed\ndata:\n\n"
@@ -63,9 +88,9 @@ class Streams:
         except IndexServiceError:  # signed out, or the table has gone: the page finds out itself
             yield "event: changed\ndata:\n\n"
 
-    async def _closes(self) -> bool:
+    async def _closes(self, seconds: float) -> bool:
         try:
-            await asyncio.wait_for(self._closing.wait(), self._look_seconds)
+            await asyncio.wait_for(self._closing.wait(), seconds)
         except TimeoutError:
             return False
         return True

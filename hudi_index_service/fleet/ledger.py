@@ -46,6 +46,7 @@ class Request:
         dry_run: Whether a clean only counts.
         key: The idempotency key; "" for none.
         requested_by: The name of the token.
+        repair: Whether a verification builds damaged entries anew.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Request:
     dry_run: bool = False
     key: str = ""
     requested_by: str = ""
+    repair: bool = False
 
     @property
     def is_kept(self) -> bool:
@@ -88,7 +90,7 @@ class Request:
         """What it asks for: requests for the same run together."""
         # A plan that nobody has approved is another thing than its execution.
         by_operator = self.action in ("verify", "define") and self.is_kept
-        return self.action, self.strategy, self.dry_run, by_operator
+        return self.action, self.strategy, self.dry_run, self.repair, by_operator
 
 
 @dataclass(slots=True)

@@ -3,10 +3,12 @@ has, the table's status too. It starts no JVM and needs no Spark."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.means import NONE_DIFFERS, Differences
+from hudi_index_service.fleet.timeline import SeenInstant, seen_instants
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.table import IndexedTable
@@ -20,11 +22,26 @@ class Look:
         version: See `TableUpkeep.version`.
         status: None if the version is the known one.
         differences: What `Means.differences` found, with a status.
+        timeline: The last instants, with a status.
     """
 
     version: str
     status: TableStatus | None
     differences: Differences = NONE_DIFFERS
+    timeline: tuple[SeenInstant, ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """What it tells of the table, as fields of an `Observation`; none without a status."""
+        if self.status is None:
+            return {}
+        return {
+            "status": self.status,
+            "erased": self.status.outliving.entries,
+            "orphaned_bytes": self.status.outliving.bytes,
+            "drift": self.differences.drift,
+            "clash": self.differences.clash,
+            "timeline": self.timeline,
+        }
 
 
 class Looker:
@@ -66,7 +83,10 @@ class Looker:
             if version == known:
                 return Look(version, None)
             self._upkeep.peek()  # notices an overwritten table, and how long entries are kept
-            return Look(version, self._upkeep.table.status(), compare(self._upkeep.table))
+            table = self._upkeep.table
+            status = table.status()
+            instants = seen_instants(table.hudi_table, status.indexes)
+            return Look(version, status, compare(table), instants)
         except (IndexServiceError, OSError):
             self.close()
             raise

@@ -1,12 +1,13 @@
 """What the API takes and gives, as models from which its description is made too."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from hudi_index_service.fleet.attention import Reason
+from hudi_index_service.fleet.attention import Code, Reason
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
 from hudi_index_service.fleet.table_view import TableView
@@ -118,12 +119,32 @@ class BuildMessage(_Message):
             id=id,
             table=table,
             state="running",
+            action=build.action,
             trigger=build.trigger,
             started=build.started,
             advanced=build.advanced,
             progress=None if build.progress is None else build.progress.to_dict(),
             requested_by=build.requested_by,
         )
+
+
+class InstantMessage(_Message):
+    """An instant of the timeline, and the base files of the snapshot that it wrote: those that
+    every index covers, and those that builds take."""
+
+    requested: str
+    action: str
+    completed: bool
+    base_files: int
+    covered: int
+    due: int
+
+
+class MuteMessage(_Message):
+    """A reason that an operator has muted, whether the table gives it or not."""
+
+    code: str
+    until: datetime
 
 
 class TableMessage(_Message):
@@ -168,6 +189,8 @@ class TableStatusMessage(TableMessage):
     ended: The last builds, newest first.
     plan: Changes of definitions that wait for approval, in sentences.
     drift: Definitions that differ from the fleet's file.
+    muted: The reasons that are not shown.
+    timeline: The last instants, newest first.
     """
 
     status: dict[str, Any] | None
@@ -177,6 +200,8 @@ class TableStatusMessage(TableMessage):
     drift: list[str]
     orphaned_bytes: int
     erased: int
+    muted: list[MuteMessage] = []
+    timeline: list[InstantMessage] = []
 
     @classmethod
     def of(cls, view: TableView) -> "TableStatusMessage":
@@ -191,6 +216,8 @@ class TableStatusMessage(TableMessage):
             drift=list(seen.drift),
             orphaned_bytes=seen.orphaned_bytes,
             erased=seen.erased,
+            muted=[MuteMessage(code=code, until=until) for code, until in view.muted],
+            timeline=[InstantMessage(**asdict(each)) for each in seen.timeline],
         )
 
 
@@ -230,11 +257,13 @@ class RequestedMessage(_Message):
     """A request that was taken.
 
     repeated: Whether it is that of an earlier call with the same Idempotency-Key.
+    build: What has become of it after `wait`; null without.
     """
 
     id: str
     table: str
     repeated: bool
+    build: BuildMessage | None = None
 
     @classmethod
     def of(cls, requested: Requested) -> "RequestedMessage":
@@ -260,10 +289,22 @@ class CleanRequest(_Message):
     dry_run: bool = False
 
 
+class VerifyRequest(_Message):
+    """Entries to verify. repair: build damaged ones anew, and delete them."""
+
+    repair: bool = False
+
+
+class UnmuteRequest(_Message):
+    """A reason to show again."""
+
+    code: Code
+
+
 class MuteRequest(_Message):
     """A reason to hide for some days."""
 
-    code: Annotated[str, Field(min_length=1, max_length=64)]
+    code: Code
     days: Annotated[int, Field(ge=1, le=365)]
 
 

@@ -1,11 +1,12 @@
 """What the service last saw of one table. Attention, page, API and metrics are made from this, and
 from nothing else: no request looks at a store."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.maintain.status import TableStatus
 
@@ -30,6 +31,7 @@ class RunningBuild:
         advanced: When it last made progress.
         progress: The last that it told; None before.
         requested_by: The name of the token, for a request.
+        action: ``build``, or for a request of another kind ``clean``, ``verify`` or ``define``.
     """
 
     id: str
@@ -38,6 +40,7 @@ class RunningBuild:
     advanced: datetime
     progress: BuildProgress | None = None
     requested_by: str = ""
+    action: str = "build"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class Observation:
         erased: Erased values that entries still hold: the number of these entries.
         orphaned_bytes: Bytes in entries that no snapshot needs.
         damaged: Base files whose entries the last verification found damaged.
+        timeline: The last instants of the table's timeline, newest first.
+        muted: Codes of reasons that an operator has muted → until when.
     """
 
     policy: TablePolicy
@@ -101,3 +106,5 @@ class Observation:
     erased: int = 0
     orphaned_bytes: int = 0
     damaged: int = 0
+    timeline: Sequence[SeenInstant] = ()
+    muted: Mapping[str, datetime] = field(default_factory=dict)

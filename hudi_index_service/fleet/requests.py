@@ -5,16 +5,26 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Lock
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.errors import AccessDenied, RequestUnknown, TableNotInFleet
+from hudi_index_service.errors import (
+    AccessDenied,
+    CallbackRefused,
+    RequestInvalid,
+    RequestUnknown,
+    TableNotInFleet,
+)
 from hudi_index_service.fleet.access import Action, Token
+from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.contract import Fleet, Requested
+from hudi_index_service.fleet.exchange import Refused
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
+from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.table_view import ReasonsOf, TableView
 from hudi_index_service.hook.allowed_tables import path_identity
-from hudi_index_service.wording import shortened
+from hudi_index_service.wording import did_you_mean, shortened
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +85,8 @@ class Requests:
         self._require_table(caller, Action.SEE, name)
         return TableView.of(self._fleet.table(name), self._reasons_of)
 
-    def uri_of(self, caller: Caller, base_path: str) -> str | None:
-        """The base path of the table that a writer names, in any spelling; None if the fleet has
+    def policy_of(self, caller: Caller, base_path: str) -> TablePolicy | None:
+        """The table that a writer names by its base path, in any spelling; None if the fleet has
         none. The writer's path is only compared.
 
         Raises:
@@ -92,7 +102,7 @@ class Requests:
             if self._identities[uri] == wanted:
                 if not caller.token.covers(seen.policy.name):
                     raise AccessDenied(f"The token {caller.token.name} is not for this table.")
-                return uri
+                return seen.policy
         return None
 
     def build_of(
@@ -111,8 +121,9 @@ class Requests:
 
         Raises:
             TableNotInFleet, CallbackRefused: see `Fleet.build`.
+            Refused: the table is paused.
         """
-        scoped = None if key is None else f"{caller.token.name}:{key}"
+        scoped = _scoped(caller, key)
         how = "" if strategy is None else f" {strategy.value}"
         return self._asked(
             caller,
@@ -121,19 +132,28 @@ class Requests:
             lambda by: self._fleet.build(name, strategy=strategy, key=scoped, requested_by=by),
         )
 
-    def clean(self, caller: Caller, name: str, *, dry_run: bool) -> Requested:
-        """Asks for a clean."""
+    def clean(
+        self, caller: Caller, name: str, *, dry_run: bool, key: str | None = None
+    ) -> Requested:
+        """Asks for a clean; see `build`."""
+        scoped = _scoped(caller, key)
         return self._asked(
             caller,
             "clean dry run" if dry_run else "clean",
             name,
-            lambda by: self._fleet.clean(name, dry_run=dry_run, requested_by=by),
+            lambda by: self._fleet.clean(name, dry_run=dry_run, key=scoped, requested_by=by),
         )
 
-    def verify(self, caller: Caller, name: str) -> Requested:
-        """Asks for a verification."""
+    def verify(
+        self, caller: Caller, name: str, *, repair: bool = False, key: str | None = None
+    ) -> Requested:
+        """Asks for a verification; see `build`."""
+        scoped = _scoped(caller, key)
         return self._asked(
-            caller, "verify", name, lambda by: self._fleet.verify(name, requested_by=by)
+            caller,
+            "verify and repair" if repair else "verify",
+            name,
+            lambda by: self._fleet.verify(name, repair=repair, key=scoped, requested_by=by),
         )
 
     def approve(self, caller: Caller, name: str) -> Requested:
@@ -143,10 +163,22 @@ class Requests:
         )
 
     def mute(self, caller: Caller, name: str, code: str, *, days: int) -> None:
-        """Hides a reason for some days."""
+        """Hides a reason for some days.
+
+        Raises:
+            RequestInvalid: there is no such reason.
+        """
         self._require_table(caller, Action.OPERATE, name)
-        self._fleet.mute(name, code, days=days, requested_by=caller.token.name)
-        _log(caller, f"mute {shortened(code)} for {days} d", name, "")
+        known = _code(code)
+        self._fleet.mute(name, known, days=days, requested_by=caller.token.name)
+        _log(caller, f"mute {known} for {days} d", name, "")
+
+    def unmute(self, caller: Caller, name: str, code: str) -> None:
+        """Shows a reason again. Raises RequestInvalid: there is no such reason."""
+        self._require_table(caller, Action.OPERATE, name)
+        known = _code(code)
+        self._fleet.unmute(name, known, requested_by=caller.token.name)
+        _log(caller, f"unmute {known}", name, "")
 
     def cancel(self, caller: Caller, request: str) -> str | None:
         """Cancels a build; returns its table, if it is known. Raises RequestUnknown."""
@@ -160,6 +192,8 @@ class Requests:
         self, caller: Caller, action: str, name: str, ask: Callable[[str], Requested]
     ) -> Requested:
         self._require_table(caller, Action.OPERATE, name)
+        if not self._fleet.table(name).policy.enabled:
+            raise Refused(HTTPStatus.CONFLICT, paused(name))  # to try again does not help
         requested = ask(caller.token.name)
         with self._lock:
             self._tables[requested.id] = name
@@ -189,6 +223,29 @@ class Requests:
             if any(build.id == request for build in builds):
                 return seen.policy.name
         return None
+
+
+def paused(name: str) -> CallbackRefused:
+    """The error of a request for a paused table."""
+    return CallbackRefused(
+        f"The table {shortened(name)!r} is paused.",
+        remedy="Enable it in the fleet's file first; nothing is lost: the service then builds what "
+        "is due.",
+    )
+
+
+def _scoped(caller: Caller, key: str | None) -> str | None:
+    return None if key is None else f"{caller.token.name}:{key}"
+
+
+def _code(text: str) -> str:
+    known = [code.value for code in Code]
+    if text not in known:
+        raise RequestInvalid(
+            f"There is no reason {shortened(text)!r}. {did_you_mean(text, known)}".rstrip(),
+            remedy=f"The reasons are {', '.join(known)}.",
+        )
+    return text
 
 
 def _log(caller: Caller, action: str, table: str, request: str) -> None:

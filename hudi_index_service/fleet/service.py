@@ -19,6 +19,8 @@ from hudi_index_service.fleet.logs import log_change
 from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation
 from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policy_means import PolicyMeans
+from hudi_index_service.fleet.queries import Queries
 from hudi_index_service.fleet.reload import FleetFileWatcher
 from hudi_index_service.fleet.seen import Seen
 from hudi_index_service.fleet.shard import Shard
@@ -122,10 +124,13 @@ def serve_fleet(
     with ExitStack() as stack:
         stack.callback(metrics.close)
         stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
-        server = _server(supervisor, seen, metrics, effective)
+        queries = Queries(effective, PolicyMeans())
+        stack.callback(queries.close)
+        server = _server(supervisor, seen, metrics, queries, effective)
         stack.callback(server.close)
         with _taken(orders):  # a second signal ends the process at once
             supervisor.start()
+            queries.start()
             server.start()
             say(f"Keeping {counted(len(supervisor.tables()), 'table')} of {path}.")
             say(f"Page, API and metrics: {server.url}")
@@ -139,7 +144,9 @@ def serve_fleet(
         say("Stopping after the running builds.")
 
 
-def _server(supervisor: Supervisor, seen: Seen, metrics: Metrics, settings: Settings) -> WebServer:
+def _server(
+    supervisor: Supervisor, seen: Seen, metrics: Metrics, queries: Queries, settings: Settings
+) -> WebServer:
     machinery = Machinery(wake=supervisor.callback, metrics=metrics.text, callback=metrics.callback)
     secret = settings.hook.secret.get_secret_value() if settings.hook.secret else ""
 
@@ -151,6 +158,7 @@ def _server(supervisor: Supervisor, seen: Seen, metrics: Metrics, settings: Sett
             settings.web,
             callback_secret=secret,
             most_streams=most_streams,
+            ask=queries.ask,
         )
 
     return WebServer(settings.web, settings.hook, application)

@@ -24,7 +24,7 @@ _HIVE = re.compile(
     r"(?P<catalog>hive://(?:[^/:]+|\[[^]/]+\])(?::\d{1,5})?)/(?P<database>[^./]+)"
     r"(?:\.(?P<table>[^/]+))?"
 )
-_ANY_FOLDERS = "**"
+ANY_FOLDERS = "**"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Whether the folders on a path match a pattern, which may have ``**``."""
     if not pattern:
         return not parts
-    if pattern[0] == _ANY_FOLDERS:
+    if pattern[0] == ANY_FOLDERS:
         return any(fits(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
     return bool(parts) and fnmatchcase(parts[0], pattern[0]) and fits(parts[1:], pattern[1:])
 
@@ -132,6 +132,6 @@ def may_lead_to(parts: Sequence[str], pattern: Sequence[str]) -> bool:
         return bool(pattern)
     if not pattern:
         return False
-    if pattern[0] == _ANY_FOLDERS:
+    if pattern[0] == ANY_FOLDERS:
         return True
     return fnmatchcase(parts[0], pattern[0]) and may_lead_to(parts[1:], pattern[1:])

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
@@ -158,7 +157,9 @@ class Supervisor:
 
     def _join(self, uri: str, policy: TablePolicy) -> None:
         known = self._ledger.table(uri)
-        observation = Observation(policy, ended=tuple(known.builds), damaged=known.damaged)
+        observation = Observation(
+            policy, ended=tuple(known.builds), damaged=known.damaged, muted=dict(known.mutes)
+        )
         state = self._work.tables[uri] = TableState(uri, policy, observation)
         if known.verified is None:  # so that not all are verified on one day
             self._ledger.verify(uri, datetime.now(UTC) - share_of(uri) * _WEEK, 0)
@@ -198,9 +199,11 @@ class Supervisor:
         """See `Fleet.clean`."""
         return self._ask(name, "clean", dry_run=dry_run, key=key or "", requested_by=requested_by)
 
-    def verify(self, name: str, *, key: str | None = None, requested_by: str = "") -> Requested:
-        """See `Fleet.verify`: all entries are read."""
-        return self._ask(name, "verify", key=key or "", requested_by=requested_by)
+    def verify(
+        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        """See `Fleet.verify`."""
+        return self._ask(name, "verify", repair=repair, key=key or "", requested_by=requested_by)
 
     def callback(self, uri: str) -> Requested:
         """See `Fleet.callback`."""
@@ -255,12 +258,20 @@ class Supervisor:
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """See `Fleet.mute`."""
-        until = datetime.now(UTC) + timedelta(days=days)
+        log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
+        self._mute(name, code, datetime.now(UTC) + timedelta(days=days))
+
+    def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
+        """See `Fleet.unmute`."""
+        log.info("%s: %s is muted no more, by %s.", name, code, requested_by)
+        self._mute(name, code, datetime.now(UTC))
+
+    def _mute(self, name: str, code: str, until: datetime) -> None:
         with self._work.changed:
             state = self._named(name)
             self._ledger.mute(state.uri, code, until)
-            log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
             self._listener.muted(name, code, until)
+            self._work.see(state, muted=dict(self._ledger.table(state.uri).mutes))
 
     def _ask(
         self,
@@ -269,6 +280,7 @@ class Supervisor:
         *,
         strategy: str = "",
         dry_run: bool = False,
+        repair: bool = False,
         key: str = "",
         requested_by: str = "",
     ) -> Requested:
@@ -291,6 +303,7 @@ class Supervisor:
                 "request",
                 strategy=strategy,
                 dry_run=dry_run,
+                repair=repair,
                 key=key,
                 requested_by=requested_by,
             )
@@ -360,14 +373,9 @@ class Supervisor:
         if state.observation.error is not None:
             log.info("%s can be looked at again.", state.policy.name)
         is_first, state.version = not state.version, look.version
-        seen: dict[str, Any] = {}
-        if look.status is not None:
-            outliving = look.status.outliving
-            seen |= {"status": look.status, "erased": outliving.entries}
-            seen |= {"orphaned_bytes": outliving.bytes, "drift": look.differences.drift}
-            seen |= {"clash": look.differences.clash}
-            if not look.differences.changes:
-                seen |= {"plan": (), "invalid_definition": None}
+        seen = look.fields()
+        if look.status is not None and not look.differences.changes:
+            seen |= {"plan": (), "invalid_definition": None}
         self._work.see(
             state,
             at=datetime.now(UTC),

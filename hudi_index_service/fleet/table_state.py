@@ -59,6 +59,7 @@ class TableState:
         *,
         strategy: str = "",
         dry_run: bool = False,
+        repair: bool = False,
         key: str = "",
         requested_by: str = "",
     ) -> Request:
@@ -73,6 +74,7 @@ class TableState:
             dry_run,
             key,
             requested_by,
+            repair,
         )
 
     @property
@@ -166,6 +168,7 @@ class TableState:
                     self.advanced,
                     self.progress,
                     each.requested_by,
+                    each.action,
                 )
         return None
 
@@ -188,6 +191,7 @@ def order_of(
         usual_strategy=policy.strategy.value,
         defer_failed=not is_asked,
         dry_run=first.dry_run,
+        repair=first.repair,
         budget=limits_of(means.budget(policy)),
         backfill_seconds=means.backfill_seconds(policy),
         definitions=means.definitions(policy) if first.action == "define" else {},

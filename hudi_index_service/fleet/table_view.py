@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from hudi_index_service.fleet.attention import WELL, Reason, place
 from hudi_index_service.fleet.observation import Observation
@@ -22,10 +22,12 @@ class Button:
     Attributes:
         action: One of `BUTTONS`.
         strategy: That of a build; "" for the table's own.
+        repair: Whether a verification builds damaged entries anew.
     """
 
     action: str
     strategy: str = ""
+    repair: bool = False
 
 
 def button_of(remedy: str) -> Button | None:
@@ -37,11 +39,11 @@ def button_of(remedy: str) -> Button | None:
     if words[:1] != ["hudi-index"]:
         return None
     words = words[2:] if words[1:2] == ["fleet"] else words[1:]
-    if not words or words[0] not in BUTTONS or "--repair" in words:
+    if not words or words[0] not in BUTTONS:
         return None
     options = iter(words)
     strategy = next((next(options, "") for word in options if word == "--strategy"), "")
-    return Button(words[0], strategy)
+    return Button(words[0], strategy, "--repair" in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,14 @@ class TableView:
     def lag_seconds(self) -> float:
         """How long the oldest due base file waits."""
         return 0.0 if self.status is None else self.status.lag_seconds
+
+    @property
+    def muted(self) -> list[tuple[str, datetime]]:
+        """The codes of the reasons that are muted now, and until when; the first to come back
+        first."""
+        now = datetime.now(UTC)
+        codes = [(code, until) for code, until in self.seen.muted.items() if until > now]
+        return sorted(codes, key=lambda each: (each[1], each[0]))
 
     def button(self, reason: Reason) -> Button | None:
         """The button for a reason: no second build is asked for, and nothing is cancelled that does

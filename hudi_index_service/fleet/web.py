@@ -28,6 +28,7 @@ from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
 from hudi_index_service.fleet.page.forms import Forms
 from hudi_index_service.fleet.page.pages import Pages
+from hudi_index_service.fleet.queries import Ask
 from hudi_index_service.fleet.requests import Requests
 from hudi_index_service.fleet.sessions import Sessions
 from hudi_index_service.fleet.table_view import ReasonsOf
@@ -66,6 +67,7 @@ class Application:
         settings: Of the pages.
         callback_secret: A further secret of callbacks, for all tables; "" for none.
         most_streams: Maximum open streams; None for the setting.
+        ask: Answers queries of a table's page; None for pages without queries.
         more_routes: Further routes, which come first and check access themselves.
 
     Raises:
@@ -81,6 +83,7 @@ class Application:
         *,
         callback_secret: str = "",
         most_streams: int | None = None,
+        ask: Ask | None = None,
         more_routes: Sequence[BaseRoute] = (),
     ) -> None:
         others = []
@@ -97,11 +100,11 @@ class Application:
             origins=settings.origins,
             encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
         )
-        self._pages = Pages(requests, gate, forms, self.streams)
+        self._pages = Pages(requests, gate, forms, self.streams, ask)
         routes = [
             *more_routes,
             *machine_routes(machinery, requests, gate),
-            *api_routes(requests, gate),
+            *api_routes(requests, gate, self.streams),
             *self._pages.routes(),
         ]
         handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {

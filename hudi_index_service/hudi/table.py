@@ -35,7 +35,12 @@ from hudi_index_service.hudi.properties import (
     split_columns,
 )
 from hudi_index_service.hudi.snapshot import FileSlice, Instant, ServiceKind, Snapshot, TouchedKeys
-from hudi_index_service.hudi.timeline import is_archived, list_timeline, may_lack_instants
+from hudi_index_service.hudi.timeline import (
+    Timeline,
+    is_archived,
+    list_timeline,
+    may_lack_instants,
+)
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.waiting import Backoff
 
@@ -134,6 +139,10 @@ class HudiTable:
         """The completed commits, delta commits and replace commits of the active timeline, by
         requested time."""
         return self._look().timeline.instants
+
+    def timeline(self) -> Timeline:
+        """The active timeline, as it is listed now."""
+        return self._look().timeline
 
     def latest_instant(self) -> str:
         """Requested time of the latest completed instant; "" if there is none."""

@@ -60,6 +60,8 @@ class Timeline:
             files of completed instants.
         undoings: Those of rollbacks and restores alone: these take completed instants away.
         version: Digest of the listing's names; timelines with the same version are equal.
+        others: Completed instants of all other actions (``clean``, ``rollback``, ``savepoint``, …),
+            by requested time.
     """
 
     instants: tuple[Instant, ...]
@@ -68,6 +70,7 @@ class Timeline:
     removals: frozenset[str]
     undoings: frozenset[str]
     version: str
+    others: tuple[Instant, ...] = ()
 
     @cached_property
     def by_requested(self) -> dict[str, Instant]:
@@ -196,6 +199,7 @@ def parse_timeline(names: Iterable[str]) -> Timeline:
     """Parses the timeline from its folder's file names; names of other files are ignored."""
     matches = {name: match for name in names if (match := _INSTANT_FILE.fullmatch(name))}
     completed: dict[str, Instant] = {}
+    others: list[Instant] = []
     finished: set[str] = set()
     savepoints: set[str] = set()
     for match in matches.values():
@@ -205,7 +209,9 @@ def parse_timeline(names: Iterable[str]) -> Timeline:
         finished.add(requested)
         if action in WRITE_ACTIONS:
             completed[requested] = Instant(requested, action, match["completed"])
-        elif action == "savepoint":
+            continue
+        others.append(Instant(requested, action, match["completed"]))
+        if action == "savepoint":
             savepoints.add(requested)
     pending = {
         match["requested"]: "commit" if match["action"] == "inflight" else match["action"]
@@ -223,6 +229,7 @@ def parse_timeline(names: Iterable[str]) -> Timeline:
             match["requested"] for match in matches.values() if match["action"] in _UNDOINGS
         ),
         version=hashlib.sha256("\n".join(sorted(matches)).encode()).hexdigest(),
+        others=tuple(sorted(others, key=lambda each: each.requested)),
     )
 
 

@@ -24,12 +24,14 @@ from hudi_index_service.index.metadata.retention import (
 )
 from hudi_index_service.maintain.status import (
     IndexStatus,
+    InstantCoverage,
     Outliving,
     PartitionCoverage,
     TableStatus,
 )
 
 _BUILDS_SHOWN = 10
+_INSTANTS_COUNTED = 50
 
 
 def table_status(
@@ -107,6 +109,7 @@ class _Coverage:
         """The status of one index type of one index."""
         listing = self._listings[requirement.index_type]
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+        by_instant: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
         index_bytes = 0
         due: list[BaseFile] = []
         missing: list[BaseFile] = []  # those of the due ones that have no entry at all
@@ -114,8 +117,9 @@ class _Coverage:
         outdated = newer = damaged = 0
         for file_slice in self._slices:
             base_file = file_slice.base_file
-            count = counts[base_file.partition]
+            count, written = counts[base_file.partition], by_instant[base_file.instant]
             count[0] += 1
+            written[0] += 1
             entry: Entry | None
             try:
                 entry = listing.find(base_file)
@@ -130,6 +134,7 @@ class _Coverage:
                         skipped[spec.name] = skipped.get(spec.name, (0, ""))[0] + 1, reason
                 length = entry.manifest.data.length
                 count[1] += 1
+                written[1] += 1
                 index_bytes += length
                 key = (requirement.index_type, entry.data_path)
                 _, index_names = self._data_files.setdefault(key, (length, set()))
@@ -139,6 +144,7 @@ class _Coverage:
                 is_retained = self._retained is None or base_file.instant in self._retained
                 if is_retained and self._selects(requirement.definition, base_file):
                     due.append(base_file)
+                    written[2] += 1
                     if entry is None:
                         missing.append(base_file)
                 elif entry is not None:
@@ -147,6 +153,8 @@ class _Coverage:
                     damaged += 1
                 elif self._is_empty(base_file):
                     count[1] += 1
+                    written[1] += 1
+        newest = sorted(by_instant, reverse=True)[:_INSTANTS_COUNTED]
         partitions = tuple(PartitionCoverage(name, *counts[name]) for name in sorted(counts))
         return IndexStatus(
             requirement.definition,
@@ -162,6 +170,7 @@ class _Coverage:
             newer=newer,
             skipped=skipped,
             damaged=damaged,
+            instants=tuple(InstantCoverage(name, *by_instant[name]) for name in newest),
         )
 
     def _is_empty(self, base_file: BaseFile) -> bool:

@@ -27,6 +27,20 @@ class PartitionCoverage:
 
 
 @dataclass(frozen=True, slots=True)
+class InstantCoverage:
+    """The counts of `IndexStatus` for the base files that one instant wrote.
+
+    Attributes:
+        instant: Its requested time.
+    """
+
+    instant: str
+    base_files: int
+    covered: int
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
 class IndexStatus:
     """The status of one index type of one index, for the present snapshot.
 
@@ -51,6 +65,8 @@ class IndexStatus:
             number of these base files, and the reason for one of them.
         damaged: Number of base files whose entry is damaged or not about them, so that they are
             scanned, and which INCREMENTAL does not build.
+        instants: The counts by instant, for the last ones that wrote base files of the snapshot,
+            newest first.
     """
 
     definition: IndexDefinition
@@ -67,6 +83,7 @@ class IndexStatus:
     newer: int = 0
     skipped: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     damaged: int = 0
+    instants: tuple[InstantCoverage, ...] = ()
 
     def __repr__(self) -> str:
         name = f"{self.definition.name} ({self.index_type})"

@@ -111,7 +111,7 @@ class MemoryFleet:
 
     def __post_init__(self) -> None:
         self._numbers = count(1)
-        self._keys: dict[tuple[str, str], Requested] = {}
+        self._keys: dict[tuple[str, str, str | None], Requested] = {}
         self._waiting: dict[str, str] = {}
 
     def add(self, *observations: Observation) -> None:
@@ -166,12 +166,7 @@ class MemoryFleet:
     ) -> Requested:
         self.table(name)
         self._refuse_if_busy()
-        if key is not None and (name, key) in self._keys:
-            return replace(self._keys[name, key], repeated=True)
-        requested = self._take("build", name, requested_by, strategy and strategy.value)
-        if key is not None:
-            self._keys[name, key] = requested
-        self._waiting[requested.id] = name
+        requested = self._asked(key, "build", name, requested_by, strategy and strategy.value)
         self.change(name, queued=NOW)
         return requested
 
@@ -192,11 +187,15 @@ class MemoryFleet:
                 self.end(name, "cancelled")
                 break
 
-    def clean(self, name: str, *, dry_run: bool = False, requested_by: str = "") -> Requested:
-        return self._take("clean", name, requested_by, dry_run)
+    def clean(
+        self, name: str, *, dry_run: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        return self._asked(key, "clean", name, requested_by, dry_run)
 
-    def verify(self, name: str, *, requested_by: str = "") -> Requested:
-        return self._take("verify", name, requested_by)
+    def verify(
+        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
+    ) -> Requested:
+        return self._asked(key, "verify", name, requested_by, *(["repair"] if repair else []))
 
     def approve(self, name: str, *, requested_by: str = "") -> Requested:
         return self._take("approve", name, requested_by)
@@ -204,6 +203,20 @@ class MemoryFleet:
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         self.table(name)
         self.calls.append(("mute", name, requested_by, code, days))
+
+    def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
+        self.table(name)
+        self.calls.append(("unmute", name, requested_by, code))
+
+    def _asked(self, key: str | None, action: str, name: str, by: str, *more: object) -> Requested:
+        known = self._keys.get((name, action, key))
+        if known is not None:
+            return replace(known, repeated=True)
+        requested = self._take(action, name, by, *more)
+        if key is not None:
+            self._keys[name, action, key] = requested
+        self._waiting[requested.id] = name
+        return requested
 
     def _take(self, action: str, name: str, by: str, *more: object) -> Requested:
         self.table(name)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -10,6 +10,8 @@ from starlette.testclient import TestClient
 from hudi_index_service.config import WebSettings
 from hudi_index_service.fleet.access import Role, digest_of
 from hudi_index_service.fleet.api import Machinery
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.queries import Answer, Ask, Kind
 from hudi_index_service.fleet.web import Application
 from tests.fleet.memory_fleet import MemoryFleet
 
@@ -84,12 +86,27 @@ class Browser:
         return self.post("/login", page="/login", token=secret)
 
 
+class Asked:
+    """Answers as a test says, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[str, str, str]] = []
+        self.answer: Answer | Exception = Answer("count", "1,234", None, 0.25)
+
+    def __call__(self, policy: TablePolicy, kind: Kind, where: str) -> Answer:
+        self.questions.append((policy.name, kind, where))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return replace(self.answer, kind=kind)
+
+
 def served(
     folder: Path,
     fleet: MemoryFleet | None = None,
     *,
     metrics: Callable[[], bytes] = lambda: b"up 1\n",
     ready: Callable[[], bool] = lambda: True,
+    ask: Ask | None = None,
     **settings: object,
 ) -> Served:
     """An application over a fleet."""
@@ -98,6 +115,6 @@ def served(
     machinery = Machinery(fleet.wake, metrics, ready=ready, callback=outcomes.append)
     known = WebSettings(**{"tokens": token_file(folder), **settings})  # type: ignore[arg-type]
     application = Application(
-        fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET
+        fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET, ask=ask
     )
     return Served(fleet, application, outcomes)

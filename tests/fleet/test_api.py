@@ -3,6 +3,7 @@ is ever shown."""
 
 import json
 import logging
+from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
@@ -117,6 +118,60 @@ def test_a_build_from_its_request_to_its_end(operator, fleet):
     assert ended["error"] == {"code": "BUILD_FAILED", "message": "It failed.", "remedy": "Mend it."}
 
 
+@pytest.mark.parametrize("what", ["builds", "clean", "verify"])
+def test_a_request_with_a_key_is_one_request_and_its_end_may_be_waited_for(operator, fleet, what):
+    path, described = f"/api/v1/tables/sales.orders/{what}", f"/api/v1/tables/{{name}}/{what}"
+    headers = {"Idempotency-Key": "run-1"}
+    first = checked(operator.post(f"{path}?wait=0.01", headers=headers), "post", described)
+    assert first["build"]["state"] == "waiting"
+
+    fleet.begin(first["id"])
+    fleet.end("sales.orders", "finished")
+    again = checked(operator.post(f"{path}?wait=60", headers=headers), "post", described)
+    assert (again["id"], again["repeated"]) == (first["id"], True)
+    assert again["build"]["state"] == "finished"
+    build = operator.get(f"/api/v1/builds/{first['id']}?wait=60")
+    assert checked(build, "get", "/api/v1/builds/{id}")["state"] == "finished"
+    assert len(fleet.calls) == 1
+
+
+@pytest.mark.parametrize("wait", ["soon", "-1", "nan", "inf"])
+def test_a_wait_is_a_number_of_seconds(operator, fleet, wait):
+    answer = operator.post(f"/api/v1/tables/sales.orders/builds?wait={wait}")
+
+    assert answer.status_code == 400
+    assert wait in checked(answer, "post", "/api/v1/tables/{name}/builds")["message"]
+    assert fleet.calls == []
+
+
+def test_with_too_many_streams_no_request_waits(fleet, tmp_path):
+    service = served(tmp_path, fleet, max_streams=1)
+    service.application.streams.open = 1
+    answer = service.api(SECRETS[Role.OPERATE]).post("/api/v1/tables/sales.orders/clean?wait=60")
+
+    assert answer.json()["build"]["state"] == "waiting"
+
+
+@pytest.mark.parametrize("what", ["builds", "clean", "verify", "approve"])
+def test_a_paused_table_says_so_and_is_not_to_be_tried_again(operator, fleet, what):
+    fleet.add(seen("hr.paused", enabled=False))
+    answer = operator.post(f"/api/v1/tables/hr.paused/{what}")
+
+    assert answer.status_code == 409
+    assert "retry-after" not in answer.headers
+    error = checked(answer, "post", f"/api/v1/tables/{{name}}/{what}")
+    assert error["message"] == "The table 'hr.paused' is paused."
+    assert fleet.calls == []
+
+
+def test_muted_reasons_are_listed_until_they_are_shown_again(operator, fleet):
+    later, before = (datetime.now(UTC) + timedelta(days=each) for each in (1, -1))
+    fleet.change("hr.people", muted={"lag": later, "drift": before})
+    table = checked(operator.get("/api/v1/tables/hr.people"), "get", "/api/v1/tables/{name}")
+
+    assert table["muted"] == [{"code": "lag", "until": later.isoformat()}]
+
+
 def test_a_running_build_is_cancelled(operator, fleet):
     request = operator.post("/api/v1/tables/sales.orders/builds").json()["id"]
     fleet.begin(request)
@@ -135,12 +190,10 @@ def test_a_running_build_is_cancelled(operator, fleet):
         ("clean", {"dry_run": True}, ("clean", "hr.people", "operater", True)),
         ("clean", None, ("clean", "hr.people", "operater", False)),
         ("verify", None, ("verify", "hr.people", "operater")),
+        ("verify", {"repair": True}, ("verify", "hr.people", "operater", "repair")),
         ("approve", None, ("approve", "hr.people", "operater")),
-        (
-            "mute",
-            {"code": "COVERAGE_LOW", "days": 7},
-            ("mute", "hr.people", "operater", "COVERAGE_LOW", 7),
-        ),
+        ("mute", {"code": "lag", "days": 7}, ("mute", "hr.people", "operater", "lag", 7)),
+        ("unmute", {"code": "lag"}, ("unmute", "hr.people", "operater", "lag")),
     ],
 )
 def test_what_an_operator_asks_for_is_done_and_logged(operator, fleet, caplog, what, body, call):
@@ -160,8 +213,10 @@ def test_what_an_operator_asks_for_is_done_and_logged(operator, fleet, caplog, w
     [
         ("builds", {"strategy": "some"}, "strategy"),
         ("builds", {"Strategy": "all"}, "Strategy"),
-        ("mute", {"code": "X", "days": 0}, "days"),
+        ("mute", {"code": "lag", "days": 0}, "days"),
+        ("mute", {"code": "late", "days": 1}, "'lag'"),
         ("mute", {}, "code"),
+        ("unmute", {"code": "late"}, "'lag'"),
         ("verify", {"more": 1}, "more"),
         ("verify", [], "wrong"),
     ],
@@ -197,7 +252,8 @@ def test_a_busy_service_says_when_to_try_again(operator, fleet):
 def called(client: TestClient, route):
     """A request of a route."""
     path = route.path.replace("{name}", "sales.orders").replace("{id}", "r9")
-    body = {"code": "X", "days": 1} if path.endswith("/mute") else None
+    action = path.rpartition("/")[2]
+    body = {"mute": {"code": "lag", "days": 1}, "unmute": {"code": "lag"}}.get(action)
     return client.request(route.method, f"/api/v1{path}", json=body)
 
 
@@ -335,6 +391,19 @@ def test_a_callback_is_refused_and_counted(service, fleet, secret, body, status,
     assert answer.status_code == status
     assert set(answer.json()) == {"code", "message", "remedy"}
     assert (fleet.woken, service.outcomes) == ([], [outcome])
+
+
+def test_a_callback_to_a_paused_table_is_not_to_come_again(service, fleet):
+    fleet.add(seen("hr.paused", enabled=False))
+    answer = service.client().post(
+        "/hudi/commit",
+        content=callback_of("/data/hr.paused"),
+        headers={SECRET_HEADER: CALLBACK_SECRET},
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "CALLBACK_REFUSED")
+    assert "retry-after" not in answer.headers
+    assert (fleet.woken, service.outcomes) == ([], ["refused"])
 
 
 def test_a_callback_to_a_busy_service_is_to_come_again(service, fleet):

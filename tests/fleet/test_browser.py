@@ -4,7 +4,7 @@ its end, names of every kind, no request to another host, and axe's rules of acc
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import axe_core_python
@@ -22,10 +22,15 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from dev.prerequisites import find_browser
 from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.fleet.access import Role
+from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.queries import Answer
+from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.timeline import SeenInstant
+from hudi_index_service.fleet.web import Application, WebServer
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, progress, seen, status_of
-from tests.fleet.served import SECRETS, served
+from tests.fleet.served import SECRETS, Asked, served, token_file
 
 pytestmark = pytest.mark.slow
 
@@ -70,11 +75,16 @@ def fleet() -> MemoryFleet:
 
 
 @pytest.fixture
-def server(fleet: MemoryFleet, tmp_path: Path) -> Iterator[WebServer]:
+def ask() -> Asked:
+    return Asked()
+
+
+@pytest.fixture
+def server(fleet: MemoryFleet, ask: Asked, tmp_path: Path) -> Iterator[WebServer]:
     server = WebServer(
         WebSettings(port=0),
         HookSettings(),
-        lambda most: served(tmp_path, fleet, max_streams=most).application,
+        lambda most: served(tmp_path, fleet, max_streams=most, ask=ask).application,
     )
     server.start()
     yield server
@@ -239,6 +249,71 @@ def test_names_of_every_kind_are_text(tab: Tab, fleet: MemoryFleet) -> None:
     assert tab.driver.execute_script("return window.hostile") is None
 
 
+def test_real_builds_are_watched_started_and_cancelled(
+    chromium: Chrome,
+    supervising: Callable[..., Supervisor],
+    policy: Callable[..., TablePolicy],
+    tmp_path: Path,
+) -> None:
+    """Children build: one table well, and one without an end."""
+    fleet = supervising(policy("orders"), policy("sleeps"))
+    settings = WebSettings(port=0, tokens=token_file(tmp_path))
+    machinery = Machinery(fleet.callback, bytes)
+    server = WebServer(
+        settings, HookSettings(), lambda most: Application(fleet, lambda _: (), machinery, settings)
+    )
+    server.start()
+    tab = Tab(chromium, server.url)
+    chromium.delete_all_cookies()
+    try:
+        tab.sign_in(SECRETS[Role.OPERATE])
+        tab.open("/tables/orders")
+        tab.wait(lambda tab: "1 entry built" in tab.text and "100 %" in tab.text)
+        assert "clustering" in tab.one('section[aria-labelledby="h-timeline"]').text
+        tab.one("#verify").click()
+        tab.wait(lambda tab: tab.driver.current_url.endswith("?done=verify"))
+
+        tab.open("/tables/sleeps")
+        tab.wait(lambda tab: "50 %, 1 of 2 entries" in tab.text)
+        tab.one("#cancel").click()
+        tab.wait(lambda tab: tab.driver.current_url.endswith("?done=cancel"))
+        tab.wait(lambda tab: "cancelled" in tab.one('section[aria-labelledby="h-builds"]').text)
+        tab.one("#build").click()
+        tab.wait(lambda tab: "by request of operater" in tab.text and "50 %" in tab.text)
+    finally:
+        chromium.get("about:blank")
+        server.close()
+
+
+def test_a_query_is_answered_and_its_mistake_is_shown(tab: Tab, ask: Asked) -> None:
+    tab.open("/tables/ops.table_003")
+    tab.one("textarea").send_keys("id = 1")
+    tab.one("#count").click()
+    tab.wait(lambda tab: "1,234" in tab.text)
+    assert violations(tab) == []
+    ask.answer = Answer("explain", f"{HOSTILE} " * 40, None, 0.1)
+    tab.one("#explain").click()
+    tab.wait(lambda tab: HOSTILE in tab.one("pre").text)
+    assert violations(tab) == []
+    ask.answer = Answer("count", "", Refusal("COLUMN_NOT_FOUND", HOSTILE, "Look."), 0.1)
+    tab.one("#count").click()
+    tab.wait(lambda tab: "Look. COLUMN_NOT_FOUND" in tab.text)
+    assert tab.one("textarea").get_attribute("value") == "id = 1"
+    assert violations(tab) == []
+    assert tab.driver.execute_script("return window.hostile") is None
+    kinds = [kind for _, kind, _ in ask.questions]
+    assert kinds == ["count", "explain", "count"]
+
+
+def test_a_hidden_reason_is_shown_again(tab: Tab, fleet: MemoryFleet) -> None:
+    fleet.change("hr.table_009", muted={"lag": datetime.now(UTC) + timedelta(days=2)})
+    tab.open("/tables/hr.table_009")
+    assert violations(tab) == []
+    tab.one("#unmute-lag").click()
+    tab.wait(lambda tab: "The reason is shown again." in tab.text)
+    assert fleet.calls == [("unmute", "hr.table_009", "operater", "lag")]
+
+
 def test_the_pages_work_without_scripts(tab: Tab, fleet: MemoryFleet) -> None:
     tab.command("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -277,7 +352,7 @@ def test_pages_fit_every_screen_and_suit_everybody(
 
 
 def test_screenshots_show_what_the_guide_shows(
-    tab: Tab, fleet: MemoryFleet, tmp_path: Path
+    tab: Tab, fleet: MemoryFleet, ask: Asked, tmp_path: Path
 ) -> None:
     """With FLEET_SCREENSHOTS=docs/images, it takes those of the guide anew."""
     folder = Path(os.environ.get("FLEET_SCREENSHOTS") or tmp_path)
@@ -288,9 +363,25 @@ def test_screenshots_show_what_the_guide_shows(
     now = datetime.now(UTC)
     running = replace(fleet.observations["hr.table_009"].running, started=now, advanced=now)
     fleet.change("hr.table_009", status=status, running=running)
+    instants = ("20260301115500120", "20260301114002733", "20260301110418005", "20260301104503911")
+    actions = ("clustering", "clean", "delta commit", "compaction")
+    counts = ((4, 1, 3), (0, 0, 0), (0, 0, 0), (12, 12, 0))
+    timeline = [
+        SeenInstant(time, action, True, *files)
+        for time, action, files in zip(instants, actions, counts, strict=True)
+    ]
+    fleet.change("hr.table_009", timeline=timeline)
     for name, path, height in (("fleet", "/", 560), ("fleet_table", "/tables/hr.table_009", 760)):
         size = {"width": 1100, "height": height, "deviceScaleFactor": 1, "mobile": False}
         tab.command("Emulation.setDeviceMetricsOverride", **size)
         tab.open(path)
         assert tab.driver.save_screenshot(str(folder / f"{name}.png"))
+    timeline_card = tab.one('section[aria-labelledby="h-timeline"]')
+    assert timeline_card.screenshot(str(folder / "fleet_timeline.png"))
+    ask.answer = Answer("count", "48,201", None, 0.36)
+    tab.one("textarea").send_keys("user_id = 17 AND day >= '2026-02-01'")
+    tab.one("#count").click()
+    tab.wait(lambda tab: "48,201" in tab.text)
+    answer_card = tab.one('section[aria-labelledby="h-answer"]')
+    assert answer_card.screenshot(str(folder / "fleet_query.png"))
     tab.command("Emulation.clearDeviceMetricsOverride")

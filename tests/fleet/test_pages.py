@@ -1,7 +1,7 @@
 """What the pages show, who may send their forms, and that names are shown as text."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -238,8 +238,10 @@ def test_a_form_that_is_sent_twice_is_one_request(browser, fleet):
         ("clean", {"dry_run": "on"}, ("clean", "hr.people", "operater", True)),
         ("clean", {}, ("clean", "hr.people", "operater", False)),
         ("verify", {}, ("verify", "hr.people", "operater")),
+        ("verify", {"repair": "on"}, ("verify", "hr.people", "operater", "repair")),
         ("approve", {}, ("approve", "hr.people", "operater")),
-        ("mute", {"code": "X", "days": "9"}, ("mute", "hr.people", "operater", "X", 9)),
+        ("mute", {"code": "lag", "days": "9"}, ("mute", "hr.people", "operater", "lag", 9)),
+        ("unmute", {"code": "lag"}, ("unmute", "hr.people", "operater", "lag")),
     ],
 )
 def test_forms_do_what_they_say(browser, fleet, path, fields, call):
@@ -247,6 +249,32 @@ def test_forms_do_what_they_say(browser, fleet, path, fields, call):
 
     assert answer.status_code == 303
     assert fleet.calls == [call]
+
+
+def test_an_unknown_reason_cannot_be_hidden(browser, fleet):
+    answer = browser.post("/tables/hr.people/mute", code="lagg", days="9")
+
+    assert answer.status_code == 400
+    assert "Did you mean lag" in answer.text
+    assert fleet.calls == []
+
+
+def test_hidden_reasons_are_listed_with_a_button(browser, fleet):
+    until = datetime.now(UTC) + timedelta(days=3)
+    fleet.change("hr.people", muted={"lag": until})
+    page = browser.get("/tables/hr.people").text
+
+    assert f"Hidden until {until:%Y-%m-%d}" in page
+    assert 'action="/tables/hr.people/unmute"' in page
+    fleet.change("hr.people", muted={"lag": datetime.now(UTC)})
+    assert "Hidden until" not in browser.get("/tables/hr.people").text
+
+
+def test_a_paused_table_has_no_buttons_to_build(browser, fleet):
+    fleet.add(seen("hr.paused", enabled=False))
+
+    assert 'id="build"' not in browser.get("/tables/hr.paused").text
+    assert browser.post("/tables/hr.paused/build").status_code == 409
 
 
 FORMS = ["/tables/hr.people/build", "/tables/hr.people/mute", "/builds/r1/cancel", "/logout"]
@@ -455,7 +483,7 @@ def test_pages_hold_no_script_or_style_of_their_own_and_nothing_of_another_host(
         ("hudi-index build s3://a/b", Button("build")),
         ("hudi-index build '/a b' --strategy all", Button("build", "all")),
         ("hudi-index fleet clean --match a", Button("clean")),
-        ("hudi-index verify /a --repair", None),
+        ("hudi-index verify /a --repair", Button("verify", repair=True)),
         ("hudi-index doctor /a", None),
         ("rm -rf /", None),
         ("hudi-index build 'x", None),

@@ -154,6 +154,12 @@ def test_damage_is_seen(supervising, policy):
     assert (end.outcome, end.error.code) == ("failed", "ENTRY_INVALID")
     assert "verify" in end.error.remedy
     assert fleet.table("orders").damaged == 1
+    repaired = ended(fleet, fleet.verify("orders", repair=True).id)
+    assert (repaired.outcome, repaired.summary) == (
+        "finished",
+        "1 entry read, 0 damaged, 1 repaired.",
+    )
+    assert fleet.table("orders").damaged == 0
 
 
 def test_share_of_the_entries_is_verified_each_week(supervising, policy, fleet_settings, caplog):
@@ -375,6 +381,10 @@ def test_next_start_knows_requests_keys_builds_and_mutes(policy, fleet_settings,
     assert fleet.table("sleeps").queued is not None
     assert fleet.build("sleeps", strategy=Strategy.ALL, key="k") == replace(asked, repeated=True)
     assert listener.mutes == [("orders", "coverage", True)]
+    assert list(fleet.table("orders").muted) == ["coverage"]
+    fleet.unmute("orders", "coverage")
+    assert listener.mutes[1:] == [("orders", "coverage", False)]
+    assert fleet.table("orders").muted["coverage"] <= datetime.now(UTC)
     fleet.close()
 
 

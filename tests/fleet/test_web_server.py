@@ -1,6 +1,7 @@
 """The server: streams that hear of changes and end with it, limits, TLS."""
 
 import http.client
+import json
 import socket
 import ssl
 import subprocess
@@ -151,6 +152,31 @@ def test_a_request_that_does_not_end_is_cut_off(running):
             assert slow.recv(1024) == b""
         except ConnectionResetError:  # what it sent was not read
             return
+
+
+def waiting(server):
+    """A request that waits for the end of a build."""
+    connection = connected(server)
+    headers = {"Authorization": f"Bearer {SECRETS[Role.OPERATE]}"}
+    connection.request("POST", "/api/v1/tables/hr.people/builds?wait=60", headers=headers)
+    awaited(lambda: server.application.streams.open == 1)
+    return connection
+
+
+def test_a_request_that_waits_is_answered_when_the_service_ends(running):
+    server = running()
+    connection = waiting(server)
+    server.close()
+    answer = connection.getresponse()
+    assert answer.status == 202
+    assert json.loads(answer.read())["build"]["state"] == "waiting"
+    connection.close()
+
+
+def test_a_request_that_nobody_waits_for_any_more_takes_no_place(running):
+    server = running()
+    waiting(server).close()
+    awaited(lambda: server.application.streams.open == 0)
 
 
 def test_a_forwarded_address_is_not_believed(running, caplog):

@@ -14,18 +14,22 @@ class Order:
 
     Attributes:
         request: The id of the request.
-        action: ``build``, ``clean``, ``verify`` or ``define``.
+        action: ``build``, ``clean``, ``verify`` or ``define``; of a page's query ``count`` or
+            ``explain``.
         strategy: Which base files a build covers; "" for what the table's write config says, or
             else `usual_strategy`.
         defer_failed: Whether base files that failed recently are left to later builds.
         clean: Whether a build is followed by a clean.
         dry_run: Whether a clean only counts.
+        repair: Whether a verification builds damaged entries anew.
         budget: The limits of a build, by the names of `Budget`.
         backfill_seconds: Of the base files that were there when an index was defined, those of how
             long before are built.
         definitions: What the fleet's file has for the table; see `Means.definitions`.
         approved: Whether an operator has approved the plan of their changes.
         fraction: The share of the entries that a verification reads, from 0 to 1.
+        where: The predicate of a query; it may be secret.
+        seconds: How long a query may take.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
         log_level: The least level of what is logged.
@@ -39,11 +43,14 @@ class Order:
     defer_failed: bool = True
     clean: bool = True
     dry_run: bool = False
+    repair: bool = False
     budget: Mapping[str, float] = field(default_factory=dict)
     backfill_seconds: float = 0.0
     definitions: Mapping[str, Any] = field(default_factory=dict)
     approved: bool = False
     fraction: float = 1.0
+    where: str = ""
+    seconds: float = 0.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     log_level: int = 20

@@ -76,6 +76,11 @@ class Pool:
         """Takes no further job."""
         self._is_closing.set()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no further job is taken."""
+        return self._is_closing.is_set()
+
     def close(self) -> None:
         """Takes no further job, and returns once the running ones have ended, with no process
         left."""

@@ -95,9 +95,11 @@ def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
 
 
 def _verify(upkeep: TableUpkeep, order: Order) -> Ended:
-    verification = upkeep.table.verify(fraction=order.fraction)
+    verification = upkeep.table.verify(repair=order.repair, fraction=order.fraction)
     damaged = len({each.base_file for each in verification.unrepaired})
-    summary = f"{counted(verification.entries, 'entry')} read, {damaged} damaged."
+    repaired = len({each.base_file for each in verification.problems}) - damaged
+    found = f"{damaged} damaged" + (f", {repaired} repaired" if order.repair else "")
+    summary = f"{counted(verification.entries, 'entry')} read, {found}."
     if not damaged:
         return Ended(order.request, "finished", summary=summary)
     first = verification.unrepaired[0]

@@ -15,12 +15,19 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.errors import AccessDenied, AccessRefused, RequestInvalid
+from hudi_index_service.errors import (
+    AccessDenied,
+    AccessRefused,
+    IndexServiceError,
+    RequestInvalid,
+)
 from hudi_index_service.fleet.access import Action
 from hudi_index_service.fleet.events import Streams
-from hudi_index_service.fleet.exchange import Gate, Refused, address_of
+from hudi_index_service.fleet.exchange import Gate, Refused, address_of, refused
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.page.forms import FORM_TOKEN, Forms
 from hudi_index_service.fleet.page.words import FILTERS
+from hudi_index_service.fleet.queries import Answer, Ask, Kind
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.table_view import SORTS, TableView, selected
 from hudi_index_service.index.metadata.requirements import names_by_use
@@ -39,6 +46,7 @@ _NOTICES = {
     "verify": "The verification is requested.",
     "approve": "The plan is being carried out.",
     "mute": "The reason is hidden.",
+    "unmute": "The reason is shown again.",
 }
 """What a page says after a form. A link can choose among these, and nothing else."""
 
@@ -59,11 +67,19 @@ class Pages:
         gate: Lets in tokens.
         forms: Reads sessions and forms.
         streams: Keep pages up to date.
+        ask: Answers queries; None for pages without.
     """
 
-    def __init__(self, requests: Requests, gate: Gate, forms: Forms, streams: Streams) -> None:
+    def __init__(
+        self,
+        requests: Requests,
+        gate: Gate,
+        forms: Forms,
+        streams: Streams,
+        ask: Ask | None = None,
+    ) -> None:
         self._requests, self._gate = requests, gate
-        self._forms, self._streams = forms, streams
+        self._forms, self._streams, self._ask = forms, streams, ask
         self._static = {name: (_FOLDER / "static" / name).read_bytes() for name in _STATIC}
 
     def routes(self) -> list[BaseRoute]:
@@ -85,7 +101,9 @@ class Pages:
             form(f"{table}/verify", self._verify),
             form(f"{table}/approve", self._approve),
             form(f"{table}/mute", self._mute),
+            form(f"{table}/unmute", self._unmute),
             form("/builds/{id}/cancel", self._cancel),
+            Route(f"{table}/query", self._query, methods=["POST"]),
             Route(table, self._table, methods=["GET"]),
         ]
 
@@ -158,6 +176,39 @@ class Pages:
             partitions=_partitions(status),
             most_partitions=_PARTITIONS,
             strategies=[each.value for each in Strategy],
+            asks=self._ask is not None and view.seen.policy.reads,
+        )
+
+    async def _query(self, request: Request) -> Response:
+        """Answers the box of a table's page by a page: an address would keep what was asked."""
+        fields = await self._forms.read(request)
+        return await run_in_threadpool(self._answered, request, fields)
+
+    def _answered(self, request: Request, fields: Mapping[str, str]) -> Response:
+        caller = self._caller(request)
+        view = self._requests.table(caller, request.path_params["name"])
+        if self._ask is None:
+            raise RequestInvalid("This service answers no queries.")
+        where = fields.get("where", "").strip()
+        answer: Answer | None = None
+        error: Refusal | IndexServiceError | None
+        code = HTTPStatus.OK
+        kind: Kind = "explain" if fields.get("kind") == "explain" else "count"
+        try:
+            answer = self._ask(view.seen.policy, kind, where)
+            error = answer.error
+        except (IndexServiceError, Refused) as raised:
+            refusal = raised if isinstance(raised, Refused) else refused(raised)
+            code, error = refusal.status, refusal.error
+        return self._page(
+            request,
+            "query.html",
+            code=code,
+            title=f"Query of {view.name}",
+            view=view,
+            asked=where,
+            answer=answer,
+            error=error,
         )
 
     async def _events(self, request: Request) -> Response:
@@ -247,12 +298,14 @@ class Pages:
 
     def _clean(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name = request.path_params["name"]
-        self._requests.clean(caller, name, dry_run="dry_run" in fields)
+        key = fields.get("key") or None
+        self._requests.clean(caller, name, dry_run="dry_run" in fields, key=key)
         return _after("clean", name)
 
     def _verify(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name = request.path_params["name"]
-        self._requests.verify(caller, name)
+        key = fields.get("key") or None
+        self._requests.verify(caller, name, repair="repair" in fields, key=key)
         return _after("verify", name)
 
     def _approve(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
@@ -266,6 +319,11 @@ class Pages:
             raise RequestInvalid("A reason is hidden for at most 365 days.")
         self._requests.mute(caller, name, fields.get("code", "")[:64], days=days)
         return _after("mute", name)
+
+    def _unmute(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
+        name = request.path_params["name"]
+        self._requests.unmute(caller, name, fields.get("code", "")[:64])
+        return _after("unmute", name)
 
     def _cancel(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         return _after("cancel", self._requests.cancel(caller, request.path_params["id"]))

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from math import floor
 
+from hudi_index_service.fleet.attention import Code
+from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.wording import counted
 
 
@@ -54,7 +56,38 @@ def value_of(number: float | str) -> str:
     return number if isinstance(number, str) else f"{number:,.6g}"
 
 
+def meaning_of(code: str) -> str:
+    """When a table gives the reason of this code."""
+    known = next((each for each in Code if each == code), None)
+    return "A reason of another release." if known is None else known.meaning.replace("`", "")
+
+
+def instant_time(requested: str) -> str:
+    """The time of an instant, to the second, by its writer's clock."""
+    try:
+        return f"{datetime.strptime(requested[:14], '%Y%m%d%H%M%S'):%Y-%m-%d %H:%M:%S}"
+    except ValueError:
+        return "–"
+
+
+def index_state(instant: SeenInstant) -> str:
+    """What indexes have of an instant's base files."""
+    files, covered = instant.base_files, instant.covered
+    if not files:
+        return "–"
+    if covered >= files:
+        return f"{counted(files, 'base file')} indexed"
+    rest = files - covered - instant.due
+    parts = [f"{covered} of {counted(files, 'base file')} indexed"]
+    parts += [f"{instant.due} due"] if instant.due else []
+    parts += [f"{rest} left to scans"] if rest > 0 else []
+    return ", ".join(parts)
+
+
 FILTERS = {
+    "instant": instant_time,
+    "index_state": index_state,
+    "meaning": meaning_of,
     "value": value_of,
     "percent": percent,
     "duration": duration,

@@ -1,0 +1,77 @@
+"""Looks at the tables of a fleet file once, without a service: what `hudi-index fleet status
+--config` shows."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+
+from hudi_index_service import config
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexServiceError, StorageFailed
+from hudi_index_service.fleet.attention import UNREACHABLE_POLLS, attention
+from hudi_index_service.fleet.discovery import Discovery, FailedSource
+from hudi_index_service.fleet.file import FleetFile
+from hudi_index_service.fleet.looks import Look, Looker
+from hudi_index_service.fleet.observation import Observation, Refusal
+from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policy_means import PolicyMeans
+from hudi_index_service.fleet.table_view import TableView, selected
+
+_AT_A_TIME = 8
+
+
+def survey(
+    file: FleetFile,
+    wanted: Callable[[str], bool] = lambda name: True,
+    *,
+    settings: Settings | None = None,
+) -> tuple[list[TableView], tuple[FailedSource, ...]]:
+    """The tables of the file by attention, and its sources that could not be looked up. A table
+    that cannot be looked at is looked at as often as makes it unreachable.
+
+    Unlike a service, it knows of no reason that was muted, no build that waits, and no damage that
+    only a verification finds.
+
+    Args:
+        wanted: Whether a table is to be looked at, by its name.
+    """
+    effective = config.effective(settings)
+    found = Discovery().discover(file)
+    policies = [each for name, each in found.tables.items() if wanted(name)]
+    with ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="survey") as threads:
+        observations = list(threads.map(partial(_observed, effective), policies))
+    now = datetime.now(UTC)
+    views = [TableView.of(each, lambda seen: attention(seen, now)) for each in observations]
+    return selected(views), found.failed
+
+
+def _observed(settings: Settings, policy: TablePolicy) -> Observation:
+    since = datetime.now(UTC)
+    for _ in range(UNREACHABLE_POLLS):
+        try:
+            look = _look(settings, policy)
+        except IndexServiceError as error:
+            refusal = Refusal(error.code, error.message, error.remedies.command)
+            continue
+        return Observation(policy, at=datetime.now(UTC), **look.fields())
+    return Observation(
+        policy,
+        at=datetime.now(UTC),
+        unreachable_polls=UNREACHABLE_POLLS,
+        unreachable_since=since,
+        error=refusal,
+    )
+
+
+def _look(settings: Settings, policy: TablePolicy) -> Look:
+    means = PolicyMeans()
+    looker = Looker(policy.uri)
+    try:
+        options = means.storage_options(policy)
+        compare = partial(means.differences, policy)
+        return looker.look("", compare, means.settings(policy, settings), options)
+    except OSError as error:
+        raise StorageFailed(f"{policy.uri} cannot be read: {error}.") from error
+    finally:
+        looker.close()
