@@ -165,7 +165,9 @@ class Discovery:
             yield Place(uri, source.catalog, source.database, name)
 
 
-def _matching(source: PathSource, storage: Storage, known: frozenset[str]) -> Iterator[Place]:
+def _matching(
+    source: PathSource, storage: Storage, known: frozenset[str] = frozenset()
+) -> Iterator[Place]:
     """The tables whose paths a glob matches. Folders in tables are not looked at, nor is asked
     whether a folder that is there is a table, if it is known."""
     if storage.is_local and not storage.root_exists():
