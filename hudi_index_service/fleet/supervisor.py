@@ -78,11 +78,16 @@ class Supervisor:
         self._listener = listener or Listener()
         self._ledger = Ledger(self._settings.state_folder / "fleet")
         self._polls = Polls(self._look, threads=looks)
+        limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
         self._work = Work(
-            self._ledger, self._means, self._settings, self._listener, self._polls.soon
+            self._ledger,
+            self._means,
+            self._settings,
+            self._listener,
+            self._polls.soon,
+            slots=limits.slots,
         )
         self._by_name: dict[str, TableState] = {}
-        limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
         self._pool = Pool(self._work.take, limits, runner=runner)
         self.apply(policies)
 

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hudi_index_service.config import HookSettings, WebSettings
-from hudi_index_service.errors import ConfigInvalid, IndexServiceError, RequestInvalid
+from hudi_index_service.errors import AccessDenied, ConfigInvalid, IndexServiceError, RequestInvalid
 from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
 from hudi_index_service.fleet.certificate import Certificate
@@ -122,6 +122,8 @@ class Application:
         return await self._refused(request, refused(error))
 
     async def _refused(self, request: Request, refusal: Refused) -> Response:
+        if isinstance(refusal.error, AccessDenied):  # names the token and its role
+            self.refusals.report(f"Request refused (403): {refusal.error.message}")
         if _is_of_page(request):
             return self._pages.error(request, refusal)
         answer = error_answer(refusal)

@@ -80,6 +80,7 @@ class Work:
 
     Args:
         look_soon: Has a table looked at, by its base path.
+        slots: How many jobs there are at a time at most.
 
     Attributes:
         changed: Notified when something was added, or has ended.
@@ -95,6 +96,8 @@ class Work:
         settings: Settings,
         listener: Listener,
         look_soon: Callable[[str], None],
+        *,
+        slots: int,
     ) -> None:
         hook = settings.hook
         self.changed = Condition()
@@ -106,7 +109,8 @@ class Work:
         self._listener = listener
         self._look_soon = look_soon
         self._jobs: dict[str, Job] = {}
-        self._queue = FairQueue(Backoff(hook.backoff_seconds, hook.backoff_max_seconds))
+        backoff = Backoff(hook.backoff_seconds, hook.backoff_max_seconds)
+        self._queue = FairQueue(backoff, most_doubtful=max(1, slots // 2))
 
     def jobs(self) -> list[Job]:
         """What runs."""
@@ -151,6 +155,8 @@ class Work:
         self._ledger.add(request)
         state.add(request)
         self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
+        if request.is_kept:
+            self._queue.end_rest(state.uri)
         self.see(state, queued=state.queued)
         self.changed.notify_all()
 
@@ -277,6 +283,8 @@ class Work:
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)
+        if any(each.is_kept for each in state.waiting):  # asked for while it ran
+            self._queue.end_rest(state.uri)
         if ended.retry_seconds is not None and self._is_member(state):
             self._queue.wake_later(state.uri, monotonic(), ended.retry_seconds)
         state.is_stale = True

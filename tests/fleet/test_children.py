@@ -85,6 +85,8 @@ def test_one_child_carries_out_many_orders(child):
     assert outcomes[0].summary == outcomes[3].summary == str(one.pid)
     assert "ZeroDivisionError: a bug" in outcomes[2].message
     assert not one.is_worn
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) > own  # queries come first
     one.end()
     assert not is_alive(one.pid)
 

@@ -1,5 +1,6 @@
 """Which tables are in the fleet, under which names, and what holds for them."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -171,6 +172,38 @@ def test_what_was_found_before_may_be_damaged_or_impossible_to_keep(
     for name in "ab":
         impossible.write({name: ()})
     assert caplog.text.count("in memory alone") == 1
+
+
+def test_a_known_table_costs_no_request_of_its_own_and_goes_with_its_folder(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    size = Storage.size
+
+    def counted(storage: Storage, path: str) -> int:
+        asked.append(path.partition("/")[0])
+        return size(storage, path)
+
+    monkeypatch.setattr(Storage, "size", counted)
+    file = parsed(f'version: 1\ngroups: [{{name: g, include: ["{lake}/eu/*"]}}]')
+    discovery = Discovery()
+    before = discovery.discover(file).tables
+    assert asked
+    asked.clear()
+
+    assert discovery.discover(file).tables == before
+    assert asked == ["plain"]  # which is none yet
+
+    (lake / "eu" / "plain" / ".hoodie").mkdir()
+    (lake / "eu" / "plain" / ".hoodie" / "hoodie.properties").touch()
+    (lake / "eu" / "users" / ".hoodie" / "hoodie.properties").unlink()
+    assert discovery.discover(file).tables.keys() == {"eu.orders", "eu.plain", "eu.users"}
+    shutil.rmtree(lake / "eu" / "orders")
+    assert discovery.discover(file).tables.keys() == {"eu.plain", "eu.users"}
+
+    for _ in range(60):
+        found = discovery.discover(file).tables
+    assert found.keys() == {"eu.plain"}
 
 
 def test_equal_names_take_more_of_the_place() -> None:

@@ -226,6 +226,22 @@ def test_faults_are_said_and_harm_no_other_table(supervising, policy):
     assert seen(fleet, "killed", lambda now: len(now.ended) > 1).ended[0].trigger == "retry"
 
 
+def test_operators_request_waits_for_no_rest(supervising, policy, fleet_settings):
+    hook = fleet_settings.hook.model_copy(update={"backoff_seconds": 3600.0})
+    long_rest = fleet_settings.model_copy(update={"hook": hook})
+    hangs = policy("sleeps", build_timeout=timedelta(seconds=1))
+    fleet = supervising(policy("breaks"), hangs, settings=long_rest)
+    seen(fleet, "sleeps", lambda now: now.running)
+    asked = fleet.build("sleeps", requested_by="anna")
+    resting = seen(fleet, "breaks", lambda now: now.ended and now.queued and not now.running)
+    assert len(resting.ended) == 1
+
+    again = fleet.build("breaks", requested_by="anna")
+
+    assert ended(fleet, again.id).outcome == "failed"
+    assert ended(fleet, asked.id).outcome == "hung"  # another time
+
+
 def test_progress_is_seen_and_cancelled(supervising, policy):
     fleet = supervising(policy("sleeps"))
 

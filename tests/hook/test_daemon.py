@@ -3,6 +3,7 @@ which may arrive at any moment."""
 
 import re
 import signal
+import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -17,6 +18,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.daemon import stopped_by_signals
 from hudi_index_service.hook.hook import serve
+from hudi_index_service.hook.server import bound_socket
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
 from tests.programs import Running, ended
@@ -178,3 +180,13 @@ def test_the_wait_can_end_without_a_signal() -> None:
         for _ in range(100_000):
             stop.set()
         assert stop.wait()
+
+
+def test_answers_do_not_wait_for_a_clients_ack() -> None:
+    with (
+        bound_socket("127.0.0.1", 0, "hook") as listening,
+        socket.create_connection(listening.getsockname()),
+    ):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

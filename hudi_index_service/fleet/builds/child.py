@@ -45,6 +45,7 @@ _SECONDS_BETWEEN_PROGRESS = 0.5
 _SECONDS_TO_FLUSH = 1.0
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 _FIRST_TO_DIE = b"1000"
+_NICE = 10
 
 
 class Pipe(logging.Handler):
@@ -126,6 +127,7 @@ class _Orders:
 def main(parent: int, descriptor: int, runner: str) -> None:
     """Carries out orders until the standard input ends."""
     _die_with(parent)
+    os.nice(_NICE)  # what the service answers, and Spark's queries beside it, come first
     os.set_inheritable(descriptor, False)
     orders = _Orders()
     pipe = Pipe(descriptor)
