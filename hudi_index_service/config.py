@@ -313,6 +313,8 @@ class WebSettings(_Section):
     max_streams: Maximum open pages that are kept up to date, and never more than half of the
     connections.
     session_seconds: How long a browser stays signed in.
+    most_tables: Maximum tables with series of their own in the metrics; those that need attention
+    most have them.
     """
 
     host: str = "127.0.0.1"
@@ -324,6 +326,7 @@ class WebSettings(_Section):
     max_connections: Positive = 256
     max_streams: Positive = 32
     session_seconds: Seconds = 43_200.0
+    most_tables: Positive = 1000
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -33,6 +33,7 @@ from hudi_index_service.fleet.exchange import (
     body_of,
 )
 from hudi_index_service.fleet.messages import (
+    ApproveRequest,
     BuildMessage,
     BuildRequest,
     CleanRequest,
@@ -47,7 +48,7 @@ from hudi_index_service.fleet.messages import (
     VerifyRequest,
 )
 from hudi_index_service.fleet.metrics import CONTENT_TYPE
-from hudi_index_service.fleet.observation import EndedBuild
+from hudi_index_service.fleet.observation import EndedBuild, Refusal
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.table_view import selected
 from hudi_index_service.wording import first_mistake
@@ -129,7 +130,8 @@ def _verify(requests: Requests, call: Call) -> RequestedMessage:
 
 
 def _approve(requests: Requests, call: Call) -> RequestedMessage:
-    return RequestedMessage.of(requests.approve(call.caller, call.path["name"]))
+    name, plan = call.path["name"], call.body.plan
+    return RequestedMessage.of(requests.approve(call.caller, name, plan=plan))
 
 
 def _mute(requests: Requests, call: Call) -> DoneMessage:
@@ -164,7 +166,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     _asks("/tables/{name}/builds", "Start a build", _build, body=BuildRequest),
     _asks("/tables/{name}/clean", "Clean a table's indexes", _clean, body=CleanRequest),
     _asks("/tables/{name}/verify", "Verify a table's entries", _verify, body=VerifyRequest),
-    _asks("/tables/{name}/approve", "Carry out a table's plan", _approve),
+    _asks("/tables/{name}/approve", "Carry out a table's plan", _approve, body=ApproveRequest),
     _asks("/tables/{name}/mute", "Hide a reason", _mute, body=MuteRequest, answer=DoneMessage),
     _asks(
         "/tables/{name}/unmute", "Show it again", _unmute, body=UnmuteRequest, answer=DoneMessage
@@ -333,6 +335,7 @@ class Machinery:
         ended: How what was asked for ended; None if it has not. Raises RequestUnknown.
         usual_wait: The seconds for which the answer to a callback waits for the build, if its URL
             has no other number.
+        problems: What is wrong with the service itself, for the page.
     """
 
     wake: Callable[[str], Requested]
@@ -341,6 +344,7 @@ class Machinery:
     callback: Callable[[str], None] = lambda outcome: None
     ended: Callable[[str], EndedBuild | None] = lambda request: None
     usual_wait: float = 0.0
+    problems: Callable[[], Sequence[Refusal]] = tuple
 
 
 def machine_routes(machinery: Machinery, gate: Gate) -> Sequence[BaseRoute]:

@@ -232,7 +232,9 @@ class _Table:
     def _failed(self) -> Iterator[Reason]:
         row = _failures(self._seen)
         if len(row) >= FAILED_BUILDS:
-            words = f"The last {len(row)} builds failed."
+            last = next(filter(_counts, self._seen.ended), None)
+            why = f": {last.error.message}" if last is not None and last.error else "."
+            words = f"The last {len(row)} builds failed{why}"
             yield self._reason(Code.FAILED_BUILDS, row[-1], words, len(row), FAILED_BUILDS)
 
     def _hung(self) -> Iterator[Reason]:

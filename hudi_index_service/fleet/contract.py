@@ -78,8 +78,13 @@ class Fleet(Protocol):
         """Asks for a verification of all entries, and with `repair` for those that are damaged to
         be built anew; for `key` see `build`."""
 
-    def approve(self, name: str, *, requested_by: str = "") -> Requested:
-        """Carries out the table's `Observation.plan`."""
+    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
+        """Carries out the table's `Observation.plan`.
+
+        Args:
+            plan: The `Observation.plan_id` that the operator has seen; "" for the present one. If
+                another one is due by then, nothing is changed.
+        """
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """Hides a reason of a table for some days: `code` is one of `attention.Code`."""

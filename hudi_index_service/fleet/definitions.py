@@ -1,6 +1,7 @@
 """A table's indexes as the fleet file has them: what differs, what a change would cost, and the
 change. Only the fleet's own definitions are ever changed; another owner's is left, and named."""
 
+import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,9 @@ from hudi_index_service.wording import counted
 log = logging.getLogger(__name__)
 
 _RECORDS_FOR_ESTIMATE = 100
+
+_GROWTH = 1.1
+"""Of a backfill, between its plan and the approval: meanwhile the table is written."""
 
 ChangeKind = Literal["create", "alter", "recreate", "drop"]
 
@@ -137,6 +141,30 @@ class DefinitionPlan:
         cost = f"{counted(self.files, 'base file')} of {self.bytes:,} bytes"
         return *map(str, self.changes), f"Then {cost} are indexed, in {time}."
 
+    @property
+    def id(self) -> str:
+        """The same for the same changes, whatever their backfill costs; "" without any."""
+        if not self.changes:
+            return ""
+        return hashlib.sha256("\n".join(map(str, self.changes)).encode()).hexdigest()[:16]
+
+    def why_not_as_approved(self, plan_id: str, plan_bytes: int) -> str:
+        """Why this is more than an operator has approved, in one sentence; "" if it is not.
+
+        Args:
+            plan_id, plan_bytes: The `id` and the `bytes` of the plan that was shown.
+        """
+        if not self.changes:
+            return ""
+        if self.id != plan_id:
+            return "The approved plan was another one, and was not carried out."
+        if self.bytes > _GROWTH * plan_bytes:
+            return (
+                f"The backfill reads {self.bytes:,} bytes, and {plan_bytes:,} were approved: "
+                "nothing was changed."
+            )
+        return ""
+
     def may_apply_unasked(self, policy: TablePolicy) -> bool:
         """Whether the policy lets the changes be made without an operator."""
         return (
@@ -231,7 +259,7 @@ def plan_of(
         Definitions(tuple(after.values()), definitions.complete),
         Strategy.INCREMENTAL,
         base_files=hudi_table.snapshot().base_files(),
-        on=policy.build_on,
+        on=policy.on,
         indexes=built,
         retained_instants=retained_instants(hudi_table, own),
         backfill=policy.backfill,

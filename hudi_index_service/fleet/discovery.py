@@ -17,6 +17,7 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.fleet.file import FleetFile, Group
+from hudi_index_service.fleet.found_before import Found, FoundBefore
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.references import Reference, resolved
 from hudi_index_service.fleet.sources import (
@@ -33,6 +34,8 @@ from hudi_index_service.hudi.properties import HOODIE_FOLDER, PROPERTIES_FILE
 from hudi_index_service.storage.store import Storage, normalize_uri
 
 log = logging.getLogger(__name__)
+
+_ROUNDS_UNTIL_ASKED = 60
 
 CatalogTables = Callable[[DatabaseSource], list[tuple[str, CatalogTable]]]
 """The tables of a catalog's database, each with its name. Raises IndexServiceError."""
@@ -76,18 +79,24 @@ class Discovery:
 
     Args:
         catalog: Asks catalogs.
+        before: What sources had when an earlier service looked them up; None for nothing.
     """
 
-    def __init__(self, catalog: CatalogTables = catalog_tables) -> None:
+    def __init__(
+        self, catalog: CatalogTables = catalog_tables, before: FoundBefore | None = None
+    ) -> None:
         self._catalog = catalog
-        self._known: dict[str, tuple[Place, ...]] = {}
+        self._before = before
+        self._known: Found = {} if before is None else before.read()
         """Source → its tables when it was last looked up."""
         self._failing: dict[str, str] = {}
         """Source → why it could not be looked up the last time."""
+        self._rounds = 0
 
     def discover(self, file: FleetFile) -> Discovered:
         """The tables of the file's groups, as stores and catalogs have them now. What cannot be
         looked up raises nothing; it is logged, once for each reason."""
+        self._rounds += 1
         found: dict[str, tuple[Group, Place]] = {}
         failed: list[FailedSource] = []
         looked_up: dict[str, tuple[Place, ...]] = {}
@@ -100,6 +109,8 @@ class Discovery:
                     if not any(each.matches(place) for each in excluded):
                         found.setdefault(place.uri, (group, place))
         self._known = looked_up
+        if self._before is not None:
+            self._before.write(looked_up)
         self._failing = {each.source: str(each.error) for each in failed}
         names = unique_names([place for _, place in found.values()])
         policies = {
@@ -117,7 +128,7 @@ class Discovery:
     ) -> tuple[Place, ...]:
         source = parse_source(text)
         try:
-            return tuple(self._places(source, storage))
+            return tuple(self._places(source, storage, self._tables_of(text)))
         except IndexServiceError as error:
             failure = error
         except OSError as error:
@@ -128,11 +139,20 @@ class Discovery:
         failed.append(FailedSource(text, group.name, failure, len(kept)))
         return kept
 
-    def _places(self, source: Source, storage: Mapping[str, Reference]) -> Iterator[Place]:
+    def _tables_of(self, text: str) -> frozenset[str]:
+        """The tables that a source is known to have. Whether they still are tables is asked seldom:
+        each would be a request, and the look at the table says what is wrong with it."""
+        if self._rounds % _ROUNDS_UNTIL_ASKED == 0:
+            return frozenset()
+        return frozenset(place.uri for place in self._known.get(text, ()))
+
+    def _places(
+        self, source: Source, storage: Mapping[str, Reference], known: frozenset[str]
+    ) -> Iterator[Place]:
         if isinstance(source, DatabaseSource):
             yield from self._in_database(source)
         elif source.pattern:
-            yield from _matching(source, Storage(source.root, resolved(storage)))
+            yield from _matching(source, Storage(source.root, resolved(storage)), known)
         else:
             yield Place(source.root)
 
@@ -152,8 +172,11 @@ class Discovery:
             yield Place(uri, source.catalog, source.database, name)
 
 
-def _matching(source: PathSource, storage: Storage) -> Iterator[Place]:
-    """The tables whose paths a glob matches. Folders in tables are not looked at."""
+def _matching(
+    source: PathSource, storage: Storage, known: frozenset[str] = frozenset()
+) -> Iterator[Place]:
+    """The tables whose paths a glob matches. Folders in tables are not looked at, nor is asked
+    whether a folder that is there is a table, if it is known."""
     if storage.is_local and not storage.root_exists():
         raise TableNotFound(
             f"There is no folder {source.root}.", remedy="Create it, or correct the fleet file."
@@ -166,9 +189,10 @@ def _matching(source: PathSource, storage: Storage) -> Iterator[Place]:
             if parts[-1].startswith((".", "_")):
                 continue
             matches, leads_on = fits(parts, source.pattern), may_lead_to(parts, source.pattern)
-            is_table = (matches or leads_on) and _is_table(storage, path)
+            uri = f"{source.root.rstrip('/')}/{path}"
+            is_table = (matches or leads_on) and (uri in known or _is_table(storage, path))
             if is_table and matches:
-                yield Place(f"{source.root.rstrip('/')}/{path}")
+                yield Place(uri)
             elif leads_on and not is_table:
                 folders.append(path)
 

@@ -103,11 +103,30 @@ class Definition(_Model):
         return DesiredIndex(self.name, tuple(columns), tuple(self.types))
 
 
+class SparkRules(_Model):
+    """Builds by spark-submit."""
+
+    above: Size
+    """Bytes of due base files; of builds that are smaller, the service's machine does the work."""
+    submit: Annotated[list[str], Field(min_length=1)] = ["spark-submit"]
+    """The command, and options for it, without an application. In client mode; no secret, since
+    processes of others see it."""
+
+    @field_validator("submit")
+    @classmethod
+    def _is_open(cls, words: list[str]) -> list[str]:
+        if any(is_secret(word.partition("=")[0], word) for word in words if "=" in word):
+            raise ValueError("a secret is not in a command: name it in Spark's own configuration")
+        return words
+
+
 class BuildRules(_Model):
     """A build's process."""
 
     timeout: Duration = timedelta(minutes=30)
     """How long a build may make no progress before it is ended."""
+    spark: SparkRules | None = None
+    """Which builds spark-submit runs; null for none."""
 
 
 class VerifyRules(_Model):
@@ -323,7 +342,9 @@ class FleetFile(_Model):
             min_coverage=rules.min_coverage,
             max_orphaned=rules.max_orphaned,
             build_timeout=rules.build.timeout,
-            build_on=tuple(rules.on),
+            spark_above=rules.build.spark.above if rules.build.spark else None,
+            spark_submit=tuple(rules.build.spark.submit) if rules.build.spark else (),
+            on=tuple(rules.on),
             retention=rules.retention,
             definitions=tuple(each.desired() for each in rules.definitions),
             apply=rules.apply,

@@ -14,12 +14,16 @@ import logging
 import os
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
+from hudi_index_service.errors import StorageFailed
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
+from hudi_index_service.wording import reason
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +34,7 @@ MAX_ENDED = 2_000
 
 _BUILDS_OF_A_TABLE = 10
 _MOST_FILES = 100
+SECONDS_UNTIL_MENDED = 10.0
 _OLDEST = timedelta(days=7)
 _DATES = ("at", "started", "ended")
 
@@ -47,6 +52,8 @@ class Request:
         key: The idempotency key; "" for none.
         requested_by: The name of the token.
         repair: Whether a verification builds damaged entries anew.
+        plan_id, plan_bytes: The plan that an operator has approved.
+        traceparent: The span that asked for it; see `hudi_index_service.fleet.tracing`.
     """
 
     id: str
@@ -59,6 +66,9 @@ class Request:
     key: str = ""
     requested_by: str = ""
     repair: bool = False
+    plan_id: str = ""
+    plan_bytes: int = 0
+    traceparent: str = ""
 
     @property
     def is_kept(self) -> bool:
@@ -90,7 +100,8 @@ class Request:
         """What it asks for: requests for the same run together."""
         # A plan that nobody has approved is another thing than its execution.
         by_operator = self.action in ("verify", "define") and self.is_kept
-        return self.action, self.strategy, self.dry_run, self.repair, by_operator
+        what = self.action, self.strategy, self.dry_run, self.repair, self.plan_id
+        return *what, by_operator
 
 
 @dataclass(slots=True)
@@ -118,6 +129,10 @@ class Ledger:
     Args:
         folder: The folder of the file. If another service holds its file, this one gets its own.
             None for no file: what is known lasts as long as the process.
+
+    Attributes:
+        problem: Why the file cannot be written, as when the disk is full; None if it can. What it
+            lacks is in memory, and is written as soon as it can be.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -127,20 +142,49 @@ class Ledger:
         self._tables: dict[str, KnownTable] = {}
         self._lines = 0
         self._failing = False
+        self._tried, self._is_closed = 0.0, False
+        self._folder = folder
+        self.problem: Refusal | None = None
         self._path: Path | None = None
         self._lock = self._descriptor = -1
         if folder is None:
             return
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._path = self._claim(folder)
-            self._load(self._path)
-            self._rewrite()
+            self._open()
         except OSError as error:
             self._warn(error)
 
+    def _open(self) -> None:
+        assert self._folder is not None
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._claim(self._folder)
+        try:
+            self._load(path)
+        except OSError:
+            os.close(self._lock)
+            self._lock = -1
+            raise
+        self._path = path
+        self._rewrite()
+
+    def mend(self) -> None:
+        """Writes the file anew, if it could not be written before; not more than once in some
+        seconds."""
+        if not self._failing or self._is_closed or monotonic() < self._tried + SECONDS_UNTIL_MENDED:
+            return
+        try:
+            if self._path is None:
+                self._open()
+            else:
+                self._rewrite()
+        except OSError as error:
+            self._warn(error)
+        else:
+            self._recovered()
+
     def close(self) -> None:
         """Lets another service have the file."""
+        self._is_closed = True
         for descriptor in (self._descriptor, self._lock):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -307,6 +351,8 @@ class Ledger:
             new.replace(self._path)
         except OSError:
             os.close(descriptor)
+            with suppress(OSError):
+                new.unlink()  # on a full disk, half a file is in the way
             raise
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -321,7 +367,7 @@ class Ledger:
             else:
                 _write_all(self._descriptor, _line(kind, **content))
                 self._lines += 1
-            self._failing = False
+            self._recovered()
         except OSError as error:
             self._warn(error)
 
@@ -332,7 +378,18 @@ class Ledger:
                 "%s",
                 error,
             )
-        self._failing = True
+        self._failing, self._tried = True, monotonic()
+        self.problem = Refusal(
+            StorageFailed.code,
+            f"What is asked of the fleet cannot be written to {self._folder}, and would be lost if "
+            f"the service were killed: {reason(error)}.",
+            "Free space there, or let the service's user write there. Then nothing is lost.",
+        )
+
+    def _recovered(self) -> None:
+        if self._failing:
+            log.warning("The fleet's requests are kept in %s again.", self._folder)
+        self._failing, self.problem = False, None
 
 
 def _line(kind: str, **content: Any) -> bytes:

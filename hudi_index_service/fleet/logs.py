@@ -73,5 +73,12 @@ class Repeats(logging.Filter):
         return is_round
 
 
+def count_repeats() -> None:
+    """Has the handlers of this process's log count what is said again and again."""
+    for handler in logging.getLogger().handlers:
+        if not any(isinstance(each, Repeats) for each in handler.filters):
+            handler.addFilter(Repeats())
+
+
 def _add(record: logging.LogRecord, words: str) -> None:
     record.msg, record.args = f"{record.getMessage()} {words}", ()

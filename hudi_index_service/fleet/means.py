@@ -23,6 +23,8 @@ class DefinitionsSeen:
     clash: Refusal | None = None
     drift: Sequence[str] = ()
     plan: Sequence[str] = ()
+    plan_id: str = ""
+    plan_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -36,6 +38,8 @@ class DefinitionsSeen:
             _refusal(content.get("clash")),
             tuple(content.get("drift", ())),
             tuple(content.get("plan", ())),
+            content.get("plan_id", ""),
+            content.get("plan_bytes", 0),
         )
 
     def fields(self) -> dict[str, Any]:

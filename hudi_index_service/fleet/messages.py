@@ -188,6 +188,7 @@ class TableStatusMessage(TableMessage):
     error: Why the last look failed.
     ended: The last builds, newest first.
     plan: Changes of definitions that wait for approval, in sentences.
+    plan_id: What an approval of them names.
     drift: Definitions that differ from the fleet's file.
     muted: The reasons that are not shown.
     timeline: The last instants, newest first.
@@ -197,6 +198,7 @@ class TableStatusMessage(TableMessage):
     error: ErrorMessage | None
     ended: list[BuildMessage]
     plan: list[str]
+    plan_id: str
     drift: list[str]
     orphaned_bytes: int
     erased: int
@@ -213,6 +215,7 @@ class TableStatusMessage(TableMessage):
             error=None if seen.error is None else ErrorMessage.of(seen.error),
             ended=[BuildMessage.of(each.id, view.name, each) for each in seen.ended],
             plan=list(seen.plan),
+            plan_id=seen.plan_id,
             drift=list(seen.drift),
             orphaned_bytes=seen.orphaned_bytes,
             erased=seen.erased,
@@ -306,6 +309,12 @@ class MuteRequest(_Message):
 
     code: Code
     days: Annotated[int, Field(ge=1, le=365)]
+
+
+class ApproveRequest(_Message):
+    """A plan to carry out. plan: the `plan_id` that was shown; empty for the present plan."""
+
+    plan: Annotated[str, Field(max_length=64)] = ""
 
 
 class EmptyRequest(_Message):

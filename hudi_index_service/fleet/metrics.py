@@ -1,13 +1,16 @@
 """The service's metrics in Prometheus' form. What concerns a table is made from memory when it is
 asked for, so that no scrape looks at a store, and a table that left the fleet has no series.
 
-Queries are those of this process: those that Spark tasks, notebooks and other services run are not
-counted here.
+Queries are those of this process and of its children, whoever asks for them: each read, count or
+test for existence tells `hudi_index_service.read.recording`, to which `Metrics` listens here, and
+each child in its process; see `Metrics.counted`. So routes and pages need not count them. Those
+that Spark tasks, notebooks and other services run are not counted here.
 """
 
 from collections import Counter as Numbers
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,7 +26,8 @@ from prometheus_client.registry import Collector
 
 from hudi_index_service import __version__
 from hudi_index_service.fleet.attention import oldest_due
-from hudi_index_service.fleet.observation import EndedBuild, Observation
+from hudi_index_service.fleet.builds.messages import Counted
+from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.seen import Shown, ranked
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.read.recording import QueryTaken, listen, stop_listening
@@ -75,6 +79,7 @@ class Metrics:
             from memory.
         most_tables: Tables with series of their own. Those that need attention most have them; how
             many have none is a metric.
+        problems: What is wrong with the service itself; called once a scrape, too.
         count_queries: Whether to count the queries that this process runs, until `close`.
     """
 
@@ -83,14 +88,17 @@ class Metrics:
         tables: Callable[[], Iterable[Shown]],
         *,
         most_tables: int = MOST_TABLES,
+        problems: Callable[[], Iterable[Refusal]] = tuple,
         count_queries: bool = True,
     ) -> None:
         # Otherwise each counter has a second series, with the time of its creation.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._tables = tables
+        self._problems = problems
         self._most_tables = most_tables
         self._requests_of_children = Numbers[str]()
+        self._counting_requests = Lock()
         info = Info(f"{PREFIX}build", "The release of the service.", registry=self.registry)
         info.info({"version": __version__})
         self._builds = self._counter("builds", "Builds that ended.", "outcome", "trigger")
@@ -105,17 +113,17 @@ class Metrics:
         )
         self._callbacks = self._counter("callbacks", "Commit callbacks of Hudi writers.", "outcome")
         self._queries = self._counter(
-            "queries", "Queries of this process; not those of Spark tasks.", "path", "rule"
+            "queries", "Queries of the service; not those of Spark tasks.", "path", "rule"
         )
         self._query_seconds = Histogram(
             f"{PREFIX}query_duration_seconds",
-            "How long queries of this process took.",
+            "How long queries of the service took.",
             ("path",),
             buckets=_QUERY_SECONDS,
             registry=self.registry,
         )
         self._read_bytes = self._counter(
-            "read_bytes", "Bytes that queries of this process read: data, and index.", "kind"
+            "read_bytes", "Bytes that queries of the service read: data, and index.", "kind"
         )
         self._hits = self._counter("cache_hits", "Index entries of queries that were open.")
         self._misses = self._counter("cache_misses", "Index entries that queries had to open.")
@@ -156,10 +164,18 @@ class Metrics:
         self._hits.inc(taken.entries_used - taken.entries_opened)
         self._misses.inc(taken.entries_opened)
 
+    def counted(self, counted: Counted) -> None:
+        """Counts what a child process has done since it last told: a child of builds, or one that
+        runs queries for the service. Give it as a `Job`'s ``counted``."""
+        self.store_requests(counted.requests)
+        for each in counted.queries:
+            self.query(QueryTaken(**each))
+
     def store_requests(self, made: Mapping[str, int]) -> None:
         """Counts requests to stores that a child made since it last told, by operation; those of
         this process are counted already."""
-        self._requests_of_children.update(made)
+        with self._counting_requests:  # of several children at once
+            self._requests_of_children.update(made)
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text form, of the type `CONTENT_TYPE`."""
@@ -173,13 +189,22 @@ class Metrics:
         yield _gauge("tables_cut", "Tables without series of their own, as they are too many.", cut)
         queued = sum(each.observation.queued is not None for each in tables)
         yield _gauge("queue_tables", "Tables that wait for a build to begin.", queued)
+        problems = GaugeMetricFamily(
+            f"{PREFIX}problems",
+            "Problems of the service itself, such as a wrong fleet file, by the code of the error.",
+            labels=["code"],
+        )
+        for code, number in Numbers(each.code for each in self._problems()).items():
+            problems.add_metric([code], number)
+        yield problems
         requests = CounterMetricFamily(
             f"{PREFIX}store_requests",
             "Requests to stores of this process and of its builds.",
             labels=["op"],
         )
         made = Numbers[str](requests_made())
-        made.update(self._requests_of_children)
+        with self._counting_requests:
+            made.update(self._requests_of_children)
         for operation, number in made.items():
             requests.add_metric([operation], number)
         yield requests

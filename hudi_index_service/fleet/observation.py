@@ -86,6 +86,7 @@ class Observation:
         clash: Why another owner's definition is in the way.
         drift: Definitions that differ from the file, or left it, by name.
         plan: The definitions' changes that wait for an operator, in sentences.
+        plan_id, plan_bytes: What an approval of them is for; see `DefinitionPlan`.
         erased: Erased values that entries still hold: the number of these entries.
         orphaned_bytes: Bytes in entries that no snapshot needs.
         damaged: Base files whose entries the last verification found damaged.
@@ -106,6 +107,8 @@ class Observation:
     clash: Refusal | None = None
     drift: Sequence[str] = ()
     plan: Sequence[str] = ()
+    plan_id: str = ""
+    plan_bytes: int = 0
     erased: int = 0
     orphaned_bytes: int = 0
     damaged: int = 0

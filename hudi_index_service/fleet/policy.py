@@ -47,7 +47,10 @@ class TablePolicy:
         min_coverage: The fraction of base files, from 0 to 1, that each index should cover.
         max_orphaned: How many bytes may lie in entries that no snapshot needs.
         build_timeout: How long a build may make no progress.
-        build_on: What builds of the strategy incremental follow.
+        spark_above: The bytes of due base files above which spark-submit runs the build; None for
+            never.
+        spark_submit: The command for that, with its options.
+        on: What builds of the strategy incremental follow.
         retention: How long entries are kept; None for the setting `clean.retention`.
         definitions: The indexes that the fleet defines.
         apply: Whether definitions are changed when an operator approves (``plan``), or at once.
@@ -64,6 +67,8 @@ class TablePolicy:
         reads: Whether the service answers queries on the table.
         clean: Whether each build is followed by a clean.
         write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
+        woken_by: What has it built. A fleet file has no word for it: its tables are woken by
+            callbacks and by polls.
     """
 
     name: str
@@ -81,9 +86,8 @@ class TablePolicy:
     min_coverage: float | None = None
     max_orphaned: int | None = None
     build_timeout: timedelta = timedelta(minutes=30)
-    on: Literal["any", "callback", "poll"] = "any"
     table: str = ""
-    build_on: tuple[BuildAction, ...] = ("clustering", "compaction")
+    on: tuple[BuildAction, ...] = ("clustering", "compaction")
     retention: RetentionPolicy | None = None
     definitions: tuple[DesiredIndex, ...] = ()
     apply: Literal["plan", "auto"] = "plan"
@@ -97,11 +101,14 @@ class TablePolicy:
     reads: bool = True
     clean: bool = True
     write_config: Mapping[str, str] = field(default_factory=dict)
+    spark_above: int | None = None
+    spark_submit: tuple[str, ...] = ()
+    woken_by: Literal["any", "callback", "poll"] = "any"
 
 
 def settings_for(policy: TablePolicy, settings: Settings) -> Settings:
     """The service's settings with what the policy says of builds and cleaning, for `open_table`."""
-    build = settings.build.model_copy(update={"on": policy.build_on})
+    build = settings.build.model_copy(update={"on": policy.on})
     retention = policy.retention or settings.clean.retention
     clean = settings.clean.model_copy(update={"retention": retention})
     return settings.model_copy(update={"build": build, "clean": clean})

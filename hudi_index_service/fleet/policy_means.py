@@ -72,6 +72,6 @@ def policy_as_json(policy: TablePolicy) -> dict[str, Any]:
         "max_backfill_bytes": policy.max_backfill_bytes,
         "backfill": policy.backfill.total_seconds(),
         "on_removed": policy.on_removed,
-        "build_on": policy.build_on,
+        "on": policy.on,
         "retention": policy.retention,
     }

@@ -18,7 +18,7 @@ from hudi_index_service.errors import (
     QueryCancelled,
     RequestInvalid,
 )
-from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.messages import Counted, Ended, Order
 from hudi_index_service.fleet.builds.pool import Job, Pool
 from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.exchange import RETRY_SECONDS, Refused
@@ -57,6 +57,7 @@ class Queries:
         seconds: How long a query may take.
         start_seconds: How long a child may take besides, which starts, and perhaps a JVM in it.
         runner: As for `Child`.
+        counted: Called with what the children have done, for the metrics.
     """
 
     def __init__(
@@ -67,7 +68,9 @@ class Queries:
         seconds: float = 30.0,
         start_seconds: float = 10.0,
         runner: str = RUNNER,
+        counted: Callable[[Counted], None] = lambda counted: None,
     ) -> None:
+        self._counted = counted
         self._settings, self._means, self._seconds = settings, means, seconds
         self._limit = seconds + start_seconds
         self._jobs: Queue[Job] = Queue()
@@ -123,7 +126,7 @@ class Queries:
             refusal = Refusal(error.code, error.message, error.remedies.command)
             return Answer(kind, "", refusal, monotonic() - began)
         future: Future[Ended] = Future()
-        job = Job(order, self._limit, _ignored, future.set_result)
+        job = Job(order, self._limit, _ignored, future.set_result, counted=self._counted)
         self._jobs.put(job)
         try:
             ended = future.result(2 * self._limit)  # others may be before it

@@ -3,7 +3,8 @@
 A table waits once, however often it is woken. Of the tables that may run, the next is the one with
 the highest priority, after the longest wait: each `aging` seconds of waiting count as one step of
 priority, so that none starves. A table whose build failed rests, longer after each failure in a
-row, and holds up no other. A wake-up during a build is kept for one more.
+row, and holds up no other: of those that failed, only some run at a time, so that tables whose
+builds hang leave slots to the others. A wake-up during a build is kept for one more.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ class _Table:
         failures: Builds in a row that failed.
         rests_until: The end of its rest.
         wakes_at: When it is woken without a call.
+        is_doubtful: Whether its last build failed, and nobody has asked for it since.
     """
 
     priority: int = 0
@@ -33,6 +35,7 @@ class _Table:
     failures: int = 0
     rests_until: float = -inf
     wakes_at: float = inf
+    is_doubtful: bool = False
 
 
 @dataclass(slots=True)
@@ -45,10 +48,12 @@ class FairQueue:
     Attributes:
         backoff: The rest of a table after failures in a row.
         aging: The seconds of waiting that count as one step of priority.
+        most_doubtful: How many tables run at a time whose last builds failed.
     """
 
     backoff: Backoff
     aging: float = 300.0
+    most_doubtful: float = inf
     _tables: dict[str, _Table] = field(default_factory=dict)
     _own_time: float = 0.0
     _last: float | None = None
@@ -93,6 +98,7 @@ class FairQueue:
         if failed is not None:
             state.failures = state.failures + 1 if failed else 0
             state.rests_until = time + self.backoff.seconds(state.failures) if failed else -inf
+            state.is_doubtful = failed
         if not state.failures and state.since is None and state.wakes_at == inf:
             del self._tables[table]
 
@@ -109,6 +115,13 @@ class FairQueue:
         """The table no longer waits."""
         if table in self._tables:
             self._tables[table].since = None
+
+    def end_rest(self, table: str) -> None:
+        """The table need not rest, since somebody asks for it who has mended what failed. After
+        another failure it rests for longer still."""
+        if table in self._tables:
+            self._tables[table].rests_until = -inf
+            self._tables[table].is_doubtful = False
 
     def waits(self, table: str) -> bool:
         """Whether the table waits, resting or not."""
@@ -145,7 +158,12 @@ class FairQueue:
                 yield self._rank(state), table
 
     def _is_ready(self, state: _Table, time: float) -> bool:
-        return state.since is not None and not state.running and state.rests_until <= time
+        if state.since is None or state.running or state.rests_until > time:
+            return False
+        return not state.is_doubtful or self._doubtful_running() < self.most_doubtful
+
+    def _doubtful_running(self) -> int:
+        return sum(each.running and each.is_doubtful for each in self._tables.values())
 
     def _rank(self, state: _Table) -> tuple[float, int]:
         """The lower, the sooner. All tables age alike, so the rank of one does not change."""

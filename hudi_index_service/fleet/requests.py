@@ -23,6 +23,7 @@ from hudi_index_service.fleet.exchange import Refused
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.table_view import ReasonsOf, TableView
+from hudi_index_service.fleet.tracing import trace_of, traceparent
 from hudi_index_service.hook.allowed_tables import path_identity
 from hudi_index_service.wording import did_you_mean, shortened
 
@@ -156,10 +157,13 @@ class Requests:
             lambda by: self._fleet.verify(name, repair=repair, key=scoped, requested_by=by),
         )
 
-    def approve(self, caller: Caller, name: str) -> Requested:
-        """Carries out the plan for a table."""
+    def approve(self, caller: Caller, name: str, *, plan: str = "") -> Requested:
+        """Carries out the plan for a table. See `Fleet.approve`."""
         return self._asked(
-            caller, "approve", name, lambda by: self._fleet.approve(name, requested_by=by)
+            caller,
+            "approve",
+            name,
+            lambda by: self._fleet.approve(name, plan=plan, requested_by=by),
         )
 
     def mute(self, caller: Caller, name: str, code: str, *, days: int) -> None:
@@ -199,7 +203,7 @@ class Requests:
             self._tables[requested.id] = name
             while len(self._tables) > _MOST_REQUESTS:
                 self._tables.popitem(last=False)
-        _log(caller, action, name, requested.id)
+        _log(caller, action, name, requested.id, uri=self._fleet.table(name).policy.uri)
         return requested
 
     @staticmethod
@@ -248,8 +252,14 @@ def _code(text: str) -> str:
     return text
 
 
-def _log(caller: Caller, action: str, table: str, request: str) -> None:
+def _log(caller: Caller, action: str, table: str, request: str, *, uri: str = "") -> None:
     log.info(
         "Operator action: %s, table %r, id %r, by %s from %s.",
         *(action, shortened(table), request, caller.token.name, caller.address),
+        extra={
+            "table": uri,
+            "build": request,
+            "trigger": "request",
+            "trace": trace_of(traceparent()),
+        },
     )

@@ -3,8 +3,8 @@ API and metrics show them. Needs the extra ``hook``."""
 
 import logging
 import signal
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -14,13 +14,21 @@ from hudi_index_service.config import Settings, WebSettings
 from hudi_index_service.errors import RequestRefused
 from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.attention import Code
+from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.discovery import Discovery
-from hudi_index_service.fleet.logs import log_change
+from hudi_index_service.fleet.found_before import FoundBefore
+from hudi_index_service.fleet.logs import count_repeats, log_change
 from hudi_index_service.fleet.metrics import Metrics
-from hudi_index_service.fleet.observation import EndedBuild, Observation
+from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.policy_means import PolicyMeans
-from hudi_index_service.fleet.queries import Ask, Queries
+from hudi_index_service.fleet.problems import (
+    CERTIFICATE,
+    FAILED_SOURCES,
+    WRONG_FILE,
+    Problems,
+    problem_of,
+)
+from hudi_index_service.fleet.queries import Queries
 from hudi_index_service.fleet.reload import FleetFileWatcher
 from hudi_index_service.fleet.requests import Caller, Requests
 from hudi_index_service.fleet.seen import Seen
@@ -59,6 +67,10 @@ class _Signals(Listener):
         if self.metrics is not None:
             self.metrics.build_ended(ended, seconds)
 
+    def counted(self, counted: Counted) -> None:
+        if self.metrics is not None:
+            self.metrics.counted(counted)
+
     def muted(self, table: str, code: str, until: datetime) -> None:
         known = next((each for each in Code if each.value == code), None)
         if known is None:  # of another release
@@ -76,7 +88,8 @@ class Service:
         settings: The process's.
         section: The section of the settings with the address. Others than ``web`` have the limits
             of connections of `hook`.
-        callback_secret, session_token, ask: See `Application`.
+        callback_secret, session_token: See `Application`.
+        problems: What is wrong beside the supervisor's own problems.
         usual_wait: See `Machinery`.
 
     Raises:
@@ -91,19 +104,29 @@ class Service:
         section: str = "web",
         callback_secret: str = "",
         session_token: str = "",
-        ask: Ask | None = None,
+        problems: Callable[[], Sequence[Refusal]] = tuple,
         usual_wait: float = 0.0,
     ) -> None:
         self.seen = Seen()
         signals = _Signals(self.seen)
         self.supervisor = supervisor = supervise(signals)
-        metrics = signals.metrics = Metrics(lambda: self.seen.ranked(supervisor.tables(), _now()))
+
+        def all_problems() -> Sequence[Refusal]:
+            return (*problems(), *supervisor.problems())
+
+        metrics = signals.metrics = Metrics(
+            lambda: self.seen.ranked(supervisor.tables(), _now()),
+            most_tables=settings.web.most_tables,
+            problems=all_problems,
+        )
+        self._queries = queries = Queries(settings, supervisor.means, counted=metrics.counted)
         machinery = Machinery(
             wake=supervisor.callback,
             ended=lambda request: supervisor.wait(request, 0),
             usual_wait=usual_wait,
             metrics=metrics.text,
             callback=metrics.callback,
+            problems=all_problems,
         )
         web = web_settings(settings, section)
         sessions = SparkSessions(settings, self._readable, self._options_of)
@@ -117,7 +140,7 @@ class Service:
                 callback_secret=callback_secret,
                 most_streams=most_streams,
                 session_token=session_token,
-                ask=ask,
+                ask=queries.ask,
                 more_routes=sessions.routes,
             )
 
@@ -125,9 +148,15 @@ class Service:
             stack.callback(metrics.close)
             stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
             stack.callback(sessions.close)
+            stack.callback(queries.close)
             self.server = WebServer(web, settings.hook, application, section=section)
             stack.callback(self.server.close)
             self._closing = stack.pop_all()
+
+    def answer(self) -> None:
+        """Begins to answer."""
+        self._queries.start()
+        self.server.start()
 
     def close(self) -> None:
         """Ends the answers, then waits for the running builds."""
@@ -193,8 +222,18 @@ def serve_fleet(
         ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
     """
     effective = with_address(config.effective(settings), "web", host, port)
-    watcher, discovery = FleetFileWatcher(path), Discovery()
-    found = discovery.discover(watcher.file).tables
+    count_repeats()
+    watcher = FleetFileWatcher(path)
+    discovery = Discovery(before=FoundBefore(effective.state_folder / "fleet", path))
+    problems = Problems()
+
+    def discovered() -> Mapping[str, TablePolicy]:
+        found = discovery.discover(watcher.file)
+        problems.set(WRONG_FILE, [problem_of(watcher.error)] if watcher.error else ())
+        problems.set(FAILED_SOURCES, (problem_of(each.error) for each in found.failed))
+        return found.tables
+
+    found = discovered()
     secret = effective.hook.secret.get_secret_value() if effective.hook.secret else ""
 
     def supervise(listener: Listener) -> Supervisor:
@@ -202,24 +241,24 @@ def serve_fleet(
 
     token = effective.answer.token.get_secret_value() if effective.answer.token else ""
     with (
-        closing(Queries(effective, PolicyMeans())) as queries,
         Service(
             supervise,
             effective,
             callback_secret=secret,
             session_token=token,
-            ask=queries.ask,
+            problems=problems.all,
         ) as service,
         stopped_by_signals(signal.SIGHUP) as stop,
     ):
         service.supervisor.start()
-        queries.start()
-        service.server.start()
+        service.answer()
         say(f"Keeping {counted(len(service.supervisor.tables()), 'table')} of {path}.")
         say(f"Page, API and metrics: {service.server.url}")
         while not stop.wait(LOOK_SECONDS):
             watcher.look()
-            before, found = found, discovery.discover(watcher.file).tables
+            refused = service.server.look()
+            problems.set(CERTIFICATE, [problem_of(refused)] if refused else ())
+            before, found = found, discovered()
             if found != before:
                 service.supervisor.apply(found.values())
                 for name in before.keys() - found.keys():

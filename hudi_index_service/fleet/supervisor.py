@@ -7,6 +7,7 @@ services on one table do no harm: the loser of a race waits.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -31,6 +32,7 @@ from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.table_state import TableState
+from hudi_index_service.fleet.tracing import Span
 from hudi_index_service.fleet.work import Listener, Work
 from hudi_index_service.storage.store import normalize_uri
 
@@ -83,14 +85,17 @@ class Supervisor:
         self._listener = listener or Listener()
         self._ledger = Ledger(self._settings.state_folder / "fleet" if remembers else None)
         self._polls = Polls(self._look, threads=looks)
+        limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
         self._work = Work(
-            self._ledger, self.means, self._settings, self._listener, self._polls.soon
+            self._ledger,
+            self.means,
+            self._settings,
+            self._listener,
+            self._polls.soon,
+            slots=limits.slots,
         )
         self._by_name: dict[str, TableState] = {}
-        if slots is None:
-            limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
-            slots = partial(Pool, limits=limits, runner=runner)
-        self._pool = slots(self._work.take)
+        self._pool = (slots or partial(Pool, limits=limits, runner=runner))(self._work.take)
         self.apply(policies)
 
     # --- life ------------------------------------------------------------------------------
@@ -155,7 +160,8 @@ class Supervisor:
                 mine[uri] = policy
         with self._work.changed:
             for uri in self._work.tables.keys() - mine.keys():
-                log.info("%s leaves the fleet.", self._work.remove(uri).policy.name)
+                name = self._work.remove(uri).policy.name
+                log.info("%s leaves the fleet.", name, extra={"table": uri})
             for uri, policy in mine.items():
                 state = self._work.tables.get(uri)
                 if state is None:
@@ -195,6 +201,11 @@ class Supervisor:
         with self._work.changed:
             return self._named(name).observation
 
+    def problems(self) -> Sequence[Refusal]:
+        """What is wrong with what the supervisor itself keeps."""
+        with self._work.changed:
+            return () if self._ledger.problem is None else (self._ledger.problem,)
+
     def build(
         self,
         name: str,
@@ -226,7 +237,7 @@ class Supervisor:
             if state is None:
                 raise TableNotInFleet(f"No table of the fleet is at {uri}.")
             self._refuse_if_ending()
-            if not state.policy.enabled or state.policy.on == "poll":
+            if not state.policy.enabled or state.policy.woken_by == "poll":
                 why = "is paused" if not state.policy.enabled else "is built by polls alone"
                 raise CallbackRefused(
                     f"The table {state.policy.name} {why}.", remedy=_NOTHING_IS_LOST
@@ -266,14 +277,18 @@ class Supervisor:
             if self._ledger.end_of(request) is not None:
                 return
             state = self._state_of(request)
-            log.info("%s: request %s is cancelled by %s.", state.policy.name, request, requested_by)
+            log.info(
+                "%s: request %s is cancelled by %s.",
+                *(state.policy.name, request, requested_by),
+                extra={"table": state.uri, "build": request},
+            )
             if state.cancel(request):
                 return
             self._work.withdraw(state, request)
 
-    def approve(self, name: str, *, requested_by: str = "") -> Requested:
+    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
         """See `Fleet.approve`."""
-        return self._ask(name, "define", requested_by=requested_by)
+        return self._ask(name, "define", plan=plan, requested_by=requested_by)
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """See `Fleet.mute`."""
@@ -299,6 +314,7 @@ class Supervisor:
         *,
         strategy: str = "",
         dry_run: bool = False,
+        plan: str = "",
         repair: bool = False,
         key: str = "",
         requested_by: str = "",
@@ -326,6 +342,8 @@ class Supervisor:
                 key=key,
                 requested_by=requested_by,
             )
+            if plan:
+                request = replace(request, plan_id=plan)
             self._work.add(state, request)
             return Requested(request.id, name)
 
@@ -349,6 +367,7 @@ class Supervisor:
     # --- what is looked at -----------------------------------------------------------------
 
     def _look(self, uri: str) -> None:
+        began = datetime.now(UTC)
         with self._work.changed:
             state = self._work.tables.get(uri)
             if state is None:
@@ -368,17 +387,20 @@ class Supervisor:
             remedy = "Report it, with the service's log."
             found = Refusal(IndexServiceError.code, f"{type(error).__name__}: {error}", remedy)
         with self._work.changed:
+            self._ledger.mend()
             if self._work.tables.get(uri) is state and not self._work.is_ending:
                 if isinstance(found, Refusal):
                     self._not_seen(state, found)
                 else:
-                    self._seen(state, found)
+                    self._seen(state, found, began)
 
     def _not_seen(self, state: TableState, error: Refusal) -> None:
         seen, now = state.observation, datetime.now(UTC)
         if seen.error != error:
             log.warning(
-                "%s cannot be looked at: %s: %s", state.policy.name, error.code, error.message
+                "%s cannot be looked at: %s: %s",
+                *(state.policy.name, error.code, error.message),
+                extra={"table": state.uri},
             )
         state.is_stale = True
         self._work.see(
@@ -389,13 +411,13 @@ class Supervisor:
             unreachable_since=seen.unreachable_since or now,
         )
 
-    def _seen(self, state: TableState, look: Look) -> None:
+    def _seen(self, state: TableState, look: Look, began: datetime) -> None:
         if state.observation.error is not None:
-            log.info("%s can be looked at again.", state.policy.name)
+            log.info("%s can be looked at again.", state.policy.name, extra={"table": state.uri})
         is_first, state.version = not state.version, look.version
         seen = look.fields()
         if look.status is not None and not look.differences.changes:
-            seen |= {"plan": (), "invalid_definition": None}
+            seen |= {"plan": (), "plan_id": "", "plan_bytes": 0, "invalid_definition": None}
         self._work.see(
             state,
             at=datetime.now(UTC),
@@ -407,17 +429,26 @@ class Supervisor:
         planned = look.version, state.policy
         if look.differences.changes and state.planned != planned:
             state.planned = planned
-            self._work.wake(state, "poll", "define")
+            self._wake(state, "poll", "define", began)
         if not state.policy.enabled or state.is_building:
             return  # the look after the build decides
         known = self._ledger.table(state.uri)
         settled = known.settled == state.settled_as(look.version)
         due = is_first and look.status is not None and any(each.due for each in look.status)
         # By callbacks alone, what came while the service was down is still built.
-        if (not settled or due) and (is_first or state.policy.on != "callback"):
-            self._work.wake(state, "poll")
+        if (not settled or due) and (is_first or state.policy.woken_by != "callback"):
+            self._wake(state, "poll", "build", began)
         if not self.means.verify_sample(state.policy):
             return
         since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
         if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back
-            self._work.wake(state, "schedule", "verify")
+            self._wake(state, "schedule", "verify", began)
+
+    def _wake(self, state: TableState, trigger: str, action: Action, began: datetime) -> None:
+        """A poll has found something to do: it is worth a span."""
+        if state.automatic(action) is not None:
+            return
+        span = Span("poll", since=began, table=state.policy.name, action=action)
+        with span.present():
+            self._work.wake(state, trigger, action)
+        span.end()

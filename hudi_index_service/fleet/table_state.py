@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hudi_index_service.config import Settings
+from hudi_index_service.fleet import tracing
 from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Request
@@ -63,7 +64,8 @@ class TableState:
         key: str = "",
         requested_by: str = "",
     ) -> Request:
-        """A request for this table, not added yet."""
+        """A request for this table, not added yet. It belongs to the present span, and an approval
+        is for the plan that is shown."""
         return Request(
             secrets.token_hex(8),
             self.uri,
@@ -75,6 +77,9 @@ class TableState:
             key,
             requested_by,
             repair,
+            plan_id=self.observation.plan_id if action == "define" else "",
+            plan_bytes=self.observation.plan_bytes if action == "define" else 0,
+            traceparent=tracing.traceparent(),
         )
 
     @property
@@ -174,9 +179,17 @@ class TableState:
 
 
 def order_of(
-    requests: Sequence[Request], policy: TablePolicy, means: Means, settings: Settings
+    requests: Sequence[Request],
+    policy: TablePolicy,
+    means: Means,
+    settings: Settings,
+    *,
+    traceparent: str = "",
 ) -> Order:
     """What a child is to do for requests that ask for the same.
+
+    Args:
+        traceparent: The span of what it does.
 
     Raises:
         ConfigInvalid: the options of the table's store cannot be read.
@@ -198,8 +211,14 @@ def order_of(
         backfill_seconds=means.backfill_seconds(policy),
         definitions=means.definitions(policy) if first.action == "define" else {},
         approved=is_asked,
+        plan_id=first.plan_id,
+        plan_bytes=first.plan_bytes,
         fraction=means.verify_sample(policy) if first.is_sample else 1.0,
         storage_options=means.storage_options(policy),
         settings=settings_for_child(means.settings(policy, settings)),
+        spark_above=policy.spark_above if first.action == "build" else None,
+        spark_submit=list(policy.spark_submit) if first.action == "build" else [],
+        trigger=first.trigger,
+        traceparent=traceparent,
         log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),
     )

@@ -4,7 +4,6 @@ Needs the extra ``hook`` (starlette, uvicorn, jinja2)."""
 import asyncio
 import logging
 import re
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -22,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.errors import (
+    AccessDenied,
     CallbackRefused,
     ConfigInvalid,
     IndexServiceError,
@@ -30,6 +30,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
 from hudi_index_service.fleet.callbacks import callback_route
+from hudi_index_service.fleet.certificate import Certificate
 from hudi_index_service.fleet.contract import Fleet
 from hudi_index_service.fleet.events import Streams
 from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
@@ -39,10 +40,10 @@ from hudi_index_service.fleet.queries import Ask
 from hudi_index_service.fleet.requests import Requests
 from hudi_index_service.fleet.sessions import Sessions
 from hudi_index_service.fleet.table_view import ReasonsOf
+from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
 from hudi_index_service.hook.write_options import CALLBACK_PATH
-from hudi_index_service.wording import reason
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +116,7 @@ class Application:
             origins=settings.origins,
             encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
         )
-        self._pages = Pages(requests, gate, forms, self.streams, ask)
+        self._pages = Pages(requests, gate, forms, self.streams, ask, problems=machinery.problems)
         routes = [
             *more_routes(requests, gate),
             *machine_routes(machinery, gate),
@@ -132,12 +133,14 @@ class Application:
         }
         app = Starlette(routes=routes, exception_handlers=handlers)
         app.router.redirect_slashes = False
-        self.app: ASGIApp = _WithHeaders(app)
+        self.app: ASGIApp = Traced(_WithHeaders(app))
 
     async def _failed(self, request: Request, error: IndexServiceError) -> Response:
         return await self._refused(request, refused(error))
 
     async def _refused(self, request: Request, refusal: Refused) -> Response:
+        if isinstance(refusal.error, AccessDenied):  # names the token and its role
+            self.refusals.report(f"Request refused (403): {refusal.error.message}")
         if _is_of_page(request):
             return self._pages.error(request, refusal)
         answer = error_answer(refusal)
@@ -224,6 +227,7 @@ class WebServer:
             http=self.connections.protocol(),
             backlog=most,  # as many are accepted before any of them is processed
             log_config=None,
+            log_level="warning",  # that it has started, the service says
             access_log=False,
             server_header=False,
             proxy_headers=False,  # any client could claim another address
@@ -233,7 +237,12 @@ class WebServer:
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
         )
-        _check_certificate(config)
+        self._certificate = None
+        if settings.tls_cert is not None and settings.tls_key is not None:
+            self._certificate = Certificate(settings.tls_cert, settings.tls_key)
+        config.load()
+        if self._certificate is not None and config.ssl is not None:
+            self._certificate.context = config.ssl
         self._server = uvicorn.Server(config)
         self._request_seconds = limits.request_seconds
         self._socket = bound_socket(settings.host, settings.port, section)
@@ -243,12 +252,32 @@ class WebServer:
             log.warning("%s is open to the network, and tokens travel unencrypted.", self.url)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begun = Event()
+        self._refused: ConfigInvalid | None = None
         self._thread = Thread(target=self._serve, name="hudi-index-web", daemon=True)
 
     def start(self) -> None:
         """Starts the thread that answers requests."""
         self._thread.start()
         self._begun.wait()
+
+    def look(self) -> ConfigInvalid | None:
+        """Takes a certificate whose files have changed, for connections from now on. Returns why it
+        cannot be used; then the one before stays."""
+        if self._certificate is None:
+            return None
+        try:
+            renewed = self._certificate.renewed()
+        except ConfigInvalid as error:
+            if str(self._refused) != str(error):
+                log.error("The certificate stays as it was: %s", error)
+            self._refused = error
+            return error
+        self._refused = None
+        if renewed and self._loop is not None:
+            # In the thread that answers: no handshake goes on meanwhile.
+            self._loop.call_soon_threadsafe(self._certificate.load)
+            log.info("The certificate has changed: its new form holds from now on.")
+        return None
 
     def close(self) -> None:
         """Ends the streams, answers the requests in progress, stops listening, and joins the
@@ -287,14 +316,3 @@ class _Loop(asyncio.SelectorEventLoop):
         if options.get("ssl") is not None:
             options.setdefault("ssl_handshake_timeout", self._handshake_seconds)
         return await super().create_server(*arguments, **options)
-
-
-def _check_certificate(config: uvicorn.Config) -> None:
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigInvalid(
-            f"The certificate {config.ssl_certfile} cannot be used: {reason(error)}.",
-            remedy="Name PEM files of a certificate with its chain, and of its key, in "
-            "web.tls_cert and web.tls_key.",
-        ) from error

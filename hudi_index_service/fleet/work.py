@@ -3,7 +3,7 @@ order, whose end says what is next."""
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Condition
 from time import monotonic
@@ -11,7 +11,7 @@ from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.builds.messages import Ended
+from hudi_index_service.fleet.builds.messages import Counted, Ended
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.means import DefinitionsSeen, Means
@@ -19,13 +19,42 @@ from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusa
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
 from hudi_index_service.fleet.table_state import TableState, order_of
+from hudi_index_service.fleet.tracing import Span, trace_of, traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.storage.waiting import Backoff
+from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 60.0
 """A window opens without a wake-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Began:
+    """When something began, by a clock that nobody sets, and its span."""
+
+    at: float
+    span: Span
+
+
+def _extra(table: str, build: str, trigger: str, trace: str) -> dict[str, str]:
+    """The keys of a line of the log."""
+    return {"table": table, "build": build, "trigger": trigger, "trace": trace}
+
+
+def _began(requests: Sequence[Request], policy: TablePolicy) -> _Began:
+    first, *others = requests
+    span = Span(
+        first.action,
+        kind="consumer",
+        parent=first.traceparent,
+        links=[each.traceparent for each in others],
+        table=policy.name,
+        build=first.id,
+        trigger=first.trigger,
+    )
+    return _Began(monotonic(), span)
 
 
 class Listener:
@@ -38,6 +67,9 @@ class Listener:
     def build_ended(self, policy: TablePolicy, ended: EndedBuild, seconds: float) -> None:
         """A build has ended after these seconds, by a clock that nobody sets."""
 
+    def counted(self, counted: Counted) -> None:
+        """What a process of builds has done since it last told."""
+
     def muted(self, table: str, code: str, until: datetime) -> None:
         """An operator has muted a reason, now or before the service began."""
 
@@ -48,6 +80,7 @@ class Work:
 
     Args:
         look_soon: Has a table looked at, by its base path.
+        slots: How many jobs there are at a time at most.
 
     Attributes:
         changed: Notified when something was added, or has ended.
@@ -64,6 +97,8 @@ class Work:
         settings: Settings,
         listener: Listener,
         look_soon: Callable[[str], None],
+        *,
+        slots: int,
     ) -> None:
         hook = settings.hook
         self.changed = Condition()
@@ -75,7 +110,8 @@ class Work:
         self._listener = listener
         self._look_soon = look_soon
         self._jobs: dict[str, Job] = {}
-        self._queue = FairQueue(Backoff(hook.backoff_seconds, hook.backoff_max_seconds))
+        backoff = Backoff(hook.backoff_seconds, hook.backoff_max_seconds)
+        self._queue = FairQueue(backoff, most_doubtful=max(1, slots // 2))
 
     def jobs(self) -> list[Job]:
         """What runs."""
@@ -130,7 +166,7 @@ class Work:
         if waiting is None:
             waiting = state.new_request(action, trigger)
         else:
-            waiting = replace(waiting, trigger=trigger)
+            waiting = replace(waiting, trigger=trigger, traceparent=traceparent())
         self.add(state, waiting)
         return waiting
 
@@ -139,6 +175,8 @@ class Work:
         self._ledger.add(request)
         state.add(request)
         self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
+        if request.is_kept:
+            self._queue.end_rest(state.uri)
         self.see(state, queued=state.queued)
         self.changed.notify_all()
 
@@ -175,9 +213,15 @@ class Work:
         requests = state.next_together()
         if state.waiting:
             self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
-        policy, began = state.policy, monotonic()
+        policy, began = state.policy, _began(requests, state.policy)
         try:
-            order = order_of(requests, policy, self._means, self._settings)
+            order = order_of(
+                requests,
+                policy,
+                self._means,
+                self._settings,
+                traceparent=began.span.traceparent,
+            )
         except IndexServiceError as error:  # such as a secret's file that is gone
             refused = Ended(
                 requests[0].id,
@@ -195,6 +239,7 @@ class Work:
             policy.build_timeout.total_seconds(),
             progress=lambda now: self._progressed(state, now),
             ended=lambda ended: self._ended(state, requests, ended, began),
+            counted=self._listener.counted,
         )
         state.begin(requests, job)
         self._jobs[requests[0].id] = job
@@ -203,18 +248,21 @@ class Work:
 
     def _progressed(self, state: TableState, progress: BuildProgress) -> None:
         with self.changed:
+            if state.progress is None:
+                self._log_begin(state, progress)
             state.advance(progress)
             self.see(state, running=state.running)
 
     def _ended(
-        self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
+        self, state: TableState, requests: Sequence[Request], ended: Ended, began: "_Began"
     ) -> None:
         with self.changed:
             self._end(state, requests, ended, began)
 
     def _end(
-        self, state: TableState, requests: Sequence[Request], ended: Ended, began: float
+        self, state: TableState, requests: Sequence[Request], ended: Ended, began: "_Began"
     ) -> None:
+        began.span.end(ended.code, outcome=ended.outcome, built=ended.built)
         started, action = state.started, requests[0].action
         self._jobs.pop(requests[0].id, None)
         state.end()
@@ -222,7 +270,11 @@ class Work:
         is_cancelled = ended.outcome == "cancelled"
         is_later = ended.outcome in ("busy", "interrupted")
         if is_later or (is_cancelled and self.is_cancelling):
-            log.info("%s: %s later. %s", state.policy.name, action, ended.message)
+            log.info(
+                "%s: %s later. %s",
+                *(state.policy.name, action, ended.message),
+                extra=_extra(state.uri, ended.request, requests[0].trigger, began.span.trace),
+            )
             state.put_back(requests)
             self._rest(state, failed=True)
             self.see(state, running=None, queued=state.queued)
@@ -240,18 +292,21 @@ class Work:
             for each in requests
         ]
         self._ledger.end(state.uri, *ends)
-        self._log(state, ends[0])
+        self._log(state, ends[0], began.span.trace)
         known = self._ledger.table(state.uri)
         if action == "build":
             self._after_build(state, ended)
-            self._listener.build_ended(state.policy, ends[0], monotonic() - began)
-        elif action == "define" and ended.outcome == "finished":
-            self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
+            self._listener.build_ended(state.policy, ends[0], monotonic() - began.at)
         elif action == "define":
-            state.planned = None
+            if ended.definitions:
+                self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
+            if ended.broke_off or not ended.definitions:
+                state.planned = None  # once it has rested, it is tried again
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)
+        if any(each.is_kept for each in state.waiting):  # asked for while it ran
+            self._queue.end_rest(state.uri)
         if ended.retry_seconds is not None and self._is_member(state):
             self._queue.wake_later(state.uri, monotonic(), ended.retry_seconds)
         state.is_stale = True
@@ -287,8 +342,20 @@ class Work:
         """All is built for this version of the table, or is not wanted."""
         self._ledger.settle(state.uri, state.settled_as(version))
 
-    def _log(self, state: TableState, ended: EndedBuild) -> None:
-        extra = {"table": state.uri, "build": ended.id, "trigger": ended.trigger}
+    def _log_begin(self, state: TableState, progress: BuildProgress) -> None:
+        """Of what builds something. A retry is told by how it ends, so that its failures are
+        counted as repeats."""
+        first = state.together[0]
+        if first.trigger != "retry":
+            trace = trace_of(first.traceparent)
+            log.info(
+                "%s: %s begins: %s",
+                *(state.policy.name, first.action, counted(progress.files, "entry")),
+                extra=_extra(state.uri, first.id, first.trigger, trace),
+            )
+
+    def _log(self, state: TableState, ended: EndedBuild, trace: str) -> None:
+        extra = _extra(state.uri, ended.id, ended.trigger, trace)
         name, what = state.policy.name, ended.action
         if ended.error is not None:
             log.error(

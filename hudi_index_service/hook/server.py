@@ -36,7 +36,11 @@ def bound_socket(host: str, port: int, section: str) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
+        # Accepted connections inherit it. asyncio sets it on those of sockets of its own alone, and
+        # otherwise each answer after a connection's first waits 40 ms for the client's ACK.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except (OSError, OverflowError) as error:
         free = "a free address of this machine; port 0 takes a free one."
         raise ConfigInvalid(

@@ -60,6 +60,12 @@ def requests_made() -> Mapping[Operation, int]:
     return dict(_requests)
 
 
+def count_requests(made: Mapping[str, int]) -> None:
+    """Counts requests that another process made for this one, by operation."""
+    for operation in _requests:
+        _requests[operation] += made.get(operation, 0)
+
+
 @dataclass(slots=True)
 class IoCount:
     """Requests made and bytes read since the storage was opened."""

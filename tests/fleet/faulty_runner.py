@@ -2,16 +2,19 @@
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
 from time import sleep
 
+from hudi_index_service import open_table
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.runner import run as run_for_real
 from hudi_index_service.fleet.means import DefinitionsSeen
 from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.tracing import traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 RUNNER = "tests.fleet.faulty_runner:run"
@@ -42,6 +45,13 @@ def run(order: Order, progress: Progress) -> Ended:
         raise MemoryError
     elif fault == "breaks":
         raise ZeroDivisionError("a bug")
+    elif fault == "full" and Path(order.table, "..", "is_full").exists():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))  # of a file
+        try:
+            return run_for_real(order, progress)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
     elif fault == "prints":
         print("noise", flush=True)
         sys.stdin.read()
@@ -54,6 +64,11 @@ def run(order: Order, progress: Progress) -> Ended:
             invalid_definition=refusal if order.approved else None,
         )
         return Ended(order.request, "finished", definitions=found.to_dict())
+    elif fault == "queries":
+        with open_table(order.table) as table:
+            table.scan(where="sender = 'anna'").count()
+    elif fault == "traced":
+        return Ended(order.request, "finished", summary=traceparent())
     elif fault == "works":
         _say(order, progress)
         return Ended(order.request, "finished", built=1, summary=str(os.getpid()))

@@ -198,8 +198,8 @@ class MemoryFleet:
     ) -> Requested:
         return self._asked(key, "verify", name, requested_by, *(["repair"] if repair else []))
 
-    def approve(self, name: str, *, requested_by: str = "") -> Requested:
-        return self._take("approve", name, requested_by)
+    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
+        return self._take("approve", name, requested_by, plan)
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         self.table(name)

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from hudi_index_service.config import WebSettings
 from hudi_index_service.fleet.access import Role, digest_of
 from hudi_index_service.fleet.api import Machinery
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policy import TablePolicy
 from hudi_index_service.fleet.queries import Answer, Ask, Kind
 from hudi_index_service.fleet.web import Application
@@ -41,6 +42,7 @@ class Served:
     fleet: MemoryFleet
     application: Application
     outcomes: list[str] = field(default_factory=list)
+    problems: list[Refusal] = field(default_factory=list)
 
     def client(self) -> TestClient:
         """A browser that follows no redirect."""
@@ -112,9 +114,12 @@ def served(
     """An application over a fleet."""
     fleet = fleet or MemoryFleet()
     outcomes: list[str] = []
-    machinery = Machinery(fleet.wake, metrics, ready=ready, callback=outcomes.append)
+    problems: list[Refusal] = []
+    machinery = Machinery(
+        fleet.wake, metrics, ready=ready, callback=outcomes.append, problems=lambda: problems
+    )
     known = WebSettings(**{"tokens": token_file(folder), **settings})  # type: ignore[arg-type]
     application = Application(
         fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET, ask=ask
     )
-    return Served(fleet, application, outcomes)
+    return Served(fleet, application, outcomes, problems)

@@ -236,7 +236,7 @@ def test_a_failure_is_shown_with_its_remedy(tab: Tab, fleet: MemoryFleet) -> Non
 def test_names_of_every_kind_are_text(tab: Tab, fleet: MemoryFleet) -> None:
     status = status_of("/x", columns=[HOSTILE], partitions=[HOSTILE, "b"])
     fleet.add(seen(HOSTILE, owner=HOSTILE, group=HOSTILE, labels={HOSTILE: "x"}, status=status))
-    fleet.change(HOSTILE, plan=(HOSTILE,), error=Refusal("X", HOSTILE, HOSTILE))
+    fleet.change(HOSTILE, plan=(HOSTILE,), plan_id="p1", error=Refusal("X", HOSTILE, HOSTILE))
     fleet.reasons[HOSTILE] = [FakeReason("X", 1, HOSTILE, f"hudi-index build '{HOSTILE}")]
     tab.open("/?sort=name")
     assert HOSTILE in tab.names()
@@ -245,7 +245,7 @@ def test_names_of_every_kind_are_text(tab: Tab, fleet: MemoryFleet) -> None:
     assert HOSTILE in tab.one("h1").text
     tab.one("#approve").click()
     tab.wait(lambda tab: "being carried out" in tab.text)
-    assert fleet.calls == [("approve", HOSTILE, "operater")]
+    assert fleet.calls == [("approve", HOSTILE, "operater", "p1")]
     assert tab.driver.execute_script("return window.hostile") is None
 
 

@@ -1,6 +1,7 @@
 """Whatever happens in a build's process, its order has an outcome, and no process is left."""
 
 import os
+import shutil
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -50,6 +51,32 @@ def is_alive(pid: int) -> bool:
     return False
 
 
+def test_requests_to_stores_are_told_with_the_order_that_made_them(child):
+    one, requests = child(), []
+    for number in range(2):
+        again = Order(f"r{number}", "build", f"/tables/missing-{number}")
+        one.run(again, timeout=60, cancelled=Event(), progress=repr, counted=requests.append)
+    works = Order("r", "build", "/tables/works")
+    one.run(works, timeout=60, cancelled=Event(), progress=repr, counted=requests.append)
+
+    first, second = (each.requests for each in requests)  # none for the last
+    assert first == second
+    assert set(first) <= {"read", "list", "status", "write", "delete"}
+    assert all(first.values())
+
+
+def test_queries_of_a_child_are_told(child, two_states, tmp_path):
+    table, told = shutil.copytree(two_states["clustered"], tmp_path / "queries"), []
+    asked = Order("r", "build", str(table))
+
+    end = child().run(asked, timeout=60, cancelled=Event(), progress=repr, counted=told.append)
+
+    (counted,) = told
+    (query,) = counted.queries
+    assert (end.outcome, query["path"]) == ("finished", "scan")
+    assert counted.requests["list"] > 0
+
+
 def test_one_child_carries_out_many_orders(child):
     one = child()
     outcomes = [run(one, table) for table in ("works-1", "prints", "breaks", "works-2")]
@@ -58,6 +85,8 @@ def test_one_child_carries_out_many_orders(child):
     assert outcomes[0].summary == outcomes[3].summary == str(one.pid)
     assert "ZeroDivisionError: a bug" in outcomes[2].message
     assert not one.is_worn
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) > own  # queries come first
     one.end()
     assert not is_alive(one.pid)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.build.strategy import WHOLE_BACKFILL
+from hudi_index_service.build.strategy import WHOLE_BACKFILL, Strategy, selector
 from hudi_index_service.errors import ColumnNotFound, IndexChanged
 from hudi_index_service.fleet.definitions import DefinitionPlan, apply, differences, plan_of
 from hudi_index_service.fleet.policy import DesiredIndex, TablePolicy
 from hudi_index_service.hook.table_upkeep import TableUpkeep
-from hudi_index_service.index.metadata.definitions import IndexDefinition
+from hudi_index_service.index.metadata.definitions import IndexDefinition, SeenTimeline
 from tests.golden.table import Golden
 
 Policies = Callable[..., TablePolicy]
@@ -182,6 +183,42 @@ def test_the_newest_days_count_back_from_the_last_instant(
         plan = plan_of(table, wanted)
         assert instants[0][:8] == instants[-1][:8]  # all of one day
         assert plan.files == len(instants)
+
+
+def test_files_older_than_the_newest_days_are_cut(table: IndexedTable) -> None:
+    seen = SeenTimeline(
+        start="20260305000000000", instants=("20260308120000000", "20260310070000000")
+    )
+    definition = table.create_index("i", ["amount"], using="btree", owner="fleet").model_copy(
+        update={"seen": seen}
+    )
+    (file, *_) = table.hudi_table.snapshot().base_files()
+
+    def taken(days: int, instant: str) -> bool:
+        selects = selector(
+            Strategy.INCREMENTAL, table.hudi_table, ["clustering"], timedelta(days=days)
+        )
+        return selects(definition, replace(file, instant=instant))
+
+    newest, on_the_8th, archived = "20260310070000000", "20260308120000000", "20260304235959999"
+    assert [taken(1, each) for each in (newest, on_the_8th, archived)] == [True, False, False]
+    assert [taken(2, each) for each in (newest, on_the_8th, archived)] == [True, True, False]
+    assert taken(6, archived)
+
+
+def test_an_approval_is_for_the_plan_that_was_shown(table: IndexedTable, policy: Policies) -> None:
+    plan = plan_of(table, policy(i=["amount"], rules={"backfill": WHOLE_BACKFILL}))
+    cheaper = plan_of(table, policy(i=["amount"]))
+    other = plan_of(table, policy(i=["msg"], rules={"backfill": WHOLE_BACKFILL}))
+
+    assert plan.why_not_as_approved(plan.id, plan.bytes) == ""
+    assert cheaper.why_not_as_approved(plan.id, plan.bytes) == ""
+    grown = replace(plan, bytes=plan.bytes * 105 // 100)
+    assert grown.why_not_as_approved(plan.id, plan.bytes) == ""
+    assert f"{plan.bytes:,} bytes" in plan.why_not_as_approved(plan.id, plan.bytes * 9 // 10 - 9)
+    assert "was another one" in other.why_not_as_approved(plan.id, plan.bytes)
+    assert "was another one" in plan.why_not_as_approved("", 0)
+    assert DefinitionPlan(plan.differences).why_not_as_approved(plan.id, 0) == ""
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.strategy import WHOLE_BACKFILL
 from hudi_index_service.fleet.policy import DesiredIndex
-from tests.fleet.conftest import ended, seen
+from tests.fleet.conftest import LIMITS, ended, seen
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +32,34 @@ def test_index_of_the_file_is_created_when_approved_and_built(supervising, polic
 
     built = seen(fleet, "orders", covers_ts)
     assert (built.plan, built.drift) == ((), ())
+
+
+def test_another_plan_than_the_approved_one_waits_for_another_approval(supervising, policy):
+    table = policy(definitions=(BY_TS,))
+    blocking = policy("sleeps", step="written", priority=9)
+    fleet = supervising(table, limits=replace(LIMITS, slots=1))
+    seen(fleet, "orders", lambda now: now.plan)
+    fleet.apply([table, blocking])
+    running = seen(fleet, "sleeps", lambda now: now.running).running
+    shown = fleet.table("orders").plan_id
+    approved = fleet.approve("orders")
+
+    anew = DesiredIndex("anew", (Column(name="sender"),), ("btree",))
+    fleet.apply([replace(table, definitions=(BY_TS, anew)), replace(blocking, enabled=False)])
+    fleet.cancel(running.id)
+
+    end = ended(fleet, approved.id)
+    assert (end.outcome, end.error.code) == ("failed", "INDEX_CHANGED")
+    assert [each.name for each in open_table(table.uri).indexes()] == ["by_sender"]
+    new = seen(fleet, "orders", lambda now: len(now.drift) == 2 and now.plan)
+    assert any("anew" in each for each in new.plan)
+    old = ended(fleet, fleet.approve("orders", plan=shown).id)
+    assert (old.outcome, old.error.code) == ("failed", "INDEX_CHANGED")
+
+    assert ended(fleet, fleet.approve("orders").id).outcome == "finished"
+    assert {each.name for each in open_table(table.uri).indexes()} == {
+        *("by_sender", "by_ts", "anew")
+    }
 
 
 def test_index_is_created_unasked_and_a_wrong_one_is_said(supervising, policy):

@@ -1,5 +1,6 @@
 """Which tables are in the fleet, under which names, and what holds for them."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -11,6 +12,7 @@ from hudi_index_service.errors import CatalogFailed, TableNotFound
 from hudi_index_service.fleet.discovery import Discovered, Discovery, unique_names
 from hudi_index_service.fleet.explain import explain
 from hudi_index_service.fleet.file import FleetFile, parse_fleet_file
+from hudi_index_service.fleet.found_before import FoundBefore
 from hudi_index_service.fleet.sources import DatabaseSource, Place
 from hudi_index_service.storage.store import Storage
 from tests.programs import Command
@@ -129,6 +131,79 @@ def test_what_is_down_leaves_its_tables(lake: Path, caplog: pytest.LogCaptureFix
 
     is_up = True
     assert [each.source for each in discovery.discover(parsed(text)).failed] == [f"{lake}/eu/*"]
+
+
+def test_tables_of_a_catalog_outlive_the_service(tmp_path: Path) -> None:
+    def up(source: DatabaseSource) -> list[tuple[str, CatalogTable]]:
+        return [entry("a", "s3://lake/a")]
+
+    def down(source: DatabaseSource) -> list[tuple[str, CatalogTable]]:
+        raise CatalogFailed("Glue does not answer.")
+
+    file = parsed("version: 1\ngroups: [{name: g, include: ['glue://sales']}]")
+
+    def before(name: str = "fleet.yaml") -> FoundBefore:
+        return FoundBefore(tmp_path / "state", Path(name))
+
+    found = Discovery(up, before()).discover(file)
+    restarted = Discovery(down, before()).discover(file)
+    assert restarted.tables == found.tables
+    assert [each.kept for each in restarted.failed] == [1]
+    assert not Discovery(down, before("other.yaml")).discover(file).tables
+
+    # What has left the fleet file is forgotten.
+    Discovery(down, before()).discover(parsed("version: 1"))
+    assert not Discovery(down, before()).discover(file).tables
+
+
+def test_what_was_found_before_may_be_damaged_or_impossible_to_keep(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = FoundBefore(tmp_path, Path("fleet.yaml"))
+    before.write({"glue://sales": (Place("s3://lake/a", "glue", "sales", "a"),)})
+    (kept,) = tmp_path.iterdir()
+    for damaged in (b"{", b"[1]", b'{"glue://sales": [[]]}', b'{"glue://sales": 7}'):
+        kept.write_bytes(damaged)
+        assert FoundBefore(tmp_path, Path("fleet.yaml")).read() == {}
+    assert caplog.text.count("is left out") == 4
+
+    (tmp_path / "file").touch()
+    impossible = FoundBefore(tmp_path / "file", Path("fleet.yaml"))
+    for name in "ab":
+        impossible.write({name: ()})
+    assert caplog.text.count("in memory alone") == 1
+
+
+def test_a_known_table_costs_no_request_of_its_own_and_goes_with_its_folder(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    size = Storage.size
+
+    def counted(storage: Storage, path: str) -> int:
+        asked.append(path.partition("/")[0])
+        return size(storage, path)
+
+    monkeypatch.setattr(Storage, "size", counted)
+    file = parsed(f'version: 1\ngroups: [{{name: g, include: ["{lake}/eu/*"]}}]')
+    discovery = Discovery()
+    before = discovery.discover(file).tables
+    assert asked
+    asked.clear()
+
+    assert discovery.discover(file).tables == before
+    assert asked == ["plain"]  # which is none yet
+
+    (lake / "eu" / "plain" / ".hoodie").mkdir()
+    (lake / "eu" / "plain" / ".hoodie" / "hoodie.properties").touch()
+    (lake / "eu" / "users" / ".hoodie" / "hoodie.properties").unlink()
+    assert discovery.discover(file).tables.keys() == {"eu.orders", "eu.plain", "eu.users"}
+    shutil.rmtree(lake / "eu" / "orders")
+    assert discovery.discover(file).tables.keys() == {"eu.plain", "eu.users"}
+
+    for _ in range(60):
+        found = discovery.discover(file).tables
+    assert found.keys() == {"eu.plain"}
 
 
 def test_equal_names_take_more_of_the_place() -> None:

@@ -115,7 +115,7 @@ def test_every_key_reaches_the_policy() -> None:
         max_backfill_bytes=1_500_000_000,
         backfill=WHOLE_BACKFILL,
         strategy=Strategy.REFRESH,
-        build_on=("commit",),
+        on=("commit",),
         retention="instant",
         poll=timedelta(seconds=90),
         windows=Windows("Europe/Berlin", (Window(frozenset({5}), 22 * 60, 24 * 60),)),
@@ -242,3 +242,19 @@ def test_references_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ConfigInvalid) as raised:
         resolved(options)
     assert "CANARY" not in str(raised.value)
+
+
+def test_builds_by_spark_have_a_size_and_a_command_without_secrets() -> None:
+    text = (
+        "version: 1\ngroups: [{name: g, include: [/t], build: {spark: {above: 1GiB, submit: %s}}}]"
+    )
+    policy = policy_at(parsed(text % "[spark-submit, --master, yarn]"), "/t")
+    assert (policy.spark_above, policy.spark_submit) == (
+        2**30,
+        ("spark-submit", "--master", "yarn"),
+    )
+    with pytest.raises(FleetFileInvalid, match="secret is not in a command") as raised:
+        parsed(text % "[spark-submit, --conf, spark.hadoop.fs.s3a.secret.key=canary]")
+    assert "canary" not in str(raised.value)
+    with pytest.raises(FleetFileInvalid):
+        parsed(text % "[]")

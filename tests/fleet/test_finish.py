@@ -29,7 +29,7 @@ def building(tmp_path: Path) -> Iterator[Callable[[Build], Supervisor]]:
 
         def start(build: Build) -> Supervisor:
             supervisor = Supervisor(
-                [TablePolicy(each, each, on="callback") for each in TABLES],
+                [TablePolicy(each, each, woken_by="callback") for each in TABLES],
                 settings=Settings(hook=RESTS, state_folder=tmp_path),
                 slots=lambda take: Threads(take, 1, build),
                 looks=0,

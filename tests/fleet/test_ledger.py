@@ -1,7 +1,9 @@
 """What operators asked for outlives the service, and its file may be damaged, or impossible."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
+from errno import ENOSPC
 
 from hudi_index_service.fleet import ledger as ledgers
 from hudi_index_service.fleet.ledger import Ledger, Request
@@ -91,11 +93,53 @@ def test_torn_and_strange_lines_of_the_file_are_left_out(tmp_path, caplog):
     ledger.close()
 
 
-def test_full_disk_is_said_once_and_made_up_for(tmp_path, caplog):
+def test_folder_that_cannot_be_made_is_said_once_and_made_later(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(ledgers, "SECONDS_UNTIL_MENDED", 0)
     folder = tmp_path / "state"
     folder.write_text("no folder")
     ledger = Ledger(folder)
     ledger.settle("/a", "1")
     ledger.settle("/a", "2")
+    ledger.mend()
     assert caplog.text.count("kept in memory alone") == 1
     assert ledger.table("/a").settled == "2"
+    folder.unlink()
+    ledger.mend()
+    assert ledger.problem is None
+    ledger.close()
+    assert Ledger(folder).table("/a").settled == "2"
+
+
+def test_what_a_full_disk_does_not_take_is_written_once_it_does(tmp_path, caplog, monkeypatch):
+    ledger = Ledger(tmp_path)
+    ledger.add(request("before"))
+    writes = os.write
+
+    def half(descriptor, data):
+        if len(data) > 10:
+            return writes(descriptor, data[:10])
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", half)
+        for number in range(3):
+            ledger.add(request(str(number)))
+        ledger.mute("/a", "lag", NOW + timedelta(days=3))
+    assert ledger.problem.code == "STORAGE_FAILED"
+    assert "No space left" in ledger.problem.message
+    assert os.fspath(tmp_path) in ledger.problem.message
+    assert caplog.text.count("kept in memory alone") == 1
+    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".new"] == []
+
+    ledger.mend()  # too early: a full disk is not asked all the time
+    assert ledger.problem is not None
+    monkeypatch.setattr(ledgers, "SECONDS_UNTIL_MENDED", 0)
+    ledger.mend()
+    assert ledger.problem is None
+    ledger.close()
+
+    after = Ledger(tmp_path)
+    assert [each.id for each in after.waiting()] == ["before", "0", "1", "2"]
+    assert after.table("/a").mutes == {"lag": NOW + timedelta(days=3)}
+    assert "cannot be read" not in caplog.text
+    after.close()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from hudi_index_service.cli.console import EventFormatter
-from hudi_index_service.fleet.logs import Repeats, log_change
+from hudi_index_service.fleet.logs import Repeats, count_repeats, log_change
 from hudi_index_service.fleet.observation import Observation
 from hudi_index_service.fleet.seen import Seen
 from tests.fleet.statuses import NOW, ago, index, policy, status
@@ -91,6 +91,19 @@ def test_lines_without_a_table_all_pass(lines: Lines) -> None:
         say("started", table=None)
 
     assert lines.messages == ["started"] * 3
+
+
+def test_handlers_of_the_process_count_repeats_once() -> None:
+    handler, root = Lines(), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        count_repeats()
+        count_repeats()
+    finally:
+        root.removeHandler(handler)
+        for each in root.handlers:
+            each.filters = [one for one in each.filters if not isinstance(one, Repeats)]
+    assert sum(isinstance(each, Repeats) for each in handler.filters) == 1
 
 
 def test_keys_are_fields_of_the_event(lines: Lines) -> None:

@@ -1,8 +1,11 @@
 """Messages between the service and its children survive as lines."""
 
+from dataclasses import asdict
+
 import pytest
 
 from hudi_index_service.fleet.builds.messages import (
+    Counted,
     Ended,
     Logged,
     Order,
@@ -11,6 +14,7 @@ from hudi_index_service.fleet.builds.messages import (
     message_of,
 )
 from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.read.recording import QueryTaken
 
 PROGRESS = BuildProgress(2, 1, 0, 20, 10, None, 5, False, 0.1, None, None)
 
@@ -19,6 +23,8 @@ PROGRESS = BuildProgress(2, 1, 0, 20, 10, None, 5, False, 0.1, None, None)
     "message",
     [
         Order("r", "build", "a\nb", storage_options={"key": "x"}, settings={"build": {"on": []}}),
+        Order("r", "build", "/t", spark_above=1, spark_submit=["spark-submit"], traceparent="00"),
+        Counted("r", {"read": 3}, [asdict(QueryTaken("scan", "cost", 2.0, 10, 5, 3, 1))]),
         Progressed("r", PROGRESS),
         Logged(20, "logger", "two\nlines \ud800"),
         Ended("r", "failed", code="CODE", retry_seconds=1.5),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,8 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_index_service import __version__, open_table
+from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.metrics import Metrics
-from hudi_index_service.fleet.observation import Observation
+from hudi_index_service.fleet.observation import Observation, Refusal
 from hudi_index_service.fleet.seen import Seen, Shown
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import EXPECTED, NOW, ago, ended, index, policy, status
@@ -182,6 +183,29 @@ def test_builds_callbacks_and_requests_of_children_are_counted() -> None:
         was = value(before, "store_requests_total", op=operation)
         now = value(after, "store_requests_total", op=operation)
         assert (now or 0) - (was or 0) == number
+
+
+def test_queries_of_children_are_counted_too() -> None:
+    told = Counted("r", {"read": 4}, [asdict(QueryTaken("scan", "cost", 2.0, 10, 5, 3, 1))])
+    with metrics_of([]) as metrics:
+        before = read(metrics)
+        metrics.counted(told)
+        series = read(metrics)
+
+    assert value(series, "queries_total", path="scan", rule="cost") == 1
+    assert value(series, "read_bytes_total", kind="data") == 10
+    was = value(before, "store_requests_total", op="read") or 0
+    assert value(series, "store_requests_total", op="read") == was + 4
+
+
+def test_problems_of_the_service_are_counted_by_code_while_they_last() -> None:
+    problems = [Refusal(code, "It is wrong.", "Mend it.") for code in ("A", "B", "A")]
+    metrics = Metrics(list, problems=lambda: problems, count_queries=False)
+    before = read(metrics)
+    problems.clear()
+
+    assert [value(before, "problems", code=code) for code in "AB"] == [2, 1]
+    assert value(read(metrics), "problems", code="A") is None
 
 
 def test_a_query_is_counted_by_how_it_was_read() -> None:

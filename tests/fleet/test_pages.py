@@ -114,6 +114,19 @@ def test_wrong_tokens_are_slowed_down_then_even_right_ones(service):
     assert int(answer.headers["retry-after"]) > 0
 
 
+def test_problems_of_the_service_are_shown_to_those_who_see_all_tables(service, browser):
+    service.problems.append(Refusal("STORAGE_FAILED", "<b>The disk is full.</b>", "Free space."))
+    page = browser.get("/").text
+    assert "<b>STORAGE_FAILED</b> &lt;b&gt;The disk is full.&lt;/b&gt; Free space." in page
+
+    of_sales = Browser(service.client())
+    of_sales.sign_in(SALES_SECRET)
+    assert "The disk is full." not in of_sales.get("/").text
+
+    service.problems.clear()
+    assert "STORAGE_FAILED" not in browser.get("/").text
+
+
 def test_signing_out_ends_the_session(browser):
     assert browser.post("/logout").headers["location"] == "/login"
     assert browser.get("/").status_code == 303
@@ -239,7 +252,7 @@ def test_a_form_that_is_sent_twice_is_one_request(browser, fleet):
         ("clean", {}, ("clean", "hr.people", "operater", False)),
         ("verify", {}, ("verify", "hr.people", "operater")),
         ("verify", {"repair": "on"}, ("verify", "hr.people", "operater", "repair")),
-        ("approve", {}, ("approve", "hr.people", "operater")),
+        ("approve", {"plan": "p1"}, ("approve", "hr.people", "operater", "p1")),
         ("mute", {"code": "lag", "days": "9"}, ("mute", "hr.people", "operater", "lag", 9)),
         ("unmute", {"code": "lag"}, ("unmute", "hr.people", "operater", "lag")),
     ],

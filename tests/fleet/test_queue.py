@@ -55,6 +55,44 @@ def test_priority_comes_first_and_waiting_counts():
     assert taken(patient, 150) == ["low", "high"]
 
 
+def test_rest_that_is_ended_does_not_make_the_next_one_shorter():
+    waiting = queue()
+    waiting.wake("a", 0)
+    waiting.take(0)
+    waiting.done("a", 0, failed=True)
+    waiting.wake("a", 1)
+    assert waiting.take(1) is None
+
+    waiting.end_rest("a")
+    waiting.end_rest("unknown")
+
+    assert waiting.take(1) == "a"
+    waiting.done("a", 1, failed=True)
+    waiting.wake("a", 2)
+    assert waiting.take(20) is None
+    assert waiting.take(21) == "a"
+
+
+def test_tables_that_failed_leave_room_for_others():
+    waiting = queue(most_doubtful=1)
+    for table in ("a", "b"):
+        waiting.wake(table, 0)
+    assert taken(waiting, 0) == ["a", "b"]  # nobody knows yet
+    for table in ("a", "b"):
+        waiting.done(table, 1, failed=True)
+    for table in ("a", "b", "c"):
+        waiting.wake(table, 2)
+
+    assert taken(waiting, 100) == ["a", "c"]
+    waiting.end_rest("b")  # an operator has mended it
+    assert taken(waiting, 100) == ["b"]
+    waiting.done("b", 101, failed=True)
+    waiting.wake("b", 101)
+    assert taken(waiting, 300) == []
+    waiting.done("a", 300, failed=False)
+    assert taken(waiting, 300) == ["b"]
+
+
 def test_table_that_fails_rests_longer_each_time():
     waiting = queue()
     now, rests = 0.0, []

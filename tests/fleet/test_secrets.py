@@ -113,13 +113,15 @@ class Service:
     def look(self) -> None:
         """Takes note of the processes that there are now."""
         parents = {self.process.pid}
+        own = Path(f"/proc/{self.process.pid}/cmdline").read_bytes()
         for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda each: int(each.name)):
             try:
                 pid, parent = int(folder.name), (folder / "stat").read_text().rsplit(")", 1)[1]
                 if pid in parents or int(parent.split()[1]) in parents:
                     parents.add(pid)
-                    self.lines.add((folder / "cmdline").read_bytes().decode())
-                    if pid != self.process.pid:
+                    line = (folder / "cmdline").read_bytes()
+                    self.lines.add(line.decode())
+                    if line != own:  # a fork that has not begun yet is a copy of its parent
                         self.child_environments.add((folder / "environ").read_bytes())
             except (OSError, IndexError):  # it has ended
                 continue

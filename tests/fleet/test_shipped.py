@@ -22,6 +22,7 @@ from hudi_index_service.fleet.file import (
     FleetFile,
     Group,
     Rules,
+    SparkRules,
     VerifyRules,
     WindowRules,
     json_schema,
@@ -38,7 +39,7 @@ MODELS: dict[str, type[BaseModel]] = {
     each.__name__: each
     for each in (
         *(FleetFile, Group, Rules, Definition, ColumnInFile),
-        *(WindowRules, BudgetRules, BuildRules, VerifyRules),
+        *(WindowRules, BudgetRules, BuildRules, SparkRules, VerifyRules),
     )
 }
 

@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 from dev.promtool import find_promtool
 from hudi_index_service.files import ALERT_RULES, DASHBOARD
 from hudi_index_service.fleet.metrics import Metrics
-from hudi_index_service.fleet.observation import Observation
+from hudi_index_service.fleet.observation import Observation, Refusal
 from hudi_index_service.fleet.seen import Shown
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import ago, index, policy, status
@@ -26,7 +26,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "metrics.md"
 def families() -> list[Metric]:
     """All metrics of a service that has done and seen a little of everything."""
     seen = Observation(policy("t"), ago(0), status(index(9, 8, due=1, late=1)))
-    metrics = Metrics(lambda: [Shown(seen, ())], count_queries=False)
+    full = Refusal("STORAGE_FAILED", "The disk is full.", "Free space.")
+    metrics = Metrics(lambda: [Shown(seen, ())], problems=lambda: [full], count_queries=False)
     metrics.callback("accepted")
     metrics.query(QueryTaken("index", "coverage", 1.0, 1, 1, 1, 1))
     return list(metrics.registry.collect())

@@ -1,6 +1,7 @@
 """Tables are looked at, queued and built; what goes wrong with one is said, and harms no other."""
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,10 +37,13 @@ class Recorded(Listener):
     """Keeps what it is told."""
 
     def __init__(self):
-        self.ended, self.mutes = [], []
+        self.ended, self.mutes, self.requests = [], [], Counter()
 
     def build_ended(self, policy, ended, seconds):
         self.ended.append((policy.name, ended.outcome, ended.trigger, seconds >= 0))
+
+    def counted(self, counted):
+        self.requests.update(counted.requests)
 
     def muted(self, table, code, until):
         self.mutes.append((table, code, until > datetime.now(UTC)))
@@ -55,7 +59,26 @@ def test_due_table_is_built_by_a_poll_and_seen(supervising, policy):
     assert (last.outcome, last.trigger, last.error, last.built) == ("finished", "poll", None, 1)
     assert isinstance(fleet.build_of(last.id), EndedBuild)
     assert listener.ended[0] == ("orders", "finished", "poll", True)
+    assert listener.requests["write"] > 0  # all of which a child made
     assert found.unreachable_polls == 0
+
+
+def test_log_has_a_line_for_each_change_and_none_for_a_look(supervising, policy, caplog):
+    gone = replace(policy("gone"), uri="/tables/none")
+    with caplog.at_level(logging.INFO, "hudi_index_service"):
+        fleet = supervising(policy(), gone)
+        looks = {seen(fleet, "orders", lambda now: is_covered(now) and not now.running).at}
+        seen(fleet, "orders", lambda now: looks.add(now.at) or len(looks) > 4)
+        seen(fleet, "gone", lambda now: now.unreachable_polls > 4)
+
+    lines = [each for each in caplog.records if each.name.startswith("hudi_index_service")]
+    assert sorted(each.getMessage() for each in lines) == [
+        "gone cannot be looked at: TABLE_NOT_FOUND: Nothing is stored at /tables/none.",
+        "orders: build begins: 1 entry",
+        "orders: build finished: 1 built",
+    ]
+    assert {each.table for each in lines} == {fleet.table("orders").policy.uri, gone.uri}
+    assert len({each.build for each in lines if "build " in each.getMessage()}) == 1
 
 
 def test_commit_is_built_after_a_callback_and_callbacks_share_a_build(supervising, policy, golden):
@@ -80,7 +103,7 @@ def test_new_instant_is_noticed(supervising, policy, golden):
 
 
 def test_table_is_built_by_callbacks_alone_if_so_wanted(supervising, policy, golden):
-    table = policy(step="written", on="callback")
+    table = policy(step="written", woken_by="callback")
     fleet = supervising(table)
     seen(fleet, "orders", lambda now: now.ended and not now.running)
     golden("messages_of_users").put(Path(table.uri), "clustered")
@@ -89,7 +112,7 @@ def test_table_is_built_by_callbacks_alone_if_so_wanted(supervising, policy, gol
     fleet.callback(table.uri)
     assert seen(fleet, "orders", is_covered)
 
-    fleet.apply([replace(table, on="poll")])
+    fleet.apply([replace(table, woken_by="poll")])
     with pytest.raises(CallbackRefused):
         fleet.callback(table.uri)
 
@@ -201,6 +224,22 @@ def test_faults_are_said_and_harm_no_other_table(supervising, policy):
         assert (observation.ended[0].outcome, observation.ended[0].error.code) == (outcome, code)
         assert observation.ended[0].error.remedy
     assert seen(fleet, "killed", lambda now: len(now.ended) > 1).ended[0].trigger == "retry"
+
+
+def test_operators_request_waits_for_no_rest(supervising, policy, fleet_settings):
+    hook = fleet_settings.hook.model_copy(update={"backoff_seconds": 3600.0})
+    long_rest = fleet_settings.model_copy(update={"hook": hook})
+    hangs = policy("sleeps", build_timeout=timedelta(seconds=1))
+    fleet = supervising(policy("breaks"), hangs, settings=long_rest)
+    seen(fleet, "sleeps", lambda now: now.running)
+    asked = fleet.build("sleeps", requested_by="anna")
+    resting = seen(fleet, "breaks", lambda now: now.ended and now.queued and not now.running)
+    assert len(resting.ended) == 1
+
+    again = fleet.build("breaks", requested_by="anna")
+
+    assert ended(fleet, again.id).outcome == "failed"
+    assert ended(fleet, asked.id).outcome == "hung"  # another time
 
 
 def test_progress_is_seen_and_cancelled(supervising, policy):

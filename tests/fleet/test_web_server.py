@@ -197,10 +197,8 @@ def test_a_forwarded_address_is_not_believed(running, caplog):
     assert "1.2.3.4" not in caplog.text
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
+def self_signed(folder):
     """A certificate for 127.0.0.1 that it signs itself, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
     cert, key = folder / "cert.pem", folder / "key.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
     subprocess.run(
@@ -213,6 +211,40 @@ def certificate(tmp_path_factory):
         capture_output=True,
     )
     return cert, key
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+def test_a_renewed_certificate_is_taken_and_a_wrong_one_is_not(running, tmp_path, caplog):
+    cert, key = self_signed(tmp_path)
+    server = running(tls_cert=cert, tls_key=key)
+    url = urlsplit(server.url)
+
+    def served_certificate():
+        return ssl.get_server_certificate((url.hostname, url.port), timeout=30)
+
+    first = cert.read_text()
+    assert server.look() is None
+    assert served_certificate() == first
+
+    fitting = key.read_text()
+    key.write_text("no key")
+    refused = server.look()
+    assert "cannot be used" in refused.message
+    server.look()
+    assert caplog.text.count("stays as it was") == 1
+    assert served_certificate() == first
+    key.write_text(fitting)
+    assert server.look() is None
+
+    self_signed(tmp_path)
+    assert server.look() is None
+    renewed = cert.read_text()
+    assert renewed != first
+    awaited(lambda: served_certificate() == renewed)
 
 
 def test_it_serves_by_tls_and_hangs_up_on_who_says_nothing(running, certificate):

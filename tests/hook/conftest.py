@@ -70,7 +70,7 @@ def listening(tmp_path: Path) -> Iterator[Callable[..., WebServer]]:
             wait: float = 0.0,
         ) -> WebServer:
             settings = Settings(hook=limits or {}, state_folder=tmp_path / "state")
-            policies = [TablePolicy(str(each), str(each), on="callback") for each in tables]
+            policies = [TablePolicy(str(each), str(each), woken_by="callback") for each in tables]
 
             def supervisor(listener: Listener) -> Supervisor:
                 return Supervisor(

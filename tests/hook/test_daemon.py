@@ -4,6 +4,7 @@ which may arrive at any moment."""
 import json
 import re
 import signal
+import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -19,6 +20,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.fleet.forms.serve import serve
 from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
+from hudi_index_service.hook.server import bound_socket
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
 from tests.programs import Running, ended
@@ -209,3 +211,13 @@ def test_it_is_said_what_would_never_be_built(indexed_table, golden, tmp_path, c
     assert warned(table, options={"hoodie.index.strategy": "all"}) == []
     open_table(table).build(strategy="all")
     assert warned(table) == []
+
+
+def test_answers_do_not_wait_for_a_clients_ack() -> None:
+    with (
+        bound_socket("127.0.0.1", 0, "hook") as listening,
+        socket.create_connection(listening.getsockname()),
+    ):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -117,6 +117,25 @@ def test_a_file_is_read_at_once_only_if_that_takes_little_memory(opened, calls, 
     assert (whole, calls) == ([100], [100])
 
 
+def test_rows_of_a_large_file_that_are_only_counted_are_tested_by_one_call(
+    opened, calls, monkeypatch
+):
+    """That takes no memory; an AND of two columns, and what the row reader cannot test whole."""
+    scan = opened("hundred_base_files", ["id"]).scan("amount > 30 AND msg LIKE '%car%'")
+    number = scan.to_arrow().num_rows
+    monkeypatch.setattr(base_rows, "is_small", lambda size: False)
+    calls.clear()
+    assert scan.count() == number
+    read = counts(scan.statistics)
+    assert calls == [100]
+    assert scan.to_arrow().num_rows == number
+    assert calls == [100]
+    assert [each[-2:] for each in read] == [each[-2:] for each in counts(scan.statistics)]
+    part = opened("hundred_base_files", ["id"]).scan("amount > 30 AND msg RLIKE 'car'")
+    assert part.count() == part.to_arrow().num_rows > 0
+    assert calls == [100]
+
+
 def test_a_missing_or_damaged_file_is_named(own_table, calls, tmp_path):
     """The call for all fails; then each file is read alone, which names the one."""
     table, where = own_table("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"

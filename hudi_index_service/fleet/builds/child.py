@@ -12,8 +12,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -22,6 +23,7 @@ from time import monotonic
 from types import FrameType
 
 from hudi_index_service.fleet.builds.messages import (
+    Counted,
     Ended,
     Logged,
     Message,
@@ -31,18 +33,23 @@ from hudi_index_service.fleet.builds.messages import (
     message_of,
     unforeseen,
 )
+from hudi_index_service.fleet.tracing import Span, flush
 from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.read.recording import QueryTaken, listen
+from hudi_index_service.storage.store import requests_made
 
 Progress = Callable[[BuildProgress], None]
 Runner = Callable[[Order, Progress], Ended]
 """Carries out an order in the main thread. A cancellation raises KeyboardInterrupt in it."""
 
 _SECONDS_BETWEEN_PROGRESS = 0.5
+_SECONDS_TO_FLUSH = 1.0
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 _FIRST_TO_DIE = b"1000"
+_NICE = 10
 
 
-class _Pipe(logging.Handler):
+class Pipe(logging.Handler):
     """Messages to the parent. As a log handler, it sends lines of the log: the parent's own log has
     one format, and knows the table."""
 
@@ -50,6 +57,9 @@ class _Pipe(logging.Handler):
         super().__init__()
         self._descriptor = descriptor
         self._writing = Lock()
+        self._told: Mapping[str, int] = {}
+        self._queries: SimpleQueue[QueryTaken] = SimpleQueue()
+        listen(self._queries.put)
 
     def send(self, message: Message) -> None:
         """Sends a message."""
@@ -57,6 +67,17 @@ class _Pipe(logging.Handler):
         with self._writing:
             while data:
                 data = data[os.write(self._descriptor, data) :]
+
+    def count(self, request: str) -> None:
+        """Sends the requests to stores, and the queries, since this was last called. Told with each
+        progress, so that a child that is killed takes few of them along."""
+        made = {str(name): number for name, number in requests_made().items()}
+        new = {name: number - self._told.get(name, 0) for name, number in made.items()}
+        self._told = made
+        requests = {name: number for name, number in new.items() if number}
+        queries = [asdict(self._queries.get()) for _ in range(self._queries.qsize())]
+        if requests or queries:
+            self.send(Counted(request, requests, queries))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Sends a line of the log."""
@@ -107,18 +128,34 @@ class _Orders:
 def main(parent: int, descriptor: int, runner: str) -> None:
     """Carries out orders until the standard input ends."""
     _die_with(parent)
+    os.nice(_NICE)  # what the service answers, and Spark's queries beside it, come first
     os.set_inheritable(descriptor, False)
     orders = _Orders()
-    pipe = _Pipe(descriptor)
+    pipe = Pipe(descriptor)
     logging.getLogger().addHandler(pipe)
     module, _, name = runner.partition(":")
     run: Runner = getattr(import_module(module), name)
+
+    def carry_out(order: Order) -> None:
+        span = Span(f"{order.action} in its process", parent=order.traceparent)
+        with span.present():
+            ended = carried_out(run, order, pipe)
+        span.end(ended.code, outcome=ended.outcome, built=ended.built)
+        pipe.count(order.request)
+        pipe.send(ended)
+        flush(_SECONDS_TO_FLUSH)
+
     with suppress(KeyboardInterrupt):  # SIGTERM, while the outcome was told
-        orders.run_each(lambda order: pipe.send(_outcome(run, order, pipe)))
+        orders.run_each(carry_out)
 
 
-def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
+def carried_out(run: Runner, order: Order, pipe: Pipe) -> Ended:
+    """Carries out an order, and tells its progress and its log by the pipe. Returns how it ended,
+    whatever it raised."""
     logging.getLogger().setLevel(order.log_level)
+    # At info, the service itself says when a build begins and ends; each entry is a detail.
+    details = logging.getLogger("hudi_index_service.build.run")
+    details.setLevel(logging.WARNING if order.log_level == logging.INFO else logging.NOTSET)
     last = 0.0
 
     def progress(now: BuildProgress) -> None:
@@ -126,6 +163,7 @@ def _outcome(run: Runner, order: Order, pipe: _Pipe) -> Ended:
         # The last one tells that all is done.
         if now.files_done == now.files or monotonic() - last >= _SECONDS_BETWEEN_PROGRESS:
             last = monotonic()
+            pipe.count(order.request)
             pipe.send(Progressed(order.request, now))
 
     try:

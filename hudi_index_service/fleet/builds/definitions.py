@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.errors import IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.definitions import apply, plan_of
 from hudi_index_service.fleet.means import DefinitionsSeen
@@ -15,8 +15,10 @@ from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.table import IndexedTable
 
 
-def define(table: IndexedTable, order: Order) -> DefinitionsSeen:
-    """Plans the changes, and makes them if they are approved, or need not be.
+def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, IndexServiceError | None]:
+    """Plans the changes, and makes them if they are approved, or need not be. Returns also why what
+    was to be made was not: `IndexChanged` if the approved plan was another one. An index that the
+    table cannot have is no such failure.
 
     Raises:
         IndexServiceError: the table cannot be read, or written.
@@ -25,20 +27,30 @@ def define(table: IndexedTable, order: Order) -> DefinitionsSeen:
     plan = plan_of(table, policy, settings=Settings(**order.settings))
     found, failed = plan.differences, dict(plan.invalid)
     sentences, drift = plan.sentences, found.drift
-    if plan.changes and (order.approved or plan.may_apply_unasked(policy)):
+    too_much = plan.why_not_as_approved(order.plan_id, order.plan_bytes) if order.approved else ""
+    may_apply = order.approved and not too_much
+    error: IndexServiceError | None = None
+    if too_much:
+        error = IndexChanged(too_much, remedy="Approve the new plan, if it is as it should be.")
+    if plan.changes and (may_apply or plan.may_apply_unasked(policy)):
+        too_much, error = "", None
         applied = apply(table, policy, plan)
         failed |= applied.failed
+        error = next(iter(applied.failed.values()), None)
         done = {each.name for each in applied.changes}
         sentences, drift = (), tuple(name for name in drift if name not in done)
     clash = found.clashes[0] if found.clashes else None
-    return DefinitionsSeen(
+    found_now = DefinitionsSeen(
         invalid_definition=next(map(_refusal, failed.values()), None),
         clash=None
         if clash is None
         else Refusal("INDEX_EXISTS", str(clash), "Rename one of the two, or drop the index."),
         drift=drift,
-        plan=sentences,
+        plan=(too_much, *sentences) if too_much else sentences,
+        plan_id=plan.id if sentences else "",
+        plan_bytes=plan.bytes if sentences else 0,
     )
+    return found_now, error
 
 
 def _policy_of(content: Mapping[str, Any]) -> TablePolicy:
@@ -54,7 +66,7 @@ def _policy_of(content: Mapping[str, Any]) -> TablePolicy:
         **content,
         "definitions": definitions,
         "backfill": duration(content["backfill"]),
-        "build_on": tuple(content["build_on"]),
+        "on": tuple(content["on"]),
     }
     return TablePolicy(**fields)
 

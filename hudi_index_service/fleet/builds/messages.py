@@ -1,7 +1,7 @@
 """What the service and a child process tell each other: one JSON document a line."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -28,11 +28,17 @@ class Order:
             long before are built.
         definitions: What the fleet's file has for the table; see `Means.definitions`.
         approved: Whether an operator has approved the plan of their changes.
+        plan_id, plan_bytes: Which plan; see `DefinitionPlan`.
         fraction: The share of the entries that a verification reads, from 0 to 1.
         where: The predicate of a query; it may be secret.
         seconds: How long a query may take.
         storage_options: As for `open_table`; they may be secret.
         settings: The sections of the settings, as JSON.
+        spark_above: The bytes of due base files above which a build is one of Spark; None for
+            never.
+        spark_submit: The command that submits it, without application.
+        trigger: What asked for it, for the log.
+        traceparent: The span of what is done; see `hudi_index_service.fleet.tracing`.
         log_level: The least level of what is logged.
     """
 
@@ -50,11 +56,17 @@ class Order:
     backfill_seconds: float = 0.0
     definitions: Mapping[str, Any] = field(default_factory=dict)
     approved: bool = False
+    plan_id: str = ""
+    plan_bytes: int = 0
     fraction: float = 1.0
     where: str = ""
     seconds: float = 0.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    spark_above: int | None = None
+    spark_submit: Sequence[str] = field(default_factory=list)
+    trigger: str = ""
+    traceparent: str = ""
     log_level: int = 20
 
     def __repr__(self) -> str:  # the options may be secret
@@ -67,6 +79,20 @@ class Progressed:
 
     request: str
     progress: BuildProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the child has done since it last told.
+
+    Attributes:
+        requests: Requests to stores, by operation.
+        queries: Queries that it ran, each by the names of `QueryTaken`.
+    """
+
+    request: str
+    requests: Mapping[str, int] = field(default_factory=dict)
+    queries: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +153,10 @@ def unforeseen(order: Order, error: Exception) -> Ended:
     )
 
 
-Message = Order | Progressed | Logged | Ended
+Message = Order | Progressed | Counted | Logged | Ended
 
 _KINDS: Mapping[str, type[Message]] = {
-    kind.__name__: kind for kind in (Order, Progressed, Logged, Ended)
+    kind.__name__: kind for kind in (Order, Progressed, Counted, Logged, Ended)
 }
 
 

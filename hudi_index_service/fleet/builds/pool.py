@@ -12,7 +12,7 @@ from threading import Event, Thread
 from time import monotonic
 
 from hudi_index_service.errors import BuildDied
-from hudi_index_service.fleet.builds.messages import Ended, Order, unforeseen
+from hudi_index_service.fleet.builds.messages import Counted, Ended, Order, unforeseen
 from hudi_index_service.fleet.builds.process import RUNNER, Child, Limits
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.process import control_group_limits
@@ -32,6 +32,7 @@ class Job:
         progress: Called when it has advanced, in the slot's thread.
         ended: Called once when it has ended, in the slot's thread.
         cancelled: Set to cancel it.
+        counted: Called with what its process has done since it last told, in the slot's thread.
     """
 
     order: Order
@@ -39,6 +40,7 @@ class Job:
     progress: Callable[[BuildProgress], None]
     ended: Callable[[Ended], None]
     cancelled: Event = field(default_factory=Event)
+    counted: Callable[[Counted], None] = lambda counted: None
 
 
 Take = Callable[[float], Job | None]
@@ -167,7 +169,11 @@ class Pool(Slots):
             if child is None:
                 child = self._children[slot] = Child(self._limits, self._runner)
             return child.run(
-                job.order, timeout=job.timeout, cancelled=job.cancelled, progress=job.progress
+                job.order,
+                timeout=job.timeout,
+                cancelled=job.cancelled,
+                progress=job.progress,
+                counted=job.counted,
             )
         except Exception as error:
             log.exception("%s of %s cannot be run.", job.order.action, job.order.table)

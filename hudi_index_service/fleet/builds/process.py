@@ -21,6 +21,7 @@ from hudi_index_service.errors import (
     IndexServiceError,
 )
 from hudi_index_service.fleet.builds.messages import (
+    Counted,
     Ended,
     Logged,
     Message,
@@ -29,6 +30,7 @@ from hudi_index_service.fleet.builds.messages import (
     line_of,
     message_of,
 )
+from hudi_index_service.fleet.tracing import trace_of
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 log = logging.getLogger(__name__)
@@ -115,6 +117,7 @@ class Child:
         timeout: float,
         cancelled: Event,
         progress: Callable[[BuildProgress], None],
+        counted: Callable[[Counted], None] = lambda counted: None,
     ) -> Ended:
         """Carries out an order.
 
@@ -122,6 +125,7 @@ class Child:
             timeout: The seconds without progress after which the child is ended.
             cancelled: Once it is set, the child is ended.
             progress: Called when the build has advanced.
+            counted: Called with what the child has done since it last told.
         """
         self._orders += 1
         try:
@@ -135,6 +139,8 @@ class Child:
                     return self._ended(order, ending, message)
                 if isinstance(message, Logged):
                     _log(message, order)
+                if isinstance(message, Counted):
+                    counted(message)
                 if isinstance(message, Progressed):
                     if done != (done := message.progress.done):
                         advanced = monotonic()
@@ -150,7 +156,7 @@ class Child:
                     grace = 0.0 if ending == "out_of_memory" else self._limits.grace_seconds
                     deadline = monotonic() + grace
             if monotonic() >= deadline:
-                self._process.kill()
+                self._kill()
 
     def end(self) -> None:
         """Ends the child, by SIGTERM and then by SIGKILL."""
@@ -161,11 +167,16 @@ class Child:
         try:
             self._process.wait(self._limits.grace_seconds)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._kill()
             self._process.wait()
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe, self._is_at_end = -1, True
+
+    def _kill(self) -> None:
+        """Kills it and what it has started, such as spark-submit."""
+        if self._process.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
 
     def _send(self, order: Order) -> None:
         assert self._process.stdin is not None
@@ -262,9 +273,13 @@ def _how(status: int) -> str:
 def _log(line: Logged, order: Order) -> None:
     logger = logging.getLogger(line.logger)
     if logger.isEnabledFor(line.level):
-        logger.log(
-            line.level, "%s", line.message, extra={"table": order.table, "build": order.request}
-        )
+        extra = {
+            "table": order.table,
+            "build": order.request,
+            "trigger": order.trigger,
+            "trace": trace_of(order.traceparent),
+        }
+        logger.log(line.level, "%s", line.message, extra=extra)
 
 
 def _environment() -> Mapping[str, str]:

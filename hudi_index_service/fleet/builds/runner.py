@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import BuildInProgress, IndexServiceError
+from hudi_index_service.errors import BuildInProgress, IndexChanged, IndexServiceError
+from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.definitions import define, duration
 from hudi_index_service.fleet.builds.messages import Ended, Order
@@ -14,9 +16,15 @@ from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.wording import counted
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def run(order: Order, progress: Progress) -> Ended:
+
+def run(order: Order, progress: Progress, *, spark: "SparkSession | None" = None) -> Ended:
     """Carries out the order; see `Ended` for how errors are told.
+
+    Args:
+        spark: Whose executors build; None for this machine, or what the order says of Spark.
 
     Raises:
         KeyboardInterrupt: it was cancelled.
@@ -24,6 +32,7 @@ def run(order: Order, progress: Progress) -> Ended:
     """
     upkeep = TableUpkeep(
         order.table,
+        spark=spark,
         storage_options=order.storage_options or None,
         settings=Settings(**order.settings),
         strategy=Strategy(order.usual_strategy),
@@ -49,8 +58,7 @@ def run_with(
         if order.action == "verify":
             return _verify(upkeep, order)
         if order.action == "define":
-            found = define(upkeep.table, order)
-            return Ended(order.request, "finished", definitions=found.to_dict())
+            return _define(upkeep, order)
         version = upkeep.version() if tell_version else ""
         return _build(upkeep, order, progress, version)
     except BuildInProgress as error:
@@ -61,6 +69,10 @@ def run_with(
 
 def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) -> Ended:
     strategy = Strategy(order.strategy) if order.strategy else None
+    if order.spark_above is not None:
+        what = strategy or upkeep.peek().strategy
+        if is_for_spark(order, upkeep.table, what, Settings(**order.settings)):
+            return build_by_spark(order, progress)
     build = upkeep.run(
         strategy=strategy,
         budget=Budget(**order.budget),  # type: ignore[arg-type]
@@ -91,6 +103,15 @@ def _retry_seconds(build: Build, order: Order) -> float | None:
     if build.retry_at is not None:
         waits.append(max(0.0, (build.retry_at - datetime.now(UTC)).total_seconds()))
     return min(waits, default=None)
+
+
+def _define(upkeep: TableUpkeep, order: Order) -> Ended:
+    found, error = define(upkeep.table, order)
+    if error is None:
+        return Ended(order.request, "finished", definitions=found.to_dict())
+    # What failed, as on a full disk, is tried again; another plan waits for its approval.
+    broke_off = not isinstance(error, IndexChanged)
+    return replace(_error(order, error), broke_off=broke_off, definitions=found.to_dict())
 
 
 def _clean(upkeep: TableUpkeep, order: Order) -> Ended:

@@ -12,6 +12,7 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.pool import Threads
+from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.builds.runner import run_with
 from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.policy import TablePolicy
@@ -166,7 +167,7 @@ class IndexHook:
             usual_wait=self._wait,
         )
         service.supervisor.start()
-        service.server.start()
+        service.answer()
         self._running = service
 
     def close(self) -> None:
@@ -185,10 +186,11 @@ class IndexHook:
 
         # The upkeep knows all that is done for a table.
         return Supervisor(
-            [TablePolicy(uri, uri, on="callback", verify_sample=0) for uri in self._tables],
+            [TablePolicy(uri, uri, woken_by="callback", verify_sample=0) for uri in self._tables],
             settings=self._settings,
             means=Means(),
             listener=listener,
+            limits=Limits(slots=self._settings.hook.parallelism),
             slots=lambda take: Threads(take, self._settings.hook.parallelism, run),
             looks=0,
             remembers=False,

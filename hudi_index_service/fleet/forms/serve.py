@@ -60,7 +60,7 @@ def serve(
     """
     effective = with_address(config.effective(settings), "hook", host, port)
     served = policies(
-        tables, on="callback", poll=_NO_POLLS, strategy=strategy, clean=clean, options=options
+        tables, woken_by="callback", poll=_NO_POLLS, strategy=strategy, clean=clean, options=options
     )
     names = [each.name for each in served]
     keys = read_write_keys(options or {})
@@ -83,7 +83,7 @@ def serve(
             path=private_file(effective, "serve", service.server.url),
         ) as lines,
     ):
-        service.server.start()
+        service.answer()
         say(f"Listening for commits of {', '.join(names)}. Write with these options:")
         for line in lines:
             say(line)

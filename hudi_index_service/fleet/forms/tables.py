@@ -23,7 +23,7 @@ _HANGS_AFTER = timedelta(hours=6)
 def policies(
     tables: Iterable[str | Path],
     *,
-    on: Literal["callback", "poll"],
+    woken_by: Literal["callback", "poll"],
     poll: timedelta,
     strategy: Strategy,
     clean: bool,
@@ -46,7 +46,7 @@ def policies(
         TablePolicy(
             uri,
             uri,
-            on=on,
+            woken_by=woken_by,
             poll=poll,
             strategy=strategy,
             clean=clean,

@@ -79,7 +79,7 @@ def watch(
         )
     watched = policies(
         tables,
-        on="poll",
+        woken_by="poll",
         poll=timedelta(seconds=seconds),
         strategy=strategy,
         clean=clean,

@@ -68,6 +68,7 @@ class Pages:
         forms: Reads sessions and forms.
         streams: Keep pages up to date.
         ask: Answers queries; None for pages without.
+        problems: What is wrong with the service itself. Shown to those who see all tables.
     """
 
     def __init__(
@@ -77,7 +78,10 @@ class Pages:
         forms: Forms,
         streams: Streams,
         ask: Ask | None = None,
+        *,
+        problems: Callable[[], Sequence[Refusal]] = tuple,
     ) -> None:
+        self._problems = problems
         self._requests, self._gate = requests, gate
         self._forms, self._streams, self._ask = forms, streams, ask
         self._static = {name: (_FOLDER / "static" / name).read_bytes() for name in _STATIC}
@@ -154,6 +158,7 @@ class Pages:
             sorts=tuple(SORTS),
             page=page,
             pages=pages,
+            problems=self._problems() if caller.token.is_for_all else (),
             link=lambda **changes: _link(asked | {"sort": sort} | changes),
         )
 
@@ -216,7 +221,7 @@ class Pages:
         name = request.query_params.get("table", "")
 
         def look() -> object:
-            return self._requests.seen(self._caller(request), name)
+            return self._requests.seen(self._caller(request), name), self._problems()
 
         return self._streams.start(look)
 
@@ -310,7 +315,7 @@ class Pages:
 
     def _approve(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name = request.path_params["name"]
-        self._requests.approve(caller, name)
+        self._requests.approve(caller, name, plan=fields.get("plan", "")[:64])
         return _after("approve", name)
 
     def _mute(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:

@@ -168,12 +168,13 @@ class BaseRows:
             yield from numbered(row_ids, rows)
 
     def whole_reader(self, found: FoundRows) -> RowReader | None:
-        """Reads all rows of a small local file that match, of a slice to be scanned; None if that
-        takes a scan. The build of its entry has checked the file."""
-        plan = found.plan
+        """Reads all rows of a local file that match, of a slice to be scanned, if it is small or
+        they are only counted; None if that takes a scan. The build of its entry has checked the
+        file."""
+        plan, is_count = found.plan, not found.query.output.names
         base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
         if (
-            not is_small(base_file.size)
+            not (is_count or is_small(base_file.size))
             or not entries
             or not self.storage.is_local
             or self.limit is not None
@@ -183,7 +184,7 @@ class BaseRows:
             return None
         footer = self.pool.open_footer(entries[0]) if found.trusted else None
         footer = footer or own_footer(self.storage, base_file)
-        if footer is None or footer.plain_bytes > BATCH_BYTES:
+        if footer is None or not (is_count or footer.plain_bytes <= BATCH_BYTES):
             return None
         if not tests_all(found.query.normal_form, footer.schema):
             return None

@@ -221,16 +221,16 @@ pub fn read_files(
     for each in files {
         sources.push(Source::file(each.path.clone(), each.size)?);
     }
+    let counts = wanted.columns.is_some_and(<[String]>::is_empty);
+    // Rows that match are taken from pages that were tested.
+    let holds = wanted.condition.is_some() && !counts;
     let pages = files.iter().zip(&sources);
     let pages: Vec<_> = pages
-        .filter_map(|(each, source)| {
-            file_pages(each.file, source, keeping, wanted.condition.is_some())
-        })
+        .filter_map(|(each, source)| file_pages(each.file, source, keeping, holds))
         .collect();
     let selected = match wanted.condition {
         None => None,
         Some(condition) => {
-            let counts = wanted.columns.is_some_and(<[String]>::is_empty);
             let tested = TestedFiles {
                 files,
                 pages: &pages,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use parquet_rows::condition::{Leaf, Test};
-use parquet_rows::runs::{Runs, UNANSWERED};
+use parquet_rows::runs::{Runs, UNANSWERED, WIDEST};
 use parquet_rows::values::{Class, Values};
 
 /// Three packed groups of numbers of two bits, 0 to 3 in turn, then 3 repeated five times.
@@ -31,6 +31,45 @@ fn a_table_answers_for_each_number() {
     assert_eq!(runs.answers(&[1, 0, 0, UNANSWERED]), None);
     let repeated = Runs::new(2, Bytes::from_static(&[5 << 1, 7]), 5).unwrap();
     assert_eq!(repeated.answers(&[1; 4]), None);
+}
+
+#[test]
+fn numbers_of_every_width_are_answered_wherever_a_run_starts() {
+    for width in 1..=WIDEST {
+        let most = (1_usize << width).min(1000);
+        let packed: Vec<u32> = (0..77).map(|n| (n * n % most) as u32).collect();
+        for repeats in [1, 5, 60, 63] {
+            // Some repeated numbers, then packed ones, whose last group is not whole.
+            let mut bytes = vec![repeats << 1];
+            bytes.extend(&1_u32.to_le_bytes()[..width.div_ceil(8)]);
+            bytes.push(10 << 1 | 1);
+            let mut bits = vec![false; 80 * width];
+            for (at, number) in packed.iter().enumerate() {
+                (0..width).for_each(|bit| bits[at * width + bit] = number >> bit & 1 == 1);
+            }
+            let eights = bits.chunks(8);
+            bytes.extend(eights.map(|eight| {
+                let ones = eight.iter().enumerate();
+                ones.fold(0, |byte, (bit, &one)| byte | u8::from(one) << bit)
+            }));
+            let numbers: Vec<u32> = std::iter::repeat_n(1, repeats.into())
+                .chain(packed.iter().copied())
+                .collect();
+            let runs = Runs::new(width, Bytes::from(bytes), numbers.len()).unwrap();
+            assert_eq!(runs.unpacked(), numbers);
+            let table: Vec<u8> = (0..most).map(|n| u8::from(n % 3 == 1)).collect();
+            let words = runs.answers(&table).unwrap();
+            for (at, number) in numbers.iter().enumerate() {
+                let expected = u64::from(number % 3 == 1);
+                assert_eq!(words[at / 64] >> (at % 64) & 1, expected, "{width} {at}");
+            }
+            let ones: u32 = words.iter().map(|word| word.count_ones()).sum();
+            assert_eq!(
+                ones as usize,
+                numbers.iter().filter(|n| *n % 3 == 1).count()
+            );
+        }
+    }
 }
 
 #[test]

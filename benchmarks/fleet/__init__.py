@@ -1,0 +1,1 @@
+"""The benchmark of a fleet of tables: see `benchmarks.fleet.__main__`."""

@@ -1,0 +1,1 @@
+"""What spark-submit runs for a build of the fleet."""
