@@ -59,7 +59,7 @@ QueryTypeOption = Annotated[
 def tables_of(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """The tables that arguments name, folders replaced by the tables in them; and whether one
     argument names one table, as itself."""
-    from hudi_index_service.fleet.discovery import tables_at
+    from hudi_index_service.fleet.policies.discovery import tables_at
 
     tables = list(dict.fromkeys(table for each in arguments for table in tables_at(each)))
     return tables, tables == list(arguments) and len(tables) == 1

@@ -84,7 +84,7 @@ def check(
 ) -> None:
     """Check a fleet file; exit status 1 if it has mistakes, of which each is printed with its line
     and field."""
-    from hudi_index_service.fleet.file import read_fleet_file
+    from hudi_index_service.fleet.policies.file import read_fleet_file
 
     try:
         read = read_fleet_file(file)
@@ -96,8 +96,8 @@ def check(
         say(f"{file}: {counted(len(read.groups), 'group')}, no mistake.")
         return
 
-    from hudi_index_service.fleet.discovery import Discovery
-    from hudi_index_service.fleet.explain import explain as explained
+    from hudi_index_service.fleet.policies.discovery import Discovery
+    from hudi_index_service.fleet.policies.explain import explain as explained
 
     # What cannot be looked up is logged.
     explanation = explained(read, Discovery().discover(read), explain)
@@ -238,9 +238,9 @@ def _fits(name: str, patterns: Sequence[str] | None) -> bool:
 def _looked_at(
     file: Path, match: Sequence[str] | None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    from hudi_index_service.fleet.file import read_fleet_file
-    from hudi_index_service.fleet.messages import TableMessage
+    from hudi_index_service.fleet.policies.file import read_fleet_file
     from hudi_index_service.fleet.survey import survey
+    from hudi_index_service.fleet.web.messages import TableMessage
 
     views, failed = survey(read_fleet_file(file), lambda name: _fits(name, match))
     return (

@@ -20,8 +20,8 @@ from hudi_index_service.errors import (
     IndexExists,
     IndexServiceError,
 )
-from hudi_index_service.fleet.file_values import size_text
-from hudi_index_service.fleet.policy import DesiredIndex, TablePolicy, settings_for
+from hudi_index_service.fleet.policies.file_values import size_text
+from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy, settings_for
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import (
     FLEET,

@@ -8,7 +8,7 @@ from typing import Any, Self
 from hudi_index_service.build.strategy import UNLIMITED, Budget
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.table import IndexedTable
 
 _OF_BUILDS = ("lucene", "hbase", "build", "read", "clean", "history")

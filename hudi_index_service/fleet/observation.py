@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.maintain.status import TableStatus

@@ -9,8 +9,8 @@ from hudi_index_service.config import Settings
 from hudi_index_service.fleet.definitions import differences
 from hudi_index_service.fleet.means import Differences, Means
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import TablePolicy, settings_for
-from hudi_index_service.fleet.references import resolved
+from hudi_index_service.fleet.policies.policy import TablePolicy, settings_for
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.table import IndexedTable
 
 

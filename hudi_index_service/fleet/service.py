@@ -12,30 +12,30 @@ from typing import Self
 from hudi_index_service import config
 from hudi_index_service.config import Settings, WebSettings
 from hudi_index_service.errors import RequestRefused
-from hudi_index_service.fleet.api import Machinery
-from hudi_index_service.fleet.attention import Code
 from hudi_index_service.fleet.builds.messages import Counted
-from hudi_index_service.fleet.discovery import Discovery
-from hudi_index_service.fleet.found_before import FoundBefore
-from hudi_index_service.fleet.logs import count_repeats, log_change
-from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.problems import (
+from hudi_index_service.fleet.policies.discovery import Discovery
+from hudi_index_service.fleet.policies.found_before import FoundBefore
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.reload import FleetFileWatcher
+from hudi_index_service.fleet.shard import Shard
+from hudi_index_service.fleet.signals.attention import Code
+from hudi_index_service.fleet.signals.logs import count_repeats, log_change
+from hudi_index_service.fleet.signals.metrics import Metrics
+from hudi_index_service.fleet.signals.problems import (
     CERTIFICATE,
     FAILED_SOURCES,
     WRONG_FILE,
     Problems,
     problem_of,
 )
-from hudi_index_service.fleet.queries import Queries
-from hudi_index_service.fleet.reload import FleetFileWatcher
-from hudi_index_service.fleet.requests import Caller, Requests
-from hudi_index_service.fleet.seen import Seen
-from hudi_index_service.fleet.shard import Shard
-from hudi_index_service.fleet.spark_sessions import SparkSessions
+from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.fleet.supervisor import Supervisor
-from hudi_index_service.fleet.web import Application, WebServer
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.application import Application, WebServer
+from hudi_index_service.fleet.web.queries import Queries
+from hudi_index_service.fleet.web.requests import Caller, Requests
+from hudi_index_service.fleet.web.spark_sessions import SparkSessions
 from hudi_index_service.fleet.work import Listener
 from hudi_index_service.hook.daemon import stopped_by_signals, with_address
 from hudi_index_service.wording import counted

@@ -27,7 +27,7 @@ from hudi_index_service.fleet.ledger import Action, Ledger
 from hudi_index_service.fleet.looks import Look
 from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.fleet.shard import Shard

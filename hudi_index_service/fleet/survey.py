@@ -9,14 +9,14 @@ from functools import partial
 from hudi_index_service import config
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, StorageFailed
-from hudi_index_service.fleet.attention import UNREACHABLE_POLLS, attention
-from hudi_index_service.fleet.discovery import Discovery, FailedSource
-from hudi_index_service.fleet.file import FleetFile
 from hudi_index_service.fleet.looks import Look, Looker
 from hudi_index_service.fleet.observation import Observation, Refusal
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.discovery import Discovery, FailedSource
+from hudi_index_service.fleet.policies.file import FleetFile
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policy_means import PolicyMeans
-from hudi_index_service.fleet.table_view import TableView, selected
+from hudi_index_service.fleet.signals.attention import UNREACHABLE_POLLS, attention
+from hudi_index_service.fleet.web.table_view import TableView, selected
 
 _AT_A_TIME = 8
 

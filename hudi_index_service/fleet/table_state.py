@@ -14,7 +14,7 @@ from hudi_index_service.fleet.ledger import Action, Request
 from hudi_index_service.fleet.looks import Looker
 from hudi_index_service.fleet.means import Means, limits_of, settings_for_child
 from hudi_index_service.fleet.observation import Observation, RunningBuild
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 _NEVER = datetime.min.replace(tzinfo=UTC)

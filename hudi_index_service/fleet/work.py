@@ -16,7 +16,7 @@ from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.means import DefinitionsSeen, Means
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
 from hudi_index_service.fleet.table_state import TableState, order_of
 from hudi_index_service.fleet.tracing import Span, trace_of, traceparent

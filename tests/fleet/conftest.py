@@ -15,7 +15,7 @@ from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.observation import EndedBuild, Observation
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from tests.fleet.faulty_runner import RUNNER
 from tests.programs import ROOT, awaited

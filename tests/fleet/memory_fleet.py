@@ -9,7 +9,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import CallbackRefused, RequestUnknown, TableNotInFleet
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildProgress, FailedEntry
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition, SeenTimeline
 from hudi_index_service.maintain.status import (

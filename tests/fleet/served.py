@@ -8,12 +8,12 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from hudi_index_service.config import WebSettings
-from hudi_index_service.fleet.access import Role, digest_of
-from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.queries import Answer, Ask, Kind
-from hudi_index_service.fleet.web import Application
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.web.access import Role, digest_of
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.application import Application
+from hudi_index_service.fleet.web.queries import Answer, Ask, Kind
 from tests.fleet.memory_fleet import MemoryFleet
 
 CANARY = "canary-7f3b"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildRecord, BuildState
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition, SeenTimeline
 from hudi_index_service.maintain.status import IndexStatus, Outliving, TableStatus

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.fleet.access import (
+from hudi_index_service.fleet.web.access import (
     ALLOWED,
     Action,
     Attempts,
@@ -15,7 +15,7 @@ from hudi_index_service.fleet.access import (
     digest_of,
     parse_tokens,
 )
-from hudi_index_service.fleet.sessions import Sessions
+from hudi_index_service.fleet.web.sessions import Sessions
 
 DIGEST = digest_of("right")
 

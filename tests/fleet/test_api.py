@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
-from hudi_index_service.fleet.access import ALLOWED, Action, Role
-from hudi_index_service.fleet.api import ROUTES, openapi
 from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.web.access import ALLOWED, Action, Role
+from hudi_index_service.fleet.web.api import ROUTES, openapi
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, seen, status_of
 from tests.fleet.served import CALLBACK_SECRET, CANARY, SALES_SECRET, SECRETS, Browser, served

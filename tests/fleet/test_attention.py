@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.fleet.attention import Code, attention
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.seen import Shown, ranked
+from hudi_index_service.fleet.signals.attention import Code, attention
+from hudi_index_service.fleet.signals.seen import Shown, ranked
 from hudi_index_service.index.metadata.build_records import BuildState
 from tests.fleet.statuses import (
     EXPECTED,

@@ -14,15 +14,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_index_service.config import WebSettings
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.fleet.access import Role
-from hudi_index_service.fleet.api import Machinery
-from hudi_index_service.fleet.logs import log_change
-from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.seen import Seen
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.signals.logs import log_change
+from hudi_index_service.fleet.signals.metrics import Metrics
+from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.fleet.supervisor import Supervisor
-from hudi_index_service.fleet.web import Application
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.application import Application
 from hudi_index_service.fleet.work import Listener
 from hudi_index_service.storage.store import Storage
 from tests.fleet.conftest import is_covered, seen

@@ -21,14 +21,14 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from dev.prerequisites import find_browser
 from hudi_index_service.config import HookSettings, WebSettings
-from hudi_index_service.fleet.access import Role
-from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.queries import Answer
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.timeline import SeenInstant
-from hudi_index_service.fleet.web import Application, WebServer
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.application import Application, WebServer
+from hudi_index_service.fleet.web.queries import Answer
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, progress, seen, status_of
 from tests.fleet.served import SECRETS, Asked, served, token_file
 

@@ -9,9 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from hudi_index_service.config import WebSettings
-from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
-from hudi_index_service.fleet.web import Application
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.application import Application
 from hudi_index_service.hook.write_options import CALLBACK_PATH, SECRET_HEADER
 from tests.fleet.memory_fleet import NOW, MemoryFleet, seen
 from tests.hook.callbacks import callback_of, service_callback_of
@@ -118,7 +118,7 @@ def test_a_body_that_is_no_callback_is_refused(posting, body):
 
 
 def test_a_body_that_is_too_long_is_refused(posting, monkeypatch):
-    monkeypatch.setattr("hudi_index_service.fleet.callbacks.MAX_CALLBACK_BYTES", 1000)
+    monkeypatch.setattr("hudi_index_service.fleet.web.callbacks.MAX_CALLBACK_BYTES", 1000)
     answered = posting().post(CALLBACK_PATH, content=b" " * 1001)
     assert (answered.status_code, answered.json()["code"]) == (413, "CALLBACK_REFUSED")
     assert answered.json()["message"] == "The body is longer than 1000 bytes."

@@ -14,7 +14,7 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.build.strategy import WHOLE_BACKFILL, Strategy, selector
 from hudi_index_service.errors import ColumnNotFound, IndexChanged
 from hudi_index_service.fleet.definitions import DefinitionPlan, apply, differences, plan_of
-from hudi_index_service.fleet.policy import DesiredIndex, TablePolicy
+from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.definitions import IndexDefinition, SeenTimeline
 from tests.golden.table import Golden

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.strategy import WHOLE_BACKFILL
-from hudi_index_service.fleet.policy import DesiredIndex
+from hudi_index_service.fleet.policies.policy import DesiredIndex
 from tests.fleet.conftest import LIMITS, ended, seen
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,11 @@ import pytest
 
 from hudi_index_service.catalog.entry import READ_OPTIMIZED, CatalogTable
 from hudi_index_service.errors import CatalogFailed, TableNotFound
-from hudi_index_service.fleet.discovery import Discovered, Discovery, unique_names
-from hudi_index_service.fleet.explain import explain
-from hudi_index_service.fleet.file import FleetFile, parse_fleet_file
-from hudi_index_service.fleet.found_before import FoundBefore
-from hudi_index_service.fleet.sources import DatabaseSource, Place
+from hudi_index_service.fleet.policies.discovery import Discovered, Discovery, unique_names
+from hudi_index_service.fleet.policies.explain import explain
+from hudi_index_service.fleet.policies.file import FleetFile, parse_fleet_file
+from hudi_index_service.fleet.policies.found_before import FoundBefore
+from hudi_index_service.fleet.policies.sources import DatabaseSource, Place
 from hudi_index_service.storage.store import Storage
 from tests.programs import Command
 

@@ -9,11 +9,11 @@ import pytest
 from hudi_index_service import Column
 from hudi_index_service.build.strategy import WHOLE_BACKFILL, Budget, Strategy
 from hudi_index_service.errors import ConfigInvalid, FleetFileInvalid
-from hudi_index_service.fleet.file import FleetFile, parse_fleet_file, read_fleet_file
-from hudi_index_service.fleet.policy import DesiredIndex, TablePolicy
-from hudi_index_service.fleet.references import FromEnvironment, FromFile, resolved
-from hudi_index_service.fleet.sources import Place
-from hudi_index_service.fleet.windows import Window, Windows
+from hudi_index_service.fleet.policies.file import FleetFile, parse_fleet_file, read_fleet_file
+from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy
+from hudi_index_service.fleet.policies.references import FromEnvironment, FromFile, resolved
+from hudi_index_service.fleet.policies.sources import Place
+from hudi_index_service.fleet.policies.windows import Window, Windows
 
 
 def parsed(text: str) -> FleetFile:

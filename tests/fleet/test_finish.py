@@ -12,7 +12,7 @@ from hudi_index_service.errors import BuildInProgress, CallbackRefused, Permissi
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.pool import Threads
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from tests.hook.callbacks import BlockedBuild, nothing_built
 

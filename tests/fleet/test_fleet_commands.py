@@ -11,9 +11,9 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.cli.fleet import TOKEN_VARIABLE
 from hudi_index_service.config import HookSettings, WebSettings
-from hudi_index_service.fleet.access import Role
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.application import WebServer
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, seen, status_of
 from tests.fleet.served import CANARY, SALES_SECRET, SECRETS, served
 from tests.golden.table import Golden

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from hudi_index_service import Column
-from hudi_index_service.fleet.attention import Code, attention
-from hudi_index_service.fleet.policy import DesiredIndex
+from hudi_index_service.fleet.policies.policy import DesiredIndex
+from hudi_index_service.fleet.signals.attention import Code, attention
 from tests.fleet.conftest import is_covered, seen
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from hudi_index_service.cli.console import EventFormatter
-from hudi_index_service.fleet.logs import Repeats, count_repeats, log_change
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.seen import Seen
+from hudi_index_service.fleet.signals.logs import Repeats, count_repeats, log_change
+from hudi_index_service.fleet.signals.seen import Seen
 from tests.fleet.statuses import NOW, ago, index, policy, status
 
 

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_index_service import __version__, open_table
 from hudi_index_service.fleet.builds.messages import Counted
-from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import Observation, Refusal
-from hudi_index_service.fleet.seen import Seen, Shown
+from hudi_index_service.fleet.signals.metrics import Metrics
+from hudi_index_service.fleet.signals.seen import Seen, Shown
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import EXPECTED, NOW, ago, ended, index, policy, status
 

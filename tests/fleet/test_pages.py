@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from hudi_index_service.fleet.access import Role
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
-from hudi_index_service.fleet.page.words import age, bytes_in_units, duration, percent
-from hudi_index_service.fleet.table_view import Button, button_of
-from hudi_index_service.fleet.web import HEADERS
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.application import HEADERS
+from hudi_index_service.fleet.web.page.words import age, bytes_in_units, duration, percent
+from hudi_index_service.fleet.web.table_view import Button, button_of
 from hudi_index_service.index.metadata.build_records import FailedEntry
 from tests.fleet.memory_fleet import NOW, FakeReason, MemoryFleet, seen, status_of
 from tests.fleet.served import ORIGIN, SALES_SECRET, SECRETS, Browser, served

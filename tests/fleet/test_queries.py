@@ -11,12 +11,12 @@ from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import RequestInvalid
-from hudi_index_service.fleet.access import Role
-from hudi_index_service.fleet.exchange import Refused
 from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.queries import MOST_CHARACTERS, Answer, Queries
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.exchange import Refused
+from hudi_index_service.fleet.web.queries import MOST_CHARACTERS, Answer, Queries
 from tests.fleet.faulty_runner import RUNNER
 from tests.fleet.memory_fleet import MemoryFleet, seen
 from tests.fleet.served import SALES_SECRET, Asked, Browser, Served, served

@@ -21,7 +21,7 @@ from time import sleep
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from tests.fleet.faulty_runner import RUNNER
 

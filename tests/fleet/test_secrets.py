@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from hudi_index_service.cli.fleet import TOKEN_VARIABLE
-from hudi_index_service.fleet.access import Role
+from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from hudi_index_service.storage.store import Storage
 from tests.fleet.served import CANARY, SECRETS, token_file

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from hudi_index_service.fleet.attention import Code, Reason
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.seen import Change, Group, Seen
+from hudi_index_service.fleet.signals.attention import Code, Reason
+from hudi_index_service.fleet.signals.seen import Change, Group, Seen
 from tests.fleet.statuses import EXPECTED, NOW, ago, index, policy, status
 
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_index_service import open_table
-from hudi_index_service.fleet.access import Role
+from hudi_index_service.fleet.web.access import Role
 from tests.fleet.served import SECRETS, token_file
 from tests.programs import Running, awaited
 

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel
 
 from hudi_index_service.files import FLEET_FILE, FLEET_SCHEMA
-from hudi_index_service.fleet.explain import value_text
-from hudi_index_service.fleet.file import (
+from hudi_index_service.fleet.policies.explain import value_text
+from hudi_index_service.fleet.policies.file import (
     BudgetRules,
     BuildRules,
     ColumnInFile,
@@ -28,9 +28,9 @@ from hudi_index_service.fleet.file import (
     json_schema,
     read_fleet_file,
 )
-from hudi_index_service.fleet.marked_yaml import read_marked
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.sources import Place
+from hudi_index_service.fleet.policies.marked_yaml import read_marked
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.sources import Place
 from tests.docs.markdown import ROOT
 
 PAGE = ROOT / "docs" / "guides" / "fleet.md"

@@ -14,9 +14,9 @@ from prometheus_client.metrics_core import Metric
 
 from dev.promtool import find_promtool
 from hudi_index_service.files import ALERT_RULES, DASHBOARD
-from hudi_index_service.fleet.metrics import Metrics
 from hudi_index_service.fleet.observation import Observation, Refusal
-from hudi_index_service.fleet.seen import Shown
+from hudi_index_service.fleet.signals.metrics import Metrics
+from hudi_index_service.fleet.signals.seen import Shown
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import ago, index, policy, status
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.config import Settings
-from hudi_index_service.fleet.access import Role
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.service import Service
 from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.web.access import Role
 from tests.fleet.served import SALES_SECRET, SECRETS, token_file
 from tests.indexed import GoldenIndex
 from tests.spark_rule.daemons import code, post, request

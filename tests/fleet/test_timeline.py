@@ -6,8 +6,8 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.fleet.page.words import index_state, instant_time
 from hudi_index_service.fleet.timeline import SeenInstant, seen_instants
+from hudi_index_service.fleet.web.page.words import index_state, instant_time
 from tests.golden.table import Golden
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.fleet.access import Role
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.application import WebServer
 from tests.fleet.memory_fleet import NOW, MemoryFleet, seen
 from tests.fleet.served import SECRETS, served
 

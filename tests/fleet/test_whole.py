@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
-from hudi_index_service.fleet.access import Role
+from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.hook.write_options import callback_options
 from tests.fleet.served import SECRETS, token_file
 from tests.hudi_tables import (

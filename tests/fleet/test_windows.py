@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.fleet.windows import Window, Windows, windows_of
+from hudi_index_service.fleet.policies.windows import Window, Windows, windows_of
 
 BERLIN = "Europe/Berlin"
 

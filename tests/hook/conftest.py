@@ -15,10 +15,10 @@ from hudi_index_service.config import Settings
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.pool import Threads
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.service import Service
 from hudi_index_service.fleet.supervisor import Supervisor
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web.application import WebServer
 from hudi_index_service.fleet.work import Listener
 from tests.hook.callbacks import SECRET, MessageTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options

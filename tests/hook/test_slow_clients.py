@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web.application import WebServer
 from hudi_index_service.hook.connections import connections_allowed
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from tests.hook.callbacks import SECRET, BlockedBuild, callback_of, nothing_built, post

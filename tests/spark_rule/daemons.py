@@ -15,7 +15,7 @@ from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.forms.answer import AllowedFolders
 from hudi_index_service.fleet.forms.answer import answering as answering_for
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web.application import WebServer
 from hudi_index_service.sql.rule.enable import enabled
 from hudi_index_service.sql.rule.request import VERSION
 from tests.ports import Listener

@@ -13,9 +13,9 @@ import pytest
 
 from hudi_index_service.cancellation import check
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
-from hudi_index_service.fleet.access import Role
 from hudi_index_service.fleet.forms.answer import AllowedFolders
-from hudi_index_service.fleet.web import WebServer
+from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.application import WebServer
 from hudi_index_service.hudi.timeline import list_timeline
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.reader import RelationReader

@@ -10,7 +10,7 @@ from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.definitions import apply, plan_of
 from hudi_index_service.fleet.means import DefinitionsSeen
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import DesiredIndex, TablePolicy
+from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.table import IndexedTable
 

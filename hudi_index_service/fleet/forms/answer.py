@@ -9,11 +9,11 @@ from pathlib import Path
 from hudi_index_service import config
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, RequestRefused
-from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.service import web_settings
-from hudi_index_service.fleet.spark_sessions import SparkSessions, require_spark
 from hudi_index_service.fleet.supervisor import Supervisor
-from hudi_index_service.fleet.web import Application, WebServer
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.application import Application, WebServer
+from hudi_index_service.fleet.web.spark_sessions import SparkSessions, require_spark
 from hudi_index_service.hook.allowed_tables import path_identity
 from hudi_index_service.hook.daemon import (
     private_file,

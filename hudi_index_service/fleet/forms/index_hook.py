@@ -15,7 +15,7 @@ from hudi_index_service.fleet.builds.pool import Threads
 from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.builds.runner import run_with
 from hudi_index_service.fleet.means import Means
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.work import Listener
 from hudi_index_service.hook.allowed_tables import AllowedTables

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
 
-from hudi_index_service.fleet.sources import Place
+from hudi_index_service.fleet.policies.sources import Place
 
 log = logging.getLogger(__name__)
 

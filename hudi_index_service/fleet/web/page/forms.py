@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hudi_index_service.errors import AccessDenied, AccessRefused, RequestInvalid
-from hudi_index_service.fleet.access import Token
-from hudi_index_service.fleet.exchange import MAX_FORM_BYTES, Refused, body_of
-from hudi_index_service.fleet.sessions import Session, Sessions
+from hudi_index_service.fleet.web.access import Token
+from hudi_index_service.fleet.web.exchange import MAX_FORM_BYTES, Refused, body_of
+from hudi_index_service.fleet.web.sessions import Session, Sessions
 
 FORM_TOKEN = "form_token"
 _MOST_FIELDS = 20

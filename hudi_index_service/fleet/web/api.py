@@ -22,17 +22,19 @@ from starlette.routing import BaseRoute, Route
 from hudi_index_service import __version__
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import RequestInvalid
-from hudi_index_service.fleet.access import Action
 from hudi_index_service.fleet.contract import Requested
-from hudi_index_service.fleet.events import Streams
-from hudi_index_service.fleet.exchange import (
+from hudi_index_service.fleet.observation import EndedBuild, Refusal
+from hudi_index_service.fleet.signals.metrics import CONTENT_TYPE
+from hudi_index_service.fleet.web.access import Action
+from hudi_index_service.fleet.web.events import Streams
+from hudi_index_service.fleet.web.exchange import (
     MAX_FORM_BYTES,
     Gate,
     JsonAnswer,
     address_of,
     body_of,
 )
-from hudi_index_service.fleet.messages import (
+from hudi_index_service.fleet.web.messages import (
     ApproveRequest,
     BuildMessage,
     BuildRequest,
@@ -47,10 +49,8 @@ from hudi_index_service.fleet.messages import (
     UnmuteRequest,
     VerifyRequest,
 )
-from hudi_index_service.fleet.metrics import CONTENT_TYPE
-from hudi_index_service.fleet.observation import EndedBuild, Refusal
-from hudi_index_service.fleet.requests import Caller, Requests
-from hudi_index_service.fleet.table_view import selected
+from hudi_index_service.fleet.web.requests import Caller, Requests
+from hudi_index_service.fleet.web.table_view import selected
 from hudi_index_service.wording import first_mistake
 
 PREFIX = "/api/v1"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hudi_index_service.fleet.attention import WELL, Reason, place
 from hudi_index_service.fleet.observation import Observation
+from hudi_index_service.fleet.signals.attention import WELL, Reason, place
 from hudi_index_service.maintain.status import TableStatus
 
 ReasonsOf = Callable[[Observation], Sequence[Reason]]

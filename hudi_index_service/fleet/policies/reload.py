@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from hudi_index_service.errors import FleetFileInvalid
-from hudi_index_service.fleet.file import FleetFile, read_fleet_file
+from hudi_index_service.fleet.policies.file import FleetFile, read_fleet_file
 
 log = logging.getLogger(__name__)
 

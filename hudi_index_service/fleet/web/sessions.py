@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from time import time
 
-from hudi_index_service.fleet.access import Token, Tokens
+from hudi_index_service.fleet.web.access import Token, Tokens
 
 _ANONYMOUS_SECONDS = 3600.0  # for the login form
 

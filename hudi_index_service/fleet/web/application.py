@@ -27,20 +27,20 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestInvalid,
 )
-from hudi_index_service.fleet.access import Role, Token, Tokens, digest_of
-from hudi_index_service.fleet.api import Machinery, api_routes, machine_routes
-from hudi_index_service.fleet.callbacks import callback_route
-from hudi_index_service.fleet.certificate import Certificate
 from hudi_index_service.fleet.contract import Fleet
-from hudi_index_service.fleet.events import Streams
-from hudi_index_service.fleet.exchange import Gate, Refused, error_answer, refused
-from hudi_index_service.fleet.page.forms import Forms
-from hudi_index_service.fleet.page.pages import Pages
-from hudi_index_service.fleet.queries import Ask
-from hudi_index_service.fleet.requests import Requests
-from hudi_index_service.fleet.sessions import Sessions
-from hudi_index_service.fleet.table_view import ReasonsOf
 from hudi_index_service.fleet.traced import Traced
+from hudi_index_service.fleet.web.access import Role, Token, Tokens, digest_of
+from hudi_index_service.fleet.web.api import Machinery, api_routes, machine_routes
+from hudi_index_service.fleet.web.callbacks import callback_route
+from hudi_index_service.fleet.web.certificate import Certificate
+from hudi_index_service.fleet.web.events import Streams
+from hudi_index_service.fleet.web.exchange import Gate, Refused, error_answer, refused
+from hudi_index_service.fleet.web.page.forms import Forms
+from hudi_index_service.fleet.web.page.pages import Pages
+from hudi_index_service.fleet.web.queries import Ask
+from hudi_index_service.fleet.web.requests import Requests
+from hudi_index_service.fleet.web.sessions import Sessions
+from hudi_index_service.fleet.web.table_view import ReasonsOf
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
 from hudi_index_service.hook.write_options import CALLBACK_PATH

@@ -17,8 +17,8 @@ from starlette.routing import BaseRoute, Route
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, RequestRefused
-from hudi_index_service.fleet.access import Action, Token
-from hudi_index_service.fleet.exchange import (
+from hudi_index_service.fleet.web.access import Action, Token
+from hudi_index_service.fleet.web.exchange import (
     Gate,
     Refused,
     address_of,
@@ -26,7 +26,7 @@ from hudi_index_service.fleet.exchange import (
     error_answer,
     refused,
 )
-from hudi_index_service.fleet.requests import Caller, Requests
+from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.hook.daemon import extra_required
 
 if TYPE_CHECKING:

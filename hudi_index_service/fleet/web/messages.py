@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from hudi_index_service.fleet.attention import Code, Reason
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
-from hudi_index_service.fleet.table_view import TableView
+from hudi_index_service.fleet.signals.attention import Code, Reason
+from hudi_index_service.fleet.web.table_view import TableView
 
 
 class _Message(BaseModel):

@@ -32,15 +32,20 @@ from hudi_index_service.build.strategy import (
 )
 from hudi_index_service.config import RetentionPolicy
 from hudi_index_service.errors import FleetFileInvalid, IndexServiceError
-from hudi_index_service.fleet.file_values import Duration, Size, StorageReference, is_secret
-from hudi_index_service.fleet.marked_yaml import Marked, read_marked
-from hudi_index_service.fleet.policy import (
+from hudi_index_service.fleet.policies.file_values import (
+    Duration,
+    Size,
+    StorageReference,
+    is_secret,
+)
+from hudi_index_service.fleet.policies.marked_yaml import Marked, read_marked
+from hudi_index_service.fleet.policies.policy import (
     BuildAction,
     DesiredIndex,
     TablePolicy,
 )
-from hudi_index_service.fleet.sources import Place, parse_source
-from hudi_index_service.fleet.windows import Window, Windows, check_time_zone
+from hudi_index_service.fleet.policies.sources import Place, parse_source
+from hudi_index_service.fleet.policies.windows import Window, Windows, check_time_zone
 from hudi_index_service.hook.table_keys import INDEX_NAME
 from hudi_index_service.index.metadata.definitions import Column, check_index_name
 from hudi_index_service.wording import counted, did_you_mean, reason

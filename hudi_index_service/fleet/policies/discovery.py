@@ -16,11 +16,11 @@ from hudi_index_service.errors import (
     StorageUnsupported,
     TableNotFound,
 )
-from hudi_index_service.fleet.file import FleetFile, Group
-from hudi_index_service.fleet.found_before import Found, FoundBefore
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.references import Reference, resolved
-from hudi_index_service.fleet.sources import (
+from hudi_index_service.fleet.policies.file import FleetFile, Group
+from hudi_index_service.fleet.policies.found_before import Found, FoundBefore
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.references import Reference, resolved
+from hudi_index_service.fleet.policies.sources import (
     ANY_FOLDERS,
     DatabaseSource,
     PathSource,

@@ -1,7 +1,8 @@
 """What needs an operator's attention: a closed list of codes, and which of them a table gives.
 
 Page, `hudi-index fleet status`, JSON and metrics all show what `attention` says. It knows nothing
-of earlier observations: `hudi_index_service/fleet/seen.py` keeps a reason from coming and going.
+of earlier observations: `seen.py` beside it keeps a reason
+from coming and going.
 """
 
 import shlex
@@ -14,7 +15,7 @@ from typing import Any, Self
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress
 from hudi_index_service.fleet.observation import EndedBuild, Observation
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildRecord, BuildState
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.wording import counted

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from hudi_index_service.fleet.references import FromEnvironment, FromFile
+from hudi_index_service.fleet.policies.references import FromEnvironment, FromFile
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"": 1, "b": 1} | {

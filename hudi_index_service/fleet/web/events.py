@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hudi_index_service.errors import AccessRefused, IndexServiceError
-from hudi_index_service.fleet.exchange import RETRY_SECONDS, Refused
+from hudi_index_service.fleet.web.exchange import RETRY_SECONDS, Refused
 
 _LOOK_SECONDS = 1.0
 _QUIET_SECONDS = 15.0  # a proxy may close a connection that is silent for longer

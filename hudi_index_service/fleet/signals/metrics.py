@@ -25,10 +25,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from hudi_index_service import __version__
-from hudi_index_service.fleet.attention import oldest_due
 from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
-from hudi_index_service.fleet.seen import Shown, ranked
+from hudi_index_service.fleet.signals.attention import oldest_due
+from hudi_index_service.fleet.signals.seen import Shown, ranked
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.read.recording import QueryTaken, listen, stop_listening
 from hudi_index_service.storage.store import requests_made

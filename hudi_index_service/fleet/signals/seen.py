@@ -7,8 +7,8 @@ from datetime import datetime
 from enum import Enum
 from threading import Lock
 
-from hudi_index_service.fleet.attention import Code, Reason, attention, place
 from hudi_index_service.fleet.observation import Observation
+from hudi_index_service.fleet.signals.attention import Code, Reason, attention, place
 
 APPEARS_AFTER = 2
 """Observations in a row that give a reason before it is shown. The first without it ends it."""

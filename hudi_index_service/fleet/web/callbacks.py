@@ -16,10 +16,11 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestUnknown,
 )
-from hudi_index_service.fleet.access import Action, Token
-from hudi_index_service.fleet.api import Machinery
 from hudi_index_service.fleet.contract import Requested
-from hudi_index_service.fleet.exchange import (
+from hudi_index_service.fleet.observation import EndedBuild
+from hudi_index_service.fleet.web.access import Action, Token
+from hudi_index_service.fleet.web.api import Machinery
+from hudi_index_service.fleet.web.exchange import (
     Gate,
     JsonAnswer,
     Refused,
@@ -27,8 +28,7 @@ from hudi_index_service.fleet.exchange import (
     body_of,
     json_of,
 )
-from hudi_index_service.fleet.observation import EndedBuild
-from hudi_index_service.fleet.requests import Caller, Requests, paused
+from hudi_index_service.fleet.web.requests import Caller, Requests, paused
 from hudi_index_service.hook.write_options import (
     CALLBACK_PATH,
     SECRET_HEADER,

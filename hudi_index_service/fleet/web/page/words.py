@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from math import floor
 
-from hudi_index_service.fleet.attention import Code
+from hudi_index_service.fleet.signals.attention import Code
 from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.wording import counted
 

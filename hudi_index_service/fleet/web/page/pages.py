@@ -21,15 +21,15 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestInvalid,
 )
-from hudi_index_service.fleet.access import Action
-from hudi_index_service.fleet.events import Streams
-from hudi_index_service.fleet.exchange import Gate, Refused, address_of, refused
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.page.forms import FORM_TOKEN, Forms
-from hudi_index_service.fleet.page.words import FILTERS
-from hudi_index_service.fleet.queries import Answer, Ask, Kind
-from hudi_index_service.fleet.requests import Caller, Requests
-from hudi_index_service.fleet.table_view import SORTS, TableView, selected
+from hudi_index_service.fleet.web.access import Action
+from hudi_index_service.fleet.web.events import Streams
+from hudi_index_service.fleet.web.exchange import Gate, Refused, address_of, refused
+from hudi_index_service.fleet.web.page.forms import FORM_TOKEN, Forms
+from hudi_index_service.fleet.web.page.words import FILTERS
+from hudi_index_service.fleet.web.queries import Answer, Ask, Kind
+from hudi_index_service.fleet.web.requests import Caller, Requests
+from hudi_index_service.fleet.web.table_view import SORTS, TableView, selected
 from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.seen import Change
+from hudi_index_service.fleet.signals.seen import Change
 
 log = logging.getLogger(__name__)
 

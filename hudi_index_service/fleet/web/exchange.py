@@ -22,7 +22,7 @@ from hudi_index_service.errors import (
     RequestUnknown,
     TableNotInFleet,
 )
-from hudi_index_service.fleet.access import Attempts, Token, Tokens
+from hudi_index_service.fleet.web.access import Attempts, Token, Tokens
 from hudi_index_service.hook.connections import Refusals
 
 STATUS_OF: Mapping[type[IndexServiceError], HTTPStatus] = {

@@ -21,10 +21,10 @@ from hudi_index_service.errors import (
 from hudi_index_service.fleet.builds.messages import Counted, Ended, Order
 from hudi_index_service.fleet.builds.pool import Job, Pool
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.exchange import RETRY_SECONDS, Refused
 from hudi_index_service.fleet.means import Means, settings_for_child
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.web.exchange import RETRY_SECONDS, Refused
 
 RUNNER = "hudi_index_service.fleet.builds.querying:run"
 

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from hudi_index_service.build.strategy import NO_BACKFILL, WHOLE_BACKFILL
 from hudi_index_service.errors import TableNotFound
-from hudi_index_service.fleet.discovery import Discovered
-from hudi_index_service.fleet.file import FleetFile, Group, Rules
-from hudi_index_service.fleet.file_values import duration_text, size_text
-from hudi_index_service.fleet.policy import TablePolicy
-from hudi_index_service.fleet.sources import DatabaseSource, Place, parse_source
+from hudi_index_service.fleet.policies.discovery import Discovered
+from hudi_index_service.fleet.policies.file import FleetFile, Group, Rules
+from hudi_index_service.fleet.policies.file_values import duration_text, size_text
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.sources import DatabaseSource, Place, parse_source
 from hudi_index_service.wording import counted, did_you_mean
 
 _SIZES = ("max_backfill_bytes", "max_orphaned", "bytes")

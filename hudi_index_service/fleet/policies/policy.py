@@ -7,8 +7,8 @@ from typing import Literal
 
 from hudi_index_service.build.strategy import NO_BACKFILL, UNLIMITED, Budget, Strategy
 from hudi_index_service.config import RetentionPolicy, Settings
-from hudi_index_service.fleet.references import Reference
-from hudi_index_service.fleet.windows import Windows
+from hudi_index_service.fleet.policies.references import Reference
+from hudi_index_service.fleet.policies.windows import Windows
 from hudi_index_service.index.metadata.definitions import Column
 
 BuildAction = Literal["clustering", "compaction", "commit"]
@@ -63,7 +63,7 @@ class TablePolicy:
         budget: The limits of one build.
         verify_sample: The fraction of the entries, from 0 to 1, that is verified each week; 0 for
             no verification.
-        storage: Options of the store; see `hudi_index_service.fleet.references.resolved`.
+        storage: Options of the store; see `hudi_index_service.fleet.policies.references.resolved`.
         reads: Whether the service answers queries on the table.
         clean: Whether each build is followed by a clean.
         write_config: Keys ``hoodie.index.*`` that override those of the table's commits.

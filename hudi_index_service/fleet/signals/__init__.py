@@ -1,0 +1,1 @@
+"""What the service tells of itself: attention, metrics, traces and logs."""

@@ -1,0 +1,1 @@
+"""What the service answers by HTTP: the API, callbacks, Spark sessions and the page."""
