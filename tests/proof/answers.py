@@ -109,6 +109,8 @@ def _our_answer(view: View, where: str, method: str) -> OurAnswer:
     try:
         scan = view.scan(where, columns=["row"])
         by_index = _sorted(scan.to_arrow())
+        # Only a scan may meet a row that Spark alone can test.
+        by_scan = _sorted(view.scan(where, columns=["row"], use_index="never").to_arrow())
     except (PredicateUnsupported, TableFeatureUnsupported) as error:
         return OurAnswer(refused=str(error))
     statistics = scan.statistics
@@ -118,7 +120,7 @@ def _our_answer(view: View, where: str, method: str) -> OurAnswer:
         method = "exists"
     return OurAnswer(
         by_index=by_index,
-        by_scan=_sorted(view.scan(where, columns=["row"], use_index="never").to_arrow()),
+        by_scan=by_scan,
         method=method,
         wrong=METHODS[method](view, where, by_index) if method else "",
         slices=len(statistics.slices),
