@@ -17,6 +17,9 @@ import pyarrow as pa
 
 _DIGITS = Context(prec=100)
 
+_MOST_BYTES = 2**31 - 1
+"""Of the values of an array with offsets of 32 bits."""
+
 _with_pandas = Lock()
 """Held where pyarrow may import pandas, which two threads cannot do at once."""
 
@@ -89,12 +92,12 @@ def _variable_width(
     is_null: npt.NDArray[np.bool_] | None,
 ) -> pa.Array:
     """Values from their bytes one after the other; each has as many bytes as it is long."""
-    offsets = np.zeros(len(values) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
-    if not (pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)):
-        if offsets[-1] > np.iinfo(np.int32).max:
-            raise pa.ArrowInvalid(f"{offsets[-1]:,} bytes are too many for one array of {kind}")
-        offsets = offsets.astype(np.int32)
+    is_large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    if not is_large and len(data) > _MOST_BYTES:
+        raise pa.ArrowInvalid(f"{len(data):,} bytes are too many for one array of {kind}")
+    width = np.int64 if is_large else np.int32
+    offsets = np.zeros(len(values) + 1, dtype=width)
+    np.cumsum(np.fromiter(map(len, values), width, len(values)), dtype=width, out=offsets[1:])
     buffers = [_validity(is_null), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(values), buffers)
 
