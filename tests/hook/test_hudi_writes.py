@@ -216,7 +216,7 @@ def test_address_in_use_is_reported(tmp_path):
 
 
 def test_missing_package_extra_is_named(tmp_path, monkeypatch):
-    for module in ("service", "web"):
+    for module in ("service", "web.application"):
         monkeypatch.delitem(sys.modules, f"hudi_index_service.fleet.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
