@@ -232,8 +232,9 @@ class Supervisor:
 
     def callback(self, uri: str) -> Requested:
         """See `Fleet.callback`."""
+        wanted = normalize_uri(uri)  # it looks at the disk, which others need not wait for
         with self._work.changed:
-            state = self._work.tables.get(normalize_uri(uri))
+            state = self._work.tables.get(wanted)
             if state is None:
                 raise TableNotInFleet(f"No table of the fleet is at {uri}.")
             self._refuse_if_ending()
