@@ -4,7 +4,9 @@ from nothing else: no request looks at a store."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Self
 
+from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.index.metadata.build_records import BuildProgress
@@ -18,6 +20,11 @@ class Refusal:
     code: str
     message: str
     remedy: str
+
+    @classmethod
+    def of(cls, error: IndexServiceError) -> Self:
+        """An error, with the remedy for the command line."""
+        return cls(error.code, error.message, error.remedies.command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from hudi_index_service.fleet.signals.problems import (
     FAILED_SOURCES,
     WRONG_FILE,
     Problems,
-    problem_of,
 )
 from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.fleet.supervisor import Supervisor
@@ -229,8 +228,8 @@ def serve_fleet(
 
     def discovered() -> Mapping[str, TablePolicy]:
         found = discovery.discover(watcher.file)
-        problems.set(WRONG_FILE, [problem_of(watcher.error)] if watcher.error else ())
-        problems.set(FAILED_SOURCES, (problem_of(each.error) for each in found.failed))
+        problems.set(WRONG_FILE, [Refusal.of(watcher.error)] if watcher.error else ())
+        problems.set(FAILED_SOURCES, (Refusal.of(each.error) for each in found.failed))
         return found.tables
 
     found = discovered()
@@ -257,7 +256,7 @@ def serve_fleet(
         while not stop.wait(LOOK_SECONDS):
             watcher.look()
             refused = service.server.look()
-            problems.set(CERTIFICATE, [problem_of(refused)] if refused else ())
+            problems.set(CERTIFICATE, [Refusal.of(refused)] if refused else ())
             before, found = found, discovered()
             if found != before:
                 service.supervisor.apply(found.values())

@@ -382,7 +382,7 @@ class Supervisor:
             compare = partial(self.means.differences, policy)
             found = state.looker.look(known, compare, settings, options)
         except IndexServiceError as error:
-            found = Refusal(error.code, error.message, error.remedies.command)
+            found = Refusal.of(error)
         except Exception as error:
             log.exception("The look at %s failed.", policy.name)
             remedy = "Report it, with the service's log."

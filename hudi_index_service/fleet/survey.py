@@ -52,7 +52,7 @@ def _observed(settings: Settings, policy: TablePolicy) -> Observation:
         try:
             look = _look(settings, policy)
         except IndexServiceError as error:
-            refusal = Refusal(error.code, error.message, error.remedies.command)
+            refusal = Refusal.of(error)
             continue
         return Observation(policy, at=datetime.now(UTC), **look.fields())
     return Observation(

@@ -11,7 +11,7 @@ from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.builds.messages import Counted, Ended
+from hudi_index_service.fleet.builds.messages import Counted, Ended, ended_by
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.means import DefinitionsSeen, Means
@@ -223,14 +223,7 @@ class Work:
                 traceparent=began.span.traceparent,
             )
         except IndexServiceError as error:  # such as a secret's file that is gone
-            refused = Ended(
-                requests[0].id,
-                "failed",
-                code=error.code,
-                message=error.message,
-                remedy=error.remedies.command,
-                broke_off=True,
-            )
+            refused = ended_by(requests[0].id, error)
             state.begin(requests)
             self._end(state, requests, refused, began)
             return None

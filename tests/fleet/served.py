@@ -16,6 +16,22 @@ from hudi_index_service.fleet.web.application import Application
 from hudi_index_service.fleet.web.queries import Answer, Ask, Kind
 from tests.fleet.memory_fleet import MemoryFleet
 
+PROGRAM = "from hudi_index_service.cli import main; main()"
+"""The service as a process."""
+
+FILE_START = """\
+version: 1
+defaults:
+  poll: 1s
+  strategy: all
+  apply: auto
+  max_backfill_bytes: 1GiB
+  backfill: all
+  definitions:
+  - {{name: by_id, columns: [id], types: [btree]}}
+"""
+"""The start of a fleet file, as a format: all of each table is indexed as soon as it is seen."""
+
 CANARY = "canary-7f3b"
 """Part of every secret."""
 

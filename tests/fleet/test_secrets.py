@@ -17,7 +17,7 @@ from hudi_index_service.cli.fleet import TOKEN_VARIABLE
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from hudi_index_service.storage.store import Storage
-from tests.fleet.served import CANARY, SECRETS, token_file
+from tests.fleet.served import CANARY, FILE_START, PROGRAM, SECRETS, token_file
 from tests.golden.table import Golden
 from tests.hook.callbacks import callback_of
 from tests.programs import ROOT, Command, awaited
@@ -25,23 +25,14 @@ from tests.remote.s3_server import S3Server, serving
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = "from hudi_index_service.cli import main; main()"
-
 STORE_SECRET = f"{CANARY}-store-secret"
 STORE_KEY = f"{CANARY}-store-key"
 HOOK_SECRET = f"{CANARY}-hook-secret"
 ASKED_FOR = "canary-that-a-query-asks-for"
 
-FILE = """\
-version: 1
-defaults:
-  poll: 1s
-  strategy: all
-  apply: auto
-  max_backfill_bytes: 1GiB
-  backfill: all
-  definitions:
-  - {{name: by_id, columns: [id], types: [btree]}}
+FILE = (
+    FILE_START
+    + """\
 groups:
 - name: shop
   include: ["{uri}", "{uri}-gone"]
@@ -56,6 +47,7 @@ groups:
   storage:
     secret_access_key: {{file: {folder}/none.secret}}
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -12,25 +12,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hudi_index_service import open_table
 from hudi_index_service.fleet.web.access import Role
-from tests.fleet.served import SECRETS, token_file
+from tests.fleet.served import FILE_START, PROGRAM, SECRETS, token_file
 from tests.programs import Running, awaited
 
-PROGRAM = "from hudi_index_service.cli import main; main()"
-
-FILE = """\
-version: 1
-defaults:
-  poll: 1s
-  strategy: all
-  apply: auto
-  max_backfill_bytes: 1GiB
-  backfill: all
-  definitions:
-  - {{name: by_id, columns: [id], types: [btree]}}
+FILE = (
+    FILE_START
+    + """\
 groups:
 - name: shop
   include: [{tables}]
 """
+)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, IndexSer
         sentences, drift = (), tuple(name for name in drift if name not in done)
     clash = found.clashes[0] if found.clashes else None
     found_now = DefinitionsSeen(
-        invalid_definition=next(map(_refusal, failed.values()), None),
+        invalid_definition=next(map(Refusal.of, failed.values()), None),
         clash=None
         if clash is None
         else Refusal("INDEX_EXISTS", str(clash), "Rename one of the two, or drop the index."),
@@ -76,7 +76,3 @@ def duration(seconds: float) -> timedelta:
     if seconds >= timedelta.max.total_seconds():
         return timedelta.max
     return timedelta(seconds=seconds)
-
-
-def _refusal(error: IndexServiceError) -> Refusal:
-    return Refusal(error.code, error.message, error.remedies.command)

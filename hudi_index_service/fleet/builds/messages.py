@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 
@@ -139,6 +140,18 @@ class Ended:
     summary: str = ""
     damaged: int = 0
     definitions: Mapping[str, Any] = field(default_factory=dict)
+
+
+def ended_by(request: str, error: IndexServiceError, *, outcome: str = "failed") -> Ended:
+    """The end of an order by an error, after which the table rests."""
+    return Ended(
+        request,
+        outcome,
+        code=error.code,
+        message=error.message,
+        remedy=error.remedies.command,
+        broke_off=True,
+    )
 
 
 def unforeseen(order: Order, error: Exception) -> Ended:

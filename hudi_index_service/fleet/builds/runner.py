@@ -11,7 +11,7 @@ from hudi_index_service.errors import BuildInProgress, IndexChanged, IndexServic
 from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.definitions import define, duration
-from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.builds.messages import Ended, Order, ended_by
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.wording import counted
@@ -62,9 +62,9 @@ def run_with(
         version = upkeep.version() if tell_version else ""
         return _build(upkeep, order, progress, version)
     except BuildInProgress as error:
-        return _error(order, error, outcome="busy")
+        return ended_by(order.request, error, outcome="busy")
     except IndexServiceError as error:
-        return _error(order, error)
+        return ended_by(order.request, error)
 
 
 def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) -> Ended:
@@ -111,7 +111,7 @@ def _define(upkeep: TableUpkeep, order: Order) -> Ended:
         return Ended(order.request, "finished", definitions=found.to_dict())
     # What failed, as on a full disk, is tried again; another plan waits for its approval.
     broke_off = not isinstance(error, IndexChanged)
-    return replace(_error(order, error), broke_off=broke_off, definitions=found.to_dict())
+    return replace(ended_by(order.request, error), broke_off=broke_off, definitions=found.to_dict())
 
 
 def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
@@ -140,15 +140,4 @@ def _verify(upkeep: TableUpkeep, order: Order) -> Ended:
         f"{order.table} --repair`.",
         summary=summary,
         damaged=damaged,
-    )
-
-
-def _error(order: Order, error: IndexServiceError, *, outcome: str = "failed") -> Ended:
-    return Ended(
-        order.request,
-        outcome,
-        code=error.code,
-        message=error.message,
-        remedy=error.remedies.command,
-        broke_off=True,
     )

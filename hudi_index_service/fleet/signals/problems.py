@@ -4,16 +4,10 @@ catalog that is down, a full disk. Page and metrics show it, and the log says it
 from collections.abc import Iterable
 from threading import Lock
 
-from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.observation import Refusal
 
 WRONG_FILE, FAILED_SOURCES, CERTIFICATE = "fleet file", "sources", "certificate"
 """Where problems are from."""
-
-
-def problem_of(error: IndexServiceError) -> Refusal:
-    """An error as a problem."""
-    return Refusal(error.code, error.message, error.remedies.command)
 
 
 class Problems:

@@ -123,7 +123,7 @@ class Queries:
         try:
             order = self._order(policy, kind, where)
         except IndexServiceError as error:
-            refusal = Refusal(error.code, error.message, error.remedies.command)
+            refusal = Refusal.of(error)
             return Answer(kind, "", refusal, monotonic() - began)
         future: Future[Ended] = Future()
         job = Job(order, self._limit, _ignored, future.set_result, counted=self._counted)
@@ -152,7 +152,7 @@ class Queries:
     def _refusal(self, ended: Ended) -> Refusal | None:
         if ended.outcome in ("hung", "cancelled", "interrupted"):
             error = QueryCancelled(f"The query took longer than {self._seconds:g} s.")
-            return Refusal(error.code, error.message, error.remedies.command)
+            return Refusal.of(error)
         if ended.outcome in ("died", "out_of_memory"):
             why = "took too much memory" if ended.outcome == "out_of_memory" else "died"
             error = QueryCancelled(f"The query's process {why}.")
