@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from time import sleep
 from typing import Any
 from urllib.parse import parse_qs
@@ -99,6 +99,8 @@ def serving() -> Iterator[S3Server]:
     """The server, on a free port, for the length of the block."""
     server = S3Server()
     moto = DomainDispatcherApplication(create_backend_app)
+    # moto looks for the object and writes it in two steps: of two creators at once both may win.
+    conditional_write = Lock()
 
     def count_bytes(request: str, answer: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in answer:
@@ -119,7 +121,10 @@ def serving() -> Iterator[S3Server]:
             server.losing -= 1
             list(moto(environ, lambda *answer: None))
         else:
-            return ClosingIterator(count_bytes(request, moto(environ, start_response)))
+            if_absent = "HTTP_IF_NONE_MATCH" in environ
+            with conditional_write if if_absent else nullcontext():
+                answer = moto(environ, start_response)
+            return ClosingIterator(count_bytes(request, answer))
         start_response("503 Slow Down", [("Content-Length", "0")])
         return [b""]
 
