@@ -77,15 +77,15 @@ class Ours(Engine):
     """The service, without any Spark session in the process.
 
     Args:
-        keeps_pages: Whether pages are kept between queries. They are the process's, so that a
-            table's own settings do not say it.
+        page_cache_mb: MiB of pages kept between queries, if not the default. They are the
+            process's, so that a table's own settings do not say it.
     """
 
     def __init__(
-        self, table: str, storage_options: Any = None, *, keeps_pages: bool = True
+        self, table: str, storage_options: Any = None, *, page_cache_mb: int | None = None
     ) -> None:
-        if not keeps_pages:
-            os.environ["HUDI_INDEX_READ__PAGE_CACHE_MB"] = "0"
+        if page_cache_mb is not None:
+            os.environ["HUDI_INDEX_READ__PAGE_CACHE_MB"] = str(page_cache_mb)
         from hudi_index_service import open_table
 
         self._table = open_table(table, storage_options=storage_options)
@@ -194,7 +194,8 @@ class Lance(Engine):
 ENGINES: dict[str, Any] = {
     "ours": Ours,
     "stored": Ours,
-    "empty": partial(Ours, keeps_pages=False),
+    "empty": partial(Ours, page_cache_mb=0),
+    "filled": partial(Ours, page_cache_mb=2_048),
     "duckdb": DuckDB,
     "lance": Lance,
 }

@@ -37,7 +37,12 @@ class KnownEntries:
 
 
 def looked_up(
-    predicate: Predicate, slices: Sequence[KnownEntries], superset_ok: bool, *, row_steps: int
+    predicate: Predicate,
+    slices: Sequence[KnownEntries],
+    superset_ok: bool,
+    *,
+    row_steps: int,
+    test_steps: int = 0,
 ) -> list[Bounds]:
     """The rows that are found in each slice."""
     pool = cast(ReaderPool, SimpleNamespace(is_remote=False))
@@ -45,7 +50,7 @@ def looked_up(
         SliceLookup.of(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), predicate)
         for each in slices
     ]
-    lookups = Lookups(pool, superset_ok, row_steps=row_steps)
+    lookups = Lookups(pool, superset_ok, row_steps=row_steps, test_steps=test_steps)
     with (
         patch.object(SliceEntries, "leased", lambda plan, *_: nullcontext(plan.known)),
         patch("hudi_index_service.read.slices.lookups.look_up_together", lambda *_: False),

@@ -47,6 +47,12 @@ class Known(KnownEntries):
         known = spelled(leaf) in self.answers_to
         return Answer.EXACT if known or not isinstance(leaf, And) else Answer.NONE
 
+    def limit_of(self, where: str) -> int:
+        """The most steps that the last look-up of a leaf may take."""
+        limit = dict(self.lookups)[where]
+        assert limit is not None
+        return limit
+
     def estimate(self, leaf: Predicate) -> int:
         return self.answers_to.get(spelled(leaf), (None, TOTAL))[1]
 
@@ -68,8 +74,10 @@ class Known(KnownEntries):
         return Bounds.exactly(rows & left) if exact else Bounds.among(rows & left)
 
 
-def rows_of(where: str, known: Known, *, superset_ok: bool = True) -> Bounds:
-    (found,) = looked_up(normal_form(where), [known], superset_ok, row_steps=ROW_STEPS)
+def rows_of(where: str, known: Known, *, superset_ok: bool = True, test_steps: int = 0) -> Bounds:
+    (found,) = looked_up(
+        normal_form(where), [known], superset_ok, row_steps=ROW_STEPS, test_steps=test_steps
+    )
     return found
 
 
@@ -95,9 +103,9 @@ def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped():
     known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
     found = rows_of("b > 2 AND a = 1", known)
     assert found == Bounds.among(apart)
-    assert known.lookups == [("a = 1", None), ("b > 2", 2 * ROW_STEPS)]
+    assert ROW_STEPS < known.limit_of("b > 2") < 2 * ROW_STEPS, "few of such rows may be left"
 
-    known.answers_to["b > 2"] = (BitMap([1]), 2 * ROW_STEPS)
+    known.answers_to["b > 2"] = (BitMap([1]), ROW_STEPS)
     assert rows_of("b > 2 AND a = 1", known) == Bounds.exactly(BitMap([1]))
 
 
@@ -105,7 +113,19 @@ def test_rows_of_one_page_count_as_one():
     run = BitMap(range(4_000, 8_000))
     known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
     assert rows_of("b > 2 AND a = 1", known) == Bounds.among(run)
-    assert known.lookups == [("a = 1", None), ("b > 2", ROW_STEPS)]
+    assert known.limit_of("b > 2") < ROW_STEPS
+
+
+def test_a_look_up_that_leaves_as_many_pages_to_read_is_skipped():
+    """A hundred rows a page: half of them are in as many pages."""
+    spread, half = BitMap(range(0, TOTAL, 200)), TOTAL // 2
+    known = Known({"a = 1": (spread, 5_000), "b > 2": (BitMap(range(half)), half)})
+    assert rows_of("b > 2 AND a = 1", known) == Bounds.among(spread)
+    assert known.lookups == [("a = 1", None), ("b > 2", 0)]
+
+    # Unless a test of each row that is left takes as long as this many steps.
+    found = rows_of("b > 2 AND a = 1", known, test_steps=2 * half // 5_000)
+    assert found == Bounds.exactly(BitMap(range(0, half, 200)))
 
 
 def test_count_looks_up_every_conjunct():
@@ -120,7 +140,9 @@ def test_or_arms_are_limited_by_the_remaining_rows():
     )
     found = rows_of("(b = 2 OR s = 'x') AND a = 1", known)
     assert found == Bounds.exactly(BitMap([1])), "whatever the arm that was not looked up"
-    assert known.lookups == [("a = 1", None), ("b = 2", ROW_STEPS), ("s = 'x'", ROW_STEPS)]
+    assert [arm for arm, _ in known.lookups] == ["a = 1", "b = 2", "s = 'x'"]
+    assert known.limit_of("b = 2") == ROW_STEPS
+    assert known.limit_of("s = 'x'") == 0, "every row matches"
 
 
 @pytest.mark.parametrize(
@@ -158,14 +180,15 @@ def test_few_remaining_rows_are_checked_one_by_one():
 
     some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
     assert rows_of("b = 2 AND a = 1", some) == Bounds.exactly(BitMap([5]))
-    assert some.lookups[1:] == [("3 of b = 2", None), ("b = 2", ROW_STEPS)]
+    assert [leaf for leaf, _ in some.lookups[1:]] == ["3 of b = 2", "b = 2"]
 
     none = Known(answers, narrowed_to={"b = 2": (BitMap(), False)})
     assert rows_of("b = 2 AND a = 1", none) == Bounds.exactly(BitMap())
     assert none.lookups[1:] == [("3 of b = 2", None)]
 
     many = Known({**answers, "a = 1": (BitMap(range(5_000)), 3)}, narrowed_to=none.narrowed_to)
-    assert rows_of("b = 2 AND a = 1", many).exact_rows == BitMap(range(5, 5_000))
+    found = rows_of("b = 2 AND a = 1", many, test_steps=10)
+    assert found.exact_rows == BitMap(range(5, 5_000))
     assert [predicate for predicate, _ in many.lookups] == ["a = 1", "b = 2"]
 
 

@@ -236,6 +236,12 @@ class Constants(BaseModel):
         one page of a column."""
         return max(1, int((self.page_ms + _PAGE_MIB * self.picked_mib_ms) / self.step_ms))
 
+    @property
+    def test_steps(self) -> int:
+        """The number of look-up steps that cost as much as picking a value and checking its row
+        against the predicate."""
+        return round(self.value_ms / self.step_ms)
+
     def picking_ms(self, pages: float, mib: float, values: float, files: float = 1) -> float:
         """The cost of reading values by position from pages of `mib` MiB in all."""
         return (

@@ -23,7 +23,7 @@ from hudi_index_service.optimizer.cost.constants import (
     DEFAULTS,
     LARGE_FILE,
 )
-from hudi_index_service.optimizer.cost.pages import pages_of
+from hudi_index_service.optimizer.cost.pages import pages_holding, pages_of
 from hudi_index_service.optimizer.decide import look_up_together
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
@@ -98,6 +98,7 @@ class Lookups:
         counts: Whether the number of rows is enough, where one look-up knows it.
         routes: Tells which values of a list base files may hold; None if unknown.
         row_steps: The cost of reading one more page, in steps of a look-up: row ids or terms.
+        test_steps: The cost of testing one more row, in these steps.
         parallelism: The most threads that look up slices one by one.
     """
 
@@ -106,6 +107,7 @@ class Lookups:
     counts: bool = False
     routes: Routes | None = None
     row_steps: int = DEFAULTS.row_steps
+    test_steps: int = 0
     parallelism: int = 1
 
     def look_up(self, slices: Sequence[SliceLookup]) -> None:
@@ -241,12 +243,20 @@ class Lookups:
                 if checked.exact_rows is not None or checked.possible == BitMap():
                     return checked
             remaining = left if checked.possible is None else checked.possible
-            # What ruling the rows out is worth. Those of one page are read together.
-            most = self.row_steps * pages_of(remaining)
+            most = self._worth(leaf, entries, remaining)
         found = entries.rows(leaf, most, superset_ok=self.superset_ok)
         if found.possible is None and not isinstance(leaf, Together):
             found = entries.pages(leaf)
         return found if checked.possible is None else found.within(checked.possible)
+
+    def _worth(self, leaf: Condition, entries: SliceEntries, rows: BitMap) -> int:
+        """The steps that ruling out some of these rows by a leaf is worth. Rows of one page are
+        read together."""
+        pages, share = pages_of(rows), 0.0
+        if entries.total >= LARGE_FILE:
+            share = min(1.0, entries.estimate(leaf) / entries.total)
+        ruled_out = pages - pages_holding(share * len(rows), pages)
+        return round(self.row_steps * ruled_out + self.test_steps * (1 - share) * len(rows))
 
     def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""

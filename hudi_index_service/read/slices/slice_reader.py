@@ -352,12 +352,14 @@ class SliceReader:
         return FoundRows(plan, statistics, query, within=within)
 
     def _lookups(self, *, superset_ok: bool, counts: bool = False) -> Lookups:
+        constants = load_constants(self.settings)
         return Lookups(
             self.pool,
             superset_ok,
             counts,
             self.routes,
-            load_constants(self.settings).row_steps,
+            constants.row_steps,
+            constants.test_steps,
             self.settings.read.parallelism,
         )
 
