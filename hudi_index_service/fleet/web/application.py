@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from math import ceil
 from threading import Event, Thread
 from typing import Any
 
@@ -47,7 +46,8 @@ from hudi_index_service.hook.write_options import CALLBACK_PATH
 
 log = logging.getLogger(__name__)
 
-_SHUTDOWN_SECONDS = 5
+SHUTDOWN_SECONDS = 5
+"""For the requests that are being answered when a server closes."""
 
 HEADERS: Mapping[str, str] = {
     # No inline script or style, nothing from another host, no frame around it.
@@ -233,7 +233,7 @@ class WebServer:
             proxy_headers=False,  # any client could claim another address
             lifespan="off",
             ws="none",
-            timeout_graceful_shutdown=ceil(_SHUTDOWN_SECONDS),
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
         )
