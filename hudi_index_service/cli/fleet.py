@@ -201,11 +201,10 @@ def verify(
 
 def _client(url: str | None, token_file: Path | None) -> "FleetClient":
     from hudi_index_service.fleet.client import FleetClient
+    from hudi_index_service.fleet.web.address import url_of
 
     if url is None:
-        web = config.settings().web
-        host = f"[{web.host}]" if ":" in web.host else web.host
-        url = f"{'http' if web.tls_cert is None else 'https'}://{host}:{web.port}"
+        url = url_of(config.settings().web)
     if token_file is None:
         token = os.environ.get(TOKEN_VARIABLE, "")
     else:

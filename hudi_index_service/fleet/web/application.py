@@ -29,6 +29,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.fleet.contract import Fleet
 from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.fleet.web.access import Role, Token, Tokens, digest_of
+from hudi_index_service.fleet.web.address import LOOPBACK, bound_socket, url_of
 from hudi_index_service.fleet.web.api import Machinery, api_routes, machine_routes
 from hudi_index_service.fleet.web.callbacks import callback_route
 from hudi_index_service.fleet.web.certificate import Certificate
@@ -41,7 +42,6 @@ from hudi_index_service.fleet.web.requests import Requests
 from hudi_index_service.fleet.web.sessions import Sessions
 from hudi_index_service.fleet.web.table_view import ReasonsOf
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
-from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
 from hudi_index_service.hook.write_options import CALLBACK_PATH
 
 log = logging.getLogger(__name__)
@@ -246,8 +246,7 @@ class WebServer:
         self._server = uvicorn.Server(config)
         self._request_seconds = limits.request_seconds
         self._socket = bound_socket(settings.host, settings.port, section)
-        port = self._socket.getsockname()[1]
-        self.url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
+        self.url = url_of(settings, self._socket.getsockname()[1])
         if settings.host not in LOOPBACK and settings.tls_cert is None:
             log.warning("%s is open to the network, and tokens travel unencrypted.", self.url)
         self._loop: asyncio.AbstractEventLoop | None = None
