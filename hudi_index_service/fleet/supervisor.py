@@ -419,6 +419,14 @@ class Supervisor:
         seen = look.fields()
         if look.status is not None and not look.differences.changes:
             seen |= {"plan": (), "plan_id": "", "plan_bytes": 0, "invalid_definition": None}
+        planned = look.version, state.policy
+        if look.differences.changes and state.planned != planned:
+            state.planned = planned
+            self._wake(state, "poll", "define", began)
+        if look.status is not None:
+            state.drift = look.differences.drift
+            if state.changes_unasked:
+                seen["drift"] = state.observation.drift
         self._work.see(
             state,
             at=datetime.now(UTC),
@@ -427,10 +435,6 @@ class Supervisor:
             unreachable_since=None,
             **seen,
         )
-        planned = look.version, state.policy
-        if look.differences.changes and state.planned != planned:
-            state.planned = planned
-            self._wake(state, "poll", "define", began)
         if not state.policy.enabled or state.is_building:
             return  # the look after the build decides
         known = self._ledger.table(state.uri)
