@@ -203,7 +203,9 @@ def test_what_an_operator_asks_for_is_done_and_logged(operator, fleet, caplog, w
 
     checked(answer, "post", f"/api/v1/tables/{{name}}/{what}")
     assert fleet.calls == [call]
-    (line,) = [each.getMessage() for each in caplog.records if "Operator" in each.getMessage()]
+    (record,) = [each for each in caplog.records if "Operator" in each.getMessage()]
+    assert record.table == "/data/hr.people"
+    line = record.getMessage()
     assert what in line
     assert "'hr.people'" in line
     assert "by operater from testclient" in line

@@ -175,14 +175,14 @@ class Requests:
         self._require_table(caller, Action.OPERATE, name)
         known = _code(code)
         self._fleet.mute(name, known, days=days, requested_by=caller.token.name)
-        _log(caller, f"mute {known} for {days} d", name, "")
+        _log(caller, f"mute {known} for {days} d", name, "", uri=self._uri_of(name))
 
     def unmute(self, caller: Caller, name: str, code: str) -> None:
         """Shows a reason again. Raises RequestInvalid: there is no such reason."""
         self._require_table(caller, Action.OPERATE, name)
         known = _code(code)
         self._fleet.unmute(name, known, requested_by=caller.token.name)
-        _log(caller, f"unmute {known}", name, "")
+        _log(caller, f"unmute {known}", name, "", uri=self._uri_of(name))
 
     def cancel(self, caller: Caller, request: str) -> str | None:
         """Cancels a build; returns its table, if it is known. Raises RequestUnknown."""
@@ -203,8 +203,11 @@ class Requests:
             self._tables[requested.id] = name
             while len(self._tables) > _MOST_REQUESTS:
                 self._tables.popitem(last=False)
-        _log(caller, action, name, requested.id, uri=self._fleet.table(name).policy.uri)
+        _log(caller, action, name, requested.id, uri=self._uri_of(name))
         return requested
+
+    def _uri_of(self, name: str) -> str:
+        return self._fleet.table(name).policy.uri
 
     @staticmethod
     def _require_table(caller: Caller, action: Action, name: str) -> None:
