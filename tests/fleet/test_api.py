@@ -3,6 +3,7 @@ is ever shown."""
 
 import json
 import logging
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import jsonschema
@@ -162,6 +163,21 @@ def test_a_paused_table_says_so_and_is_not_to_be_tried_again(operator, fleet, wh
     error = checked(answer, "post", f"/api/v1/tables/{{name}}/{what}")
     assert error["message"] == "The table 'hr.paused' is paused."
     assert fleet.calls == []
+
+
+def test_problems_of_the_service_are_for_tokens_that_see_all_tables(service, operator):
+    full = Refusal("STORAGE_FAILED", "The disk is full.", "Free space.")
+    service.problems.append(full)
+
+    found = checked(operator.get("/api/v1/tables"), "get", "/api/v1/tables")
+    assert found["problems"] == [asdict(full)]
+    of_sales = service.api(SALES_SECRET).get("/api/v1/tables").json()
+    assert ([each["name"] for each in of_sales["tables"]], of_sales["problems"]) == (
+        ["sales.orders"],
+        [],
+    )
+    service.problems.clear()
+    assert operator.get("/api/v1/tables").json()["problems"] == []
 
 
 def test_muted_reasons_are_listed_until_they_are_shown_again(operator, fleet):

@@ -109,14 +109,15 @@ class Application:
         self.refusals = Refusals()
         most = settings.max_streams if most_streams is None else most_streams
         self.streams = Streams(most=most)
-        requests, gate = Requests(fleet, reasons_of), Gate(self.tokens, self.refusals)
+        requests = Requests(fleet, reasons_of, machinery.problems)
+        gate = Gate(self.tokens, self.refusals)
         encrypted = settings.tls_cert is not None
         forms = Forms(
             Sessions(self.tokens, seconds=settings.session_seconds),
             origins=settings.origins,
             encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
         )
-        self._pages = Pages(requests, gate, forms, self.streams, ask, problems=machinery.problems)
+        self._pages = Pages(requests, gate, forms, self.streams, ask)
         routes = [
             *more_routes(requests, gate),
             *machine_routes(machinery, gate),
