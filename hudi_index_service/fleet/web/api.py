@@ -95,7 +95,8 @@ class ApiRoute:
 
 
 def _tables(requests: Requests, call: Call) -> TablesMessage:
-    return TablesMessage.of(selected(requests.tables(call.caller)))
+    views, problems = requests.tables(call.caller), requests.problems(call.caller)
+    return TablesMessage.of(selected(views), problems)
 
 
 def _table(requests: Requests, call: Call) -> TableStatusMessage:
@@ -335,7 +336,7 @@ class Machinery:
         ended: How what was asked for ended; None if it has not. Raises RequestUnknown.
         usual_wait: The seconds for which the answer to a callback waits for the build, if its URL
             has no other number.
-        problems: What is wrong with the service itself, for the page.
+        problems: What is wrong with the service itself.
     """
 
     wake: Callable[[str], Requested]
