@@ -200,6 +200,11 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
                 vmargs=[
                     "-Xrs",
                     "-Xss1m",
+                    # Java would otherwise fence off all but the first megabyte of the main thread's
+                    # stack, which Python goes on to use: from 3.12 on, C code may call itself
+                    # deeply, as in nested JSON, and then the process would end without a word.
+                    "-XX:+UnlockExperimentalVMOptions",
+                    "-XX:+DisablePrimordialThreadGuardPages",
                     f"-Xmx{heap_mb}m",
                     # Java would begin with a 64th of the machine's memory; queries need less.
                     f"-Xms{min(_FIRST_HEAP_MB, heap_mb)}m",
