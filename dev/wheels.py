@@ -132,7 +132,7 @@ def is_to_be_had(python: str) -> bool:
     """Whether another Python, such as "3.12", is on this machine, or is fetched now by uv."""
     if find_other_python(python) != python:
         return True
-    fetch = [VENV / "bin" / "uv", "python", "install", "--quiet", python]
+    fetch: list[str | Path] = [VENV / "bin" / "uv", "python", "install", "--quiet", python]
     return subprocess.run(fetch, capture_output=True).returncode == 0
 
 
