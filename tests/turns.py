@@ -116,6 +116,7 @@ FAMILIES: Mapping[str, Family] = {
             "Makefile",
             "NOTICE",
             "constraints/build.txt",
+            "constraints/cross.txt",
             "constraints/release.txt",
             "constraints/tools.txt",
             "dev/bootstrap.py",
