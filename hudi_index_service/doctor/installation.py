@@ -201,7 +201,7 @@ def _bundle() -> Check:
     """Hudi's bundle for this Spark."""
     import hudi_index_spark
 
-    bundle = _HUDI.format(line=hudi_index_spark.SPARK, scala=hudi_index_spark.SCALA)
+    bundle = _HUDI.format(line=hudi_index_spark.SPARK, scala=hudi_index_spark.scala_of_spark())
 
     def check(status: Status, detail: str, remedy: str = "") -> Check:
         return Check("Hudi's Spark bundle", status, detail, remedy, required=False)

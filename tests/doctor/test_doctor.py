@@ -125,6 +125,11 @@ def test_hudis_bundle_has_to_exist_and_to_fit(
     missing = found("Hudi's Spark bundle")
     assert (missing.status, missing.required) == (Status.MISSING, False)
     assert "Download org.apache.hudi:hudi-spark3.5-bundle_2.12" in missing.remedy
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "scala-library-2.13.8.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    other = found("Hudi's Spark bundle")
+    assert "Download org.apache.hudi:hudi-spark3.5-bundle_2.13:1.1.1" in other.remedy
     config.settings.cache_clear()
 
 

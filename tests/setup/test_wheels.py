@@ -199,7 +199,7 @@ def test_sdist_builds_its_wheel(sdists: dict[str, Path], tmp_path: Path, name: s
 def test_spark_rule_is_compiled_against_the_spark_that_is_installed() -> None:
     project = tomllib.loads((SPARK_RULE.folder / "pyproject.toml").read_text())
     hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
-    assert set(hook["pyspark"]) < set((CONSTRAINTS / "demo.txt").read_text().splitlines())
+    assert set(hook["jars"]) < set((CONSTRAINTS / "demo.txt").read_text().splitlines())
 
 
 def test_list_of_crates_has_the_versions_that_are_compiled() -> None:
@@ -230,13 +230,18 @@ def test_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> None:
     assert host.python(READ_ROWS, tmp_path) == FOUND
 
 
-def test_jar_for_spark_has_the_class_that_is_named(host: Host, tmp_path: Path) -> None:
+def test_jars_for_spark_have_the_class_that_is_named(host: Host, tmp_path: Path) -> None:
     program = """if True:
         import hudi_index_spark, zipfile
-        with zipfile.ZipFile(hudi_index_spark.jar_path()) as jar:
-            print(hudi_index_spark.EXTENSIONS.replace(".", "/") + ".class" in jar.namelist())
+        for scala in hudi_index_spark.SCALA:
+            with zipfile.ZipFile(hudi_index_spark.jar_path(scala)) as jar:
+                print(hudi_index_spark.EXTENSIONS.replace(".", "/") + ".class" in jar.namelist())
+                print(jar.read("hudiindex/spark/versions.properties").decode().split())
     """
-    assert host.python(program, tmp_path) == "True\n"
+    assert host.python(program, tmp_path).splitlines() == [
+        *("True", "['spark=3.5', 'scala=2.12']"),
+        *("True", "['spark=3.5', 'scala=2.13']"),
+    ]
 
 
 def test_service_finds_its_index_types(host: Host, tmp_path: Path) -> None:

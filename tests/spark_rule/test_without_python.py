@@ -21,7 +21,13 @@ from tests.spark_rule.without_python import (
     thrift_server,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        hudi_index_spark.scala_of_spark() != "2.12",
+        reason="spark-sql needs spark-hive, which dev/spark_home.py lacks",
+    ),
+]
 
 
 @pytest.fixture
