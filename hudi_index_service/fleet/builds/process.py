@@ -85,8 +85,8 @@ class Child:
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs,),
                 env=_environment(),
-                # Ctrl-C at a terminal is for the service alone. Not a session of its own: Linux shares
-                # the processor among sessions first, so that a priority holds within one alone
+                # Ctrl-C at a terminal is for the service alone. Not a session of its own: Linux
+                # shares the processor among sessions first, and a priority holds within one alone
                 # (autogroups, sched(7)).
                 process_group=0,
             )
