@@ -2,6 +2,7 @@
 their own."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +48,14 @@ class Fleet(Protocol):
 
     def build_of(self, request: str) -> RunningBuild | EndedBuild | None:
         """The build of a request; None while it waits.
+
+        Raises:
+            RequestUnknown: no such request.
+        """
+
+    def end_of(self, request: str) -> Future[EndedBuild]:
+        """How a request ends, once it has. It is cancelled if the request will have no end, as when
+        its table leaves the fleet. Others wait for it, too: do not cancel it.
 
         Raises:
             RequestUnknown: no such request.

@@ -1,6 +1,7 @@
 """One service for a fleet: the fleet file gives the tables, the supervisor keeps them, and pages,
 API and metrics show them. Needs the extra ``hook``."""
 
+import gc
 import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,10 @@ from hudi_index_service.hook.daemon import stopped_by_signals, with_address
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
+
+_ALLOCATIONS_BETWEEN_COLLECTIONS = 20_000
+"""Of objects that may form cycles. By Python's default, 700, a third of the processor time of many
+callbacks at once is for looking for such cycles."""
 
 LOOK_SECONDS = 60.0
 """Between two looks at the fleet file and its sources: lists of stores and catalogs."""
@@ -121,8 +126,6 @@ class Service:
         )
         self._queries = queries = Queries(settings, supervisor.means, counted=metrics.counted)
         machinery = Machinery(
-            wake=supervisor.callback,
-            ended=lambda request: supervisor.wait(request, 0),
             usual_wait=usual_wait,
             metrics=metrics.text,
             callback=metrics.callback,
@@ -222,6 +225,7 @@ def serve_fleet(
         ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
     """
     effective = with_address(config.effective(settings), "web", host, port)
+    gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
     count_repeats()
     watcher = FleetFileWatcher(path)
     discovery = Discovery(before=FoundBefore(effective.state_folder / "fleet", path))

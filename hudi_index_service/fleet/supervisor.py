@@ -7,6 +7,7 @@ services on one table do no harm: the loser of a race waits.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -260,18 +261,16 @@ class Supervisor:
                 return ended
             return self._state_of(request).running_of(request)
 
-    def wait(self, request: str, seconds: float) -> EndedBuild | None:
-        """Waits until a request has ended, at most so long; None if it has not.
-
-        Raises:
-            RequestUnknown: no such request.
-        """
+    def end_of(self, request: str) -> Future[EndedBuild]:
+        """See `Fleet.end_of`."""
         with self._work.changed:
-            self._work.changed.wait_for(
-                lambda: isinstance(self.build_of(request), EndedBuild) or self._work.is_closing,
-                seconds,
-            )
-            return self._ledger.end_of(request)
+            ended = self._ledger.end_of(request)
+            if ended is None:
+                self._state_of(request)  # it waits or runs
+                return self._work.end_of(request)
+        known: Future[EndedBuild] = Future()
+        known.set_result(ended)
+        return known
 
     def cancel(self, request: str, *, requested_by: str = "") -> None:
         """See `Fleet.cancel`. A build that several requests share is cancelled for all of them."""

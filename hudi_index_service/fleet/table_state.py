@@ -158,12 +158,15 @@ class TableState:
         """Nothing runs."""
         self.together, self.job, self.progress = (), None, None
 
-    def put_back(self, requests: Sequence[Request]) -> None:
-        """What ran waits again."""
+    def put_back(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """What ran waits again. Returns those in whose place another one waits already."""
+        replaced = []
         for each in requests:
-            same = None if each.is_kept else self.automatic(each.action)
-            if same is None:
+            if each.is_kept or self.automatic(each.action) is None:
                 self.add(each)
+            else:
+                replaced.append(each)
+        return replaced
 
     def cancel(self, request: str) -> bool:
         """Cancels what runs. Returns whether the request does."""

@@ -3,6 +3,7 @@ order, whose end says what is next."""
 
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Condition
@@ -110,6 +111,7 @@ class Work:
         self._listener = listener
         self._look_soon = look_soon
         self._jobs: dict[str, Job] = {}
+        self._ends: dict[str, Future[EndedBuild]] = {}
         backoff = Backoff(hook.backoff_seconds, hook.backoff_max_seconds)
         self._queue = FairQueue(backoff, most_doubtful=max(1, slots // 2))
 
@@ -142,16 +144,20 @@ class Work:
         state = self.tables[uri]
         for each in state.waiting:
             if not each.is_kept:
-                self._ledger.forget(each.id)
+                self._forget(each)
         self._queue.forget(uri)
         return self.tables.pop(uri)
+
+    def end_of(self, request: str) -> Future[EndedBuild]:
+        """See `Fleet.end_of`, of a request that waits or runs."""
+        return self._ends.setdefault(request, Future())
 
     def withdraw(self, state: TableState, request: str) -> None:
         """Cancels a request that waits."""
         waiting, now = state.remove(request), datetime.now(UTC)
         if not state.waiting:
             self._queue.withdraw(state.uri)
-        self._ledger.end(state.uri, waiting.ended(now, now, "cancelled"))
+        self._take_ends(state, waiting.ended(now, now, "cancelled"))
         if waiting.action == "build" and not waiting.is_kept:
             self.settle(state, state.version)  # else the next poll would ask again
         known = self._ledger.table(state.uri)
@@ -268,7 +274,8 @@ class Work:
                 *(state.policy.name, action, ended.message),
                 extra=_extra(state.uri, ended.request, requests[0].trigger, began.span.trace),
             )
-            state.put_back(requests)
+            for each in state.put_back(requests):
+                self._forget(each)
             self._rest(state, failed=True)
             self.see(state, running=None, queued=state.queued)
             return
@@ -284,7 +291,7 @@ class Work:
             )
             for each in requests
         ]
-        self._ledger.end(state.uri, *ends)
+        self._take_ends(state, *ends)
         self._log(state, ends[0], began.span.trace)
         known = self._ledger.table(state.uri)
         if action == "build":
@@ -312,6 +319,18 @@ class Work:
             damaged=known.damaged,
         )
         self._look_soon(state.uri)
+
+    def _take_ends(self, state: TableState, *ends: EndedBuild) -> None:
+        self._ledger.end(state.uri, *ends)
+        for each in ends:
+            if (awaited := self._ends.pop(each.id, None)) is not None:
+                awaited.set_result(each)
+
+    def _forget(self, request: Request) -> None:
+        """It will have no end."""
+        self._ledger.forget(request.id)
+        if (awaited := self._ends.pop(request.id, None)) is not None:
+            awaited.cancel()
 
     def _after_build(self, state: TableState, ended: Ended) -> None:
         if ended.outcome == "cancelled" or not ended.broke_off:

@@ -96,9 +96,7 @@ def seen(
 
 def ended(supervisor: Supervisor, request: str) -> EndedBuild:
     """The end of a request."""
-    end = supervisor.wait(request, 60)
-    assert end is not None
-    return end
+    return supervisor.end_of(request).result(60)
 
 
 def is_covered(observation: Observation) -> bool:

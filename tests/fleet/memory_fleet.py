@@ -1,6 +1,7 @@
 """A fleet in memory: tables that change as a test says, and requests that only become records."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -101,6 +102,7 @@ class MemoryFleet:
         reasons: By table.
         busy: Whether it refuses builds.
         woken: Base paths of callbacks.
+        ends: Of requests whose end is waited for; those of callbacks are for a test to set.
     """
 
     observations: dict[str, Observation] = field(default_factory=dict)
@@ -108,6 +110,7 @@ class MemoryFleet:
     reasons: dict[str, list[FakeReason]] = field(default_factory=dict)
     busy: bool = False
     woken: list[str] = field(default_factory=list)
+    ends: dict[str, Future[EndedBuild]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._numbers = count(1)
@@ -125,12 +128,6 @@ class MemoryFleet:
     def reasons_of(self, observation: Observation) -> Sequence[FakeReason]:
         """The reasons that the test gave."""
         return self.reasons.get(observation.policy.name, ())
-
-    def wake(self, base_path: str) -> Requested:
-        """Takes a callback."""
-        self._refuse_if_busy()
-        self.woken.append(base_path)
-        return Requested(f"r{next(self._numbers)}", base_path)
 
     def begin(self, request: str, done: int = 25) -> None:
         """Begins with the build of a request."""
@@ -179,6 +176,14 @@ class MemoryFleet:
                 if build is not None and build.id == request:
                     return build
         raise RequestUnknown(f"There is no request {request!r}.")
+
+    def callback(self, uri: str) -> Requested:
+        self._refuse_if_busy()
+        self.woken.append(uri)
+        return Requested(f"r{next(self._numbers)}", uri)
+
+    def end_of(self, request: str) -> Future[EndedBuild]:
+        return self.ends.setdefault(request, Future())
 
     def cancel(self, request: str, *, requested_by: str = "") -> None:
         self.build_of(request)

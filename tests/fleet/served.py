@@ -131,9 +131,7 @@ def served(
     fleet = fleet or MemoryFleet()
     outcomes: list[str] = []
     problems: list[Refusal] = []
-    machinery = Machinery(
-        fleet.wake, metrics, ready=ready, callback=outcomes.append, problems=lambda: problems
-    )
+    machinery = Machinery(metrics, ready=ready, callback=outcomes.append, problems=lambda: problems)
     known = WebSettings(**{"tokens": token_file(folder), **settings})  # type: ignore[arg-type]
     application = Application(
         fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET, ask=ask

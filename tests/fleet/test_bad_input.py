@@ -96,7 +96,7 @@ def shown(
         application = Application(
             fleet,
             lambda each: told.seen.shown(each, datetime.now(UTC)).reasons,
-            Machinery(fleet.callback, made[0].text),
+            Machinery(made[0].text),
             WebSettings(tokens=token_file(tmp_path)),
         )
         return Shown(fleet, told, Served(MemoryFleet(), application), made[0])
@@ -178,7 +178,7 @@ def test_what_a_store_took_while_it_was_down_is_built_when_it_is_back(
     assert "The store does not answer." in fleet.page()
     assert "Wait for it." in fleet.page("orders")
     # The child reaches it: to look is one thing, and to build another.
-    assert fleet.fleet.wait(asked.id, 60) is not None
+    assert fleet.fleet.end_of(asked.id).result(60)
     assert fleet.metric("table_up", table="orders") == 0
 
     monkeypatch.setattr(Storage, "names_in", names_in)

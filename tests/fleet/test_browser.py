@@ -258,7 +258,7 @@ def test_real_builds_are_watched_started_and_cancelled(
     """Children build: one table well, and one without an end."""
     fleet = supervising(policy("orders"), policy("sleeps"))
     settings = WebSettings(port=0, tokens=token_file(tmp_path))
-    machinery = Machinery(fleet.callback, bytes)
+    machinery = Machinery()
     server = WebServer(
         settings, HookSettings(), lambda most: Application(fleet, lambda _: (), machinery, settings)
     )

@@ -1,7 +1,8 @@
 """What a callback is answered: at once, or with the outcome of the build, and why it is refused."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hudi_index_service.fleet.web.application import Application
 from hudi_index_service.hook.write_options import CALLBACK_PATH, SECRET_HEADER
 from tests.fleet.memory_fleet import NOW, MemoryFleet, seen
 from tests.hook.callbacks import callback_of, service_callback_of
+from tests.programs import awaited
 
 SECRET = "secret-for-tests"
 FAILED = Refusal("TABLE_NOT_FOUND", "Nothing is stored there.", "Check the path.")
@@ -26,12 +28,18 @@ def end(outcome: str = "finished", **fields: Any) -> EndedBuild:
 
 @pytest.fixture
 def posting(tmp_path: Path) -> Callable[..., TestClient]:
-    """Posts callbacks to an application for one table, whose build ends after some looks."""
+    """Posts callbacks to an application for one table, whose first build may have ended."""
 
-    def client(looks: Sequence[EndedBuild | None] = (), usual_wait: float = 0.0) -> TestClient:
-        fleet, coming = MemoryFleet(), iter(looks)
+    def client(
+        ended: EndedBuild | None = None,
+        usual_wait: float = 0.0,
+        fleet: MemoryFleet | None = None,
+    ) -> TestClient:
+        fleet = fleet or MemoryFleet()
         fleet.add(seen("messages", uri=str(tmp_path)))
-        machinery = Machinery(fleet.wake, ended=lambda request: next(coming), usual_wait=usual_wait)
+        if ended is not None:
+            fleet.end_of("r1").set_result(ended)
+        machinery = Machinery(usual_wait=usual_wait)
         application = Application(
             fleet, fleet.reasons_of, machinery, WebSettings(), callback_secret=SECRET
         )
@@ -41,16 +49,16 @@ def posting(tmp_path: Path) -> Callable[..., TestClient]:
 
 
 @pytest.mark.parametrize(
-    ("looks", "query", "answer"),
+    ("ended", "query", "answer"),
     [
-        ([], "", {"status": "accepted"}),
-        ([], "?wait=0", {"status": "accepted"}),
-        ([], "?wait=-1", {"status": "accepted"}),
-        ([], "?wait=soon", {"status": "accepted"}),
-        ([None, None, end(built=3)], "?wait=60", {"status": "built", "built": 3, "failed": 0}),
-        ([None] * 9, "?wait=0.001", {"status": "accepted"}),
+        (end(), "", {"status": "accepted"}),
+        (end(), "?wait=0", {"status": "accepted"}),
+        (end(), "?wait=-1", {"status": "accepted"}),
+        (end(), "?wait=soon", {"status": "accepted"}),
+        (end(built=3), "?wait=60", {"status": "built", "built": 3, "failed": 0}),
+        (None, "?wait=0.001", {"status": "accepted"}),
         (
-            [end("failed", error=FAILED)],
+            end("failed", error=FAILED),
             "?wait=60",
             {
                 "status": "failed",
@@ -60,24 +68,39 @@ def posting(tmp_path: Path) -> Callable[..., TestClient]:
             },
         ),
         (
-            [end("failed", error=FAILED, built=2, failed=1)],
+            end("failed", error=FAILED, built=2, failed=1),
             "?wait=60",
             {"status": "built", "built": 2, "failed": 1},
         ),
     ],
 )
-def test_an_answer_waits_as_its_url_says(posting, tmp_path, looks, query, answer):
-    answered = posting(looks).post(f"{CALLBACK_PATH}{query}", content=callback_of(tmp_path))
+def test_an_answer_waits_as_its_url_says(posting, tmp_path, ended, query, answer):
+    answered = posting(ended).post(f"{CALLBACK_PATH}{query}", content=callback_of(tmp_path))
 
     assert answered.status_code == (202 if answer == {"status": "accepted"} else 200)
     assert answered.json() == answer
 
 
 def test_an_answer_waits_as_usual_if_its_url_says_nothing(posting, tmp_path):
-    client = posting([None, end(built=1)], usual_wait=60)
+    client = posting(end(built=1), usual_wait=60)
     assert client.post(CALLBACK_PATH, content=callback_of(tmp_path)).json()["status"] == "built"
     answered = client.post(f"{CALLBACK_PATH}?wait=0", content=callback_of(tmp_path))
     assert answered.json() == {"status": "accepted"}
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_an_answer_comes_once_its_build_has_an_end_or_never_will(posting, tmp_path, leaves):
+    fleet = MemoryFleet()
+    client, url = posting(fleet=fleet), f"{CALLBACK_PATH}?wait=3600"
+    with ThreadPoolExecutor() as writer:
+        answer = writer.submit(client.post, url, content=callback_of(tmp_path))
+        assert awaited(lambda: "r1" in fleet.ends, 30)
+        assert not answer.done()
+        if leaves:
+            fleet.ends["r1"].cancel()
+        else:
+            fleet.ends["r1"].set_result(end(built=1))
+        assert answer.result(30).json()["status"] == ("accepted" if leaves else "built")
 
 
 @pytest.mark.parametrize("action", ["replacecommit", "commit", "logcompaction", "clustering"])

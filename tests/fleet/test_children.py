@@ -85,10 +85,17 @@ def test_one_child_carries_out_many_orders(child):
     assert outcomes[0].summary == outcomes[3].summary == str(one.pid)
     assert "ZeroDivisionError: a bug" in outcomes[2].message
     assert not one.is_worn
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, one.pid) > own  # queries come first
     one.end()
     assert not is_alive(one.pid)
+
+
+def test_child_comes_after_the_service_and_hears_no_ctrl_c(child):
+    one = child()
+    assert run(one, "works").outcome == "finished"
+
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getsid(one.pid) == os.getsid(0)  # priorities hold within a session: see sched(7)
+    assert os.getpgid(one.pid) == one.pid
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_builds_that_wait_are_finished_and_no_more_is_taken(building) -> None:
         finishing.join(30)
 
     assert build.tables == list(TABLES)
-    assert all(supervisor.wait(each, 0) is not None for each in requests)
+    assert all(supervisor.end_of(each).done() for each in requests)
     with pytest.raises(CallbackRefused, match="ending"):
         supervisor.callback("/a")
 
@@ -74,22 +74,22 @@ def test_builds_that_wait_are_finished_and_no_more_is_taken(building) -> None:
 def test_what_waits_for_a_rest_is_tried_once_more(building) -> None:
     build, tables = failing(PermissionDenied.code, times=1)
     supervisor = building(build)
-    first = supervisor.wait(supervisor.callback("/a").id, 30)
-    assert first is not None
+    first = supervisor.end_of(supervisor.callback("/a").id).result(30)
     assert first.error is not None
     again = supervisor.callback("/a").id
-    assert supervisor.wait(again, 0) is None, "it rests"
+    end = supervisor.end_of(again)
+    assert not end.done(), "it rests"
 
     supervisor.finish()
 
-    assert supervisor.wait(again, 0) is not None
+    assert end.done()
     assert tables == ["/a", "/a"]
 
 
 def test_a_mere_retry_is_left_to_the_next_start(building) -> None:
     build, tables = failing(PermissionDenied.code, times=1)
     supervisor = building(build)
-    supervisor.wait(supervisor.callback("/a").id, 30)
+    supervisor.end_of(supervisor.callback("/a").id).result(30)
 
     supervisor.finish()
 
@@ -103,8 +103,21 @@ def test_the_build_of_another_process_is_not_waited_for(building) -> None:
 
     supervisor.finish()
 
-    assert supervisor.wait(request, 0) is None
+    assert not supervisor.end_of(request).done()
     assert tables == ["/a"]
+
+
+def test_a_request_whose_table_leaves_has_no_end(building) -> None:
+    with BlockedBuild() as build:
+        supervisor = building(build)
+        runs, waits = (supervisor.end_of(supervisor.callback(each).id) for each in ("/a", "/b"))
+        assert build.begun.wait(30)
+
+        supervisor.apply([])
+
+        assert waits.cancelled()
+        build.released.set()
+        assert runs.result(30).outcome == "finished"
 
 
 def test_an_error_of_the_program_ends_its_build_alone(building, caplog) -> None:
@@ -114,10 +127,9 @@ def test_an_error_of_the_program_ends_its_build_alone(building, caplog) -> None:
         return nothing_built(order, progress)
 
     supervisor = building(build)
-    bug, good = (supervisor.wait(supervisor.callback(each).id, 30) for each in ("/a", "/b"))
+    ends = [supervisor.end_of(supervisor.callback(each).id) for each in ("/a", "/b")]
+    bug, good = (each.result(30) for each in ends)
 
-    assert bug is not None
-    assert good is not None
     assert bug.error is not None
     assert bug.error.message == "ZeroDivisionError: a bug"
     assert good.outcome == "finished"

@@ -15,8 +15,10 @@ from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.fleet.web.application import WebServer
+from hudi_index_service.hook.write_options import CALLBACK_PATH, SECRET_HEADER
 from tests.fleet.memory_fleet import NOW, MemoryFleet, seen
-from tests.fleet.served import SECRETS, served
+from tests.fleet.served import CALLBACK_SECRET, SECRETS, served
+from tests.hook.callbacks import callback_of
 
 
 @pytest.fixture
@@ -104,6 +106,19 @@ def test_a_stream_tells_of_changes_of_what_its_page_shows(running, fleet):
         assert every.readline() == b"event: changed\n"
         fleet.change("hr.people", queued=NOW)
         assert one.readline() == b"event: changed\n"
+
+
+def test_an_answer_is_not_kept_for_a_writer_that_has_gone(running, fleet, caplog):
+    server = running()
+    writer = connected(server)
+    headers = {SECRET_HEADER: CALLBACK_SECRET}
+    writer.request("POST", f"{CALLBACK_PATH}?wait=60", callback_of("/data/hr.people"), headers)
+    awaited(lambda: fleet.ends)  # it waits for its build
+    writer.close()
+
+    server.close()
+
+    assert "Cancel" not in caplog.text  # what uvicorn says if an answer keeps it from ending
 
 
 def test_a_stream_needs_a_session_and_a_table_that_is_there(running):

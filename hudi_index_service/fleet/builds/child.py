@@ -128,7 +128,7 @@ class _Orders:
 def main(parent: int, descriptor: int, runner: str) -> None:
     """Carries out orders until the standard input ends."""
     _die_with(parent)
-    os.nice(_NICE)  # what the service answers, and Spark's queries beside it, come first
+    os.nice(_NICE)  # what the service answers comes first: see `Child`
     os.set_inheritable(descriptor, False)
     orders = _Orders()
     pipe = Pipe(descriptor)

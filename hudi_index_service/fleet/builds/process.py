@@ -85,7 +85,10 @@ class Child:
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs,),
                 env=_environment(),
-                start_new_session=True,  # Ctrl-C at a terminal is for the service alone
+                # Ctrl-C at a terminal is for the service alone. Not a session of its own: Linux
+                # shares the processor among sessions first, and a priority holds within one alone
+                # (autogroups, sched(7)).
+                process_group=0,
             )
         except OSError:
             os.close(self._pipe)

@@ -125,7 +125,7 @@ def answering(
         return Application(
             fleet,
             lambda seen: (),
-            Machinery(fleet.callback),
+            Machinery(),
             web,
             most_streams=most_streams,
             session_token=token,

@@ -22,7 +22,6 @@ from starlette.routing import BaseRoute, Route
 from hudi_index_service import __version__
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import RequestInvalid
-from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
 from hudi_index_service.fleet.signals.metrics import CONTENT_TYPE
 from hudi_index_service.fleet.web.access import Action
@@ -328,22 +327,18 @@ class Machinery:
     """What the service gives to machines.
 
     Attributes:
-        wake: Asks for a build of a table, by its base path. Raises CallbackRefused.
         metrics: What Prometheus reads, from memory.
         ready: Whether the service does its work already, and still.
         callback: Told the outcome of each callback: ``accepted``, ``refused``, ``unknown_table``,
             ``malformed`` or ``denied``.
-        ended: How what was asked for ended; None if it has not. Raises RequestUnknown.
         usual_wait: The seconds for which the answer to a callback waits for the build, if its URL
             has no other number.
         problems: What is wrong with the service itself.
     """
 
-    wake: Callable[[str], Requested]
     metrics: Callable[[], bytes] = bytes
     ready: Callable[[], bool] = lambda: True
     callback: Callable[[str], None] = lambda outcome: None
-    ended: Callable[[str], EndedBuild | None] = lambda request: None
     usual_wait: float = 0.0
     problems: Callable[[], Sequence[Refusal]] = tuple
 

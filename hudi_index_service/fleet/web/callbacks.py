@@ -1,10 +1,9 @@
 """Hudi's commit callback: it wakes its table, and may wait for the build."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from time import monotonic
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -38,8 +37,6 @@ from hudi_index_service.hook.write_options import (
 
 MAX_CALLBACK_BYTES = 32 * 2**20
 
-_LOOK_SECONDS = 0.1
-
 
 def callback_route(machinery: Machinery, requests: Requests, gate: Gate) -> Route:
     """The route of the callback. Its refusals have the code of `CallbackRefused`."""
@@ -58,10 +55,10 @@ def callback_route(machinery: Machinery, requests: Requests, gate: Gate) -> Rout
         with _counted(machinery, "refused"):
             if not policy.enabled:  # to come again does not help
                 raise Refused(HTTPStatus.CONFLICT, paused(policy.name))
-            requested = await run_in_threadpool(machinery.wake, policy.uri)
+            requested = await run_in_threadpool(requests.callback, policy)
         machinery.callback("accepted")
         wait = requested_wait(request.query_params.get(WAIT_PARAMETER), machinery.usual_wait)
-        return _answer(await _end_of(requested, wait, machinery.ended, request) if wait else None)
+        return _answer(await _end_of(request, requests, requested, wait) if wait else None)
 
     return Route(CALLBACK_PATH, commit, methods=["POST"])
 
@@ -113,23 +110,26 @@ def _not_kept(base_path: str) -> Refused:
 
 
 async def _end_of(
-    requested: Requested,
-    seconds: float,
-    ended: Callable[[str], EndedBuild | None],
-    request: Request,
+    request: Request, requests: Requests, requested: Requested, seconds: float
 ) -> EndedBuild | None:
     """How the build ended; None if it has not after so many seconds, or nobody waits any more."""
-    until = monotonic() + seconds
     try:
-        # A thread for each writer that waits would leave none for others.
-        while (end := ended(requested.id)) is None:
-            rest = until - monotonic()
-            if rest <= 0 or await request.is_disconnected():
-                break
-            await asyncio.sleep(min(rest, _LOOK_SECONDS))
+        promised = await run_in_threadpool(requests.end_of, requested)
     except RequestUnknown:  # the table has left
         return None
-    return end
+    # Not a thread for each writer that waits, which would leave none for others.
+    end, left = asyncio.wrap_future(promised), asyncio.create_task(_disconnected(request))
+    try:
+        await asyncio.wait((end, left), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        left.cancel()
+    return end.result() if end.done() and not end.cancelled() else None
+
+
+async def _disconnected(request: Request) -> None:
+    """Returns once the client has gone. Its body was read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _answer(end: EndedBuild | None) -> JsonAnswer:

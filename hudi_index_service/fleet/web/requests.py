@@ -4,6 +4,7 @@ does, which is logged."""
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Lock
@@ -117,6 +118,14 @@ class Requests:
                     raise AccessDenied(f"The token {caller.token.name} is not for this table.")
                 return seen.policy
         return None
+
+    def callback(self, policy: TablePolicy) -> Requested:
+        """A writer has committed to a table; see `Fleet.callback`."""
+        return self._fleet.callback(policy.uri)
+
+    def end_of(self, requested: Requested) -> Future[EndedBuild]:
+        """How what this caller has just asked for ends; see `Fleet.end_of`."""
+        return self._fleet.end_of(requested.id)
 
     def build_of(
         self, caller: Caller, request: str
