@@ -47,9 +47,8 @@ RULE_TESTS = list(Path(__file__).with_name("spark_rule").glob("test_*.py"))
         (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
         (
             ["native/spark_rule/java/Rule.java"],
-            {"writes", "partition values", "cluster", "Scala 2.13", *IN_SPARK},
+            {"writes", "partition values", "cluster", *IN_SPARK},
         ),
-        (["dev/spark_home.py"], {"Scala 2.13"}),
         (["native/pylucene/java/Helper.java"], {"proof"}),
         (["native/pylucene/jars.txt"], {"wheels", "proof"}),
         (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
@@ -106,14 +105,11 @@ def test_three_landings_run_each_query_of_spark_with_scala_2_13_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
-    monkeypatch.setattr(turns, "changed_paths", list)
     ran: list[str] = []
     for number in range(7, 10):
         turns.TURN.write_text(f"{number}\n")
         ran += turns.on_scala_2_13()
     assert sorted(ran) == sorted(f"tests/spark_rule/{each.name}" for each in RULE_TESTS)
-    monkeypatch.setattr(turns, "changed_paths", lambda: ["native/spark_rule/java/Rule.java"])
-    assert sorted(turns.on_scala_2_13()) == sorted(ran)
 
 
 def test_one_landing_in_three_measures_coverage(

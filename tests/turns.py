@@ -205,7 +205,6 @@ FAMILIES: Mapping[str, Family] = {
         ("tests/spark_rule/conftest.py", *IN_SPARK),
         by_test=True,
     ),
-    "Scala 2.13": Family((), ("dev/spark_home.py", "native/spark_rule/*")),
 }
 
 SPARK_RULE = ROOT / "tests" / "spark_rule"
@@ -300,8 +299,6 @@ def options() -> list[str]:
 def on_scala_2_13() -> list[str]:
     """The files of `SPARK_RULE` that this landing runs with Scala 2.13."""
     files = [str(each.relative_to(ROOT)) for each in sorted(SPARK_RULE.glob("test_*.py"))]
-    if "Scala 2.13" in touched(changed_paths()):
-        return files
     return [each for each in files if share_of(each) == turn() % SHARES]
 
 
