@@ -141,7 +141,7 @@ def set_up(profile: str, machine: Machine, cache: WheelCache, steps: Steps) -> N
             environment.install("-r", REQUIREMENTS[profile], log="dependencies")
         if not jars.fetched(jars.hudi_bundle()):
             with steps.step(f"{jars.hudi_bundle().artifact} {jars.hudi_bundle().version} jar"):
-                steps.run("hudi-jar", [environment.python, "-m", "dev.jars"], cwd=ROOT)
+                environment.run("dev.jars", log="hudi-jar")
 
     def build(project: Project) -> None:
         with steps.step(f"native wheel {project.distribution}"):

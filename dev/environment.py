@@ -103,6 +103,10 @@ class Environment:
         command = [*self._packages("install"), "--no-deps", "--target", folder, "-r", requirements]
         self._steps.run(log, command, env=_generous(), cwd=ROOT)
 
+    def run(self, module: str, log: str) -> None:
+        """Runs one of this checkout's modules by the environment's Python."""
+        self._steps.run(log, [self.python, "-m", module], cwd=ROOT)
+
     def check(self) -> None:
         """Every package finds the versions it asks for.
 

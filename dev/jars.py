@@ -50,17 +50,18 @@ class PinnedJar:
         return cache_folder() / "jars" / f"{self.artifact}-{self.version}{suffix}.jar"
 
 
-def hudi_bundle(release: str | None = None) -> PinnedJar:
-    """The bundle of a Hudi release for Spark; without `release`, the first that
-    constraints/jars.txt pins, which is the one used. The others write tables for the tests.
+def hudi_bundle(release: str | None = None, scala: str = "2.12") -> PinnedJar:
+    """The bundle of a Hudi release for Spark with this version of Scala; without `release`, the
+    first that constraints/jars.txt pins, which is the one used. The others write tables for the
+    tests.
 
     Raises:
         LookupError: none is pinned, or not that release.
     """
     for jar in pinned(PINS):
-        if jar.artifact.startswith("hudi-spark") and release in (None, jar.version):
+        if jar.artifact.endswith(f"-bundle_{scala}") and release in (None, jar.version):
             return jar
-    raise LookupError(f"{PINS} pins no bundle of Hudi {release or ''}")
+    raise LookupError(f"{PINS} pins no bundle of Hudi {release or ''} for Scala {scala}")
 
 
 def bundle_path() -> str:

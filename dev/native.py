@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dev import spark_home
 from dev.checksums import sha256_of
 from dev.environment import Environment
 from dev.paths import ROOT, cache_folder
@@ -113,6 +114,12 @@ def toolchain_of(project: Project, jdk: Jdk, compiler: Compiler) -> tuple[str, .
     return ()
 
 
+def spark_jars(environment: Environment) -> list[Path]:
+    """The folders of Spark's jars in an environment: for Scala 2.12, and for 2.13."""
+    homes = (environment.packages / "pyspark", environment.folder / spark_home.NAME)
+    return [home / "jars" for home in homes]
+
+
 class WheelCache:
     """Wheels by key, below the user's cache folder."""
 
@@ -157,6 +164,8 @@ class WheelCache:
         with self._scratch() as scratch, self._one_at_a_time(project):
             source = project.copied_to(scratch / project.folder.name)
             toolchain = toolchain_of(project, jdk, compiler)
+            if project == SPARK_RULE:
+                environment.run("dev.spark_home", log=spark_home.NAME)
             entry = self._entry(project, cache_key(source, toolchain, python))
             built = scratch / "entry"
             built.mkdir()
@@ -167,7 +176,7 @@ class WheelCache:
                 "HUDI_INDEX_CACHE": str(self._folder),
                 # Crates compiled once serve again after a change of our own sources.
                 "CARGO_TARGET_DIR": str(target_folder(self._folder)),
-                "HUDI_INDEX_SPARK_JARS": str(environment.packages / "pyspark" / "jars"),
+                "HUDI_INDEX_SPARK_JARS": os.pathsep.join(map(str, spark_jars(environment))),
             }
             environment.build_wheel(
                 source.folder,

@@ -105,7 +105,7 @@ def _format_java(*arguments: str) -> None:
 
 def _test_java() -> None:
     junit = fetch(_java_tool("junit-platform-console-standalone"))
-    class_path = [junit, _package("hudi_index_spark") / "hudi-index-spark.jar"]
+    class_path = [junit, *_package("hudi_index_spark").glob("hudi-index-spark*_2.12.jar")]
     class_path.append(_package("pyspark") / "jars" / "*")
     with tempfile.TemporaryDirectory() as scratch:
         path = os.pathsep.join(map(str, [scratch, *class_path]))

@@ -26,7 +26,7 @@ _LEFT_OUT = ("tests", "benchmarks", "docs")
 
 
 class NoHistory(Exception):
-    """The checkout does not have the oracle's commit, from which it would be made."""
+    """The checkout does not have an earlier commit."""
 
 
 def made() -> Path:
@@ -38,7 +38,8 @@ def made() -> Path:
         subprocess.CalledProcessError: Its set-up failed; it has said why.
     """
     if not _READY.is_file():
-        archive = _archive()
+        excluded = (f":(exclude){each}" for each in _LEFT_OUT)
+        archive = archived(COMMIT, ".", *excluded)
         shutil.rmtree(FOLDER, ignore_errors=True)
         with tarfile.open(fileobj=BytesIO(archive)) as files:
             files.extractall(FOLDER, filter="data")
@@ -59,15 +60,19 @@ def _plain() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in others}
 
 
-def _archive() -> bytes:
-    excluded = [f":(exclude){each}" for each in _LEFT_OUT]
-    command = ["git", "archive", COMMIT, "--", ".", *excluded]
+def archived(commit: str, *paths: str) -> bytes:
+    """Files as of a commit, in the format of tar.
+
+    Raises:
+        NoHistory: This is no clone with the commit in its history.
+    """
+    command = ["git", "archive", commit, "--", *paths]
     try:
         found = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError) as failure:
         why = getattr(failure, "stderr", b"").decode().strip() or str(failure)
         raise NoHistory(
-            f"The oracle is made from commit {COMMIT}, which is not to be had here: {why}. "
+            f"Files of commit {commit} are wanted, which is not to be had here: {why}. "
             "Clone the repository with its history (git fetch --unshallow)."
         ) from failure
     return found.stdout

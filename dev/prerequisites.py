@@ -117,6 +117,13 @@ def find_jdk() -> Jdk:
     return Jdk(home, version)
 
 
+def find_other_java(major: int) -> Path | None:
+    """The folder of another version's Java, such as 25, where Linux has its Javas; None if it is
+    not there."""
+    homes = (each.parent for each in sorted(Path("/usr/lib/jvm").glob("*/release")))
+    return next((each for each in homes if _jdk_version(each).split(".")[0] == str(major)), None)
+
+
 def _java_home_on_path() -> Path | None:
     javac = shutil.which("javac")
     return Path(javac).resolve().parent.parent if javac else None

@@ -1,14 +1,16 @@
 """Builds the five distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
 
-The native wheels come from the user's cache where a set-up has put them. That of Lucene comes once
-for each Python; the others are for all of them. Those that contain libraries get the manylinux tag
-of the oldest C library that they run with, which depends on the machine that has compiled them.
+The native wheels come from the user's cache where a set-up has put them, and get the manylinux tag
+of the oldest C library that they run with. That of Lucene comes once for each Python; the others
+are for all Pythons. The row reader of a set-up runs with the C library of the machine that has
+compiled it; for a release, zig compiles it for older ones, and for ARM.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,26 +25,35 @@ from dev.native import (
     SPARK_RULE,
     Project,
     cache_key,
+    target_folder,
     toolchain_of,
     user_wheel_cache,
 )
 from dev.paths import CONSTRAINTS, LOGS, ROOT
+from dev.prerequisites import find_other_python
 from dev.steps import StepFailed, Steps
 
 OWN_PYTHON = None
 """The Python of the set-up."""
 
-OTHER_PYTHONS = ("3.12",)
-"""The Pythons that the wheels are for, besides that of the set-up. On 3.13, processes of
-the tests ended abruptly."""
+OTHER_PYTHONS = ("3.12", "3.13", "3.14")
+"""The Pythons that the wheels are for, besides that of the set-up."""
+
+ROW_READER_FOR = ("x86_64", "aarch64")
+MANYLINUX = "manylinux_2_28"
+"""The oldest Linux that a released row reader runs on: RHEL 8, Debian 10, Ubuntu 18.10."""
 
 TOOLS = VENV / "release"
+CROSS = VENV / "cross"
 # Not in any manylinux policy: it comes with the JDK, where it is found when it is needed.
 LIBJVM = "libjvm.so"
 
 
 def build_all(
-    into: Path, steps: Steps, pythons: Sequence[str | None] = (OWN_PYTHON,)
+    into: Path,
+    steps: Steps,
+    pythons: Sequence[str | None] = (OWN_PYTHON,),
+    row_reader_for: Sequence[str] = (),
 ) -> list[Path]:
     """Puts the wheels of the service and of the other distributions into a folder.
 
@@ -50,6 +61,8 @@ def build_all(
         into: the folder.
         steps: runs the commands.
         pythons: the Pythons to have a wheel of Lucene for, such as "3.12".
+        row_reader_for: the processors to compile the row reader for, such as "aarch64", which takes
+            minutes; by default it is the set-up's.
 
     Raises:
         StepFailed: a build failed, or a Python is not here and cannot be fetched.
@@ -67,18 +80,60 @@ def build_all(
                 wheel = cache.build(project, environment, machine.jdk, machine.compiler, python)
         return wheel
 
-    rows = wheel_of(PARQUET_ROWS)
+    rows = [] if row_reader_for else [wheel_of(PARQUET_ROWS)]
     lucene = [wheel_of(PYLUCENE, python) for python in pythons]
     rule = wheel_of(SPARK_RULE)
     with steps.step("manylinux tags"):
         environment.install_beside(CONSTRAINTS / "release.txt", TOOLS, log="release-tools")
-        tagged = [tag_for_manylinux(each, into, environment, steps) for each in (rows, *lucene)]
+        tagged = [tag_for_manylinux(each, into, environment, steps) for each in (*rows, *lucene)]
+    for processor in row_reader_for:
+        with steps.step(f"row reader for {processor}"):
+            tagged.append(build_row_reader(processor, into, environment, steps))
     pure = Path(shutil.copy2(rule, into))
     own = {"hudi_index_service": ROOT, "hudi_index_hbase": HBASE.folder}
     for name, folder in own.items():
         with steps.step(f"wheel {name}"):
             environment.build_wheel(folder, into, log=name)
     return [*tagged, pure, *(next(into.glob(f"{name}-*.whl")) for name in own)]
+
+
+def build_row_reader(processor: str, into: Path, environment: Environment, steps: Steps) -> Path:
+    """Compiles the row reader by zig, which links against any C library, and returns its wheel.
+
+    Args:
+        processor: "x86_64" or "aarch64".
+        into: the folder of the wheel.
+        environment: its Python runs the tools.
+        steps: runs the commands.
+
+    Raises:
+        StepFailed: it failed; or Rust has no library for the processor (`rustup target add`).
+    """
+    environment.install_beside(CONSTRAINTS / "cross.txt", CROSS, log="cross-tools")
+    for earlier in into.glob(f"hudi_index_parquet-*_{processor}.whl"):
+        earlier.unlink()
+    target = f"{processor}-unknown-linux-gnu"
+    command: list[str | Path] = [CROSS / "bin" / "maturin", "build", "--release", "--zig"]
+    command += ["--target", target, "--compatibility", MANYLINUX, "--out", into]
+    command += ["--interpreter", environment.python]
+    command += ["--manifest-path", PARQUET_ROWS.folder / "Cargo.toml"]
+    env = {
+        **os.environ,
+        "PATH": f"{environment.python.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "PYTHONPATH": str(CROSS),
+        "CARGO_TARGET_DIR": str(target_folder()),
+    }
+    steps.run(f"row-reader-{processor}", command, env=env)
+    (wheel,) = into.glob(f"hudi_index_parquet-*_{processor}.whl")
+    return wheel
+
+
+def is_to_be_had(python: str) -> bool:
+    """Whether another Python, such as "3.12", is on this machine, or is fetched now by uv."""
+    if find_other_python(python) != python:
+        return True
+    fetch: list[str | Path] = [VENV / "bin" / "uv", "python", "install", "--quiet", python]
+    return subprocess.run(fetch, capture_output=True).returncode == 0
 
 
 def tag_for_manylinux(wheel: Path, into: Path, environment: Environment, steps: Steps) -> Path:
@@ -122,7 +177,10 @@ def main(into: Path) -> None:
     """Builds everything and prints the paths."""
     steps = Steps(LOGS)
     try:
-        wheels = build_all(into, steps, (OWN_PYTHON, *OTHER_PYTHONS))
+        present = [each for each in OTHER_PYTHONS if is_to_be_had(each)]
+        for absent in sorted({*OTHER_PYTHONS}.difference(present)):
+            steps.say(f"no wheel of Lucene for Python {absent}, which is not to be had here")
+        wheels = build_all(into, steps, (OWN_PYTHON, *present), ROW_READER_FOR)
         for built in (*wheels, *build_sdists(into, steps)):
             print(built)
     except StepFailed as failure:

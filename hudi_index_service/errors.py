@@ -79,6 +79,11 @@ class IndexServiceError(Exception):
         """What to do, for callers of the Python API."""
         return self.remedies.python
 
+    @property
+    def for_command(self) -> str:
+        """Code, message and remedy, in terms of the command line."""
+        return f"{self.code}: {self.message} {self.remedies.command}".rstrip()
+
     def reworded(self, message: str) -> Self:
         """The same error with another message."""
         return type(self)(message, remedy=self.remedies)

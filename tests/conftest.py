@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from dev.jars import fetch, hudi_bundle
+from dev.spark_home import spark_home
 from tests import example_counts, java_options, turns
 from tests.order import longest_first, record, scope_of
 
@@ -32,6 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     its copies of what can be fetched again, go to temporary folders, not to the user's: before any
     test module makes settings."""
     example_counts.fast = _only_fast(config)
+    if config.option.scala != "2.12":
+        os.environ["SPARK_HOME"] = str(spark_home())
+        os.environ["HUDI_INDEX_HUDI_JAR"] = str(fetch(hudi_bundle(scala=config.option.scala)))
     os.environ.setdefault(java_options.VARIABLE, java_options.BRIEF)
     folder = tempfile.mkdtemp(prefix="hudi-index-tests-")
     os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
@@ -48,6 +53,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="of the slow tests that are shared out over three landings (tests/turns.py), run the "
         "share of the landing in .ci/turn, and what the landing touches",
+    )
+    parser.addoption(
+        "--scala",
+        choices=("2.12", "2.13"),
+        default="2.12",
+        help="run Spark with this version of Scala: with 2.13, on jars that replace PySpark's own "
+        "(dev/spark_home.py)",
     )
     parser.addoption(
         "--record-seconds",

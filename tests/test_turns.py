@@ -22,6 +22,7 @@ from tests.turns import (
 
 ALL = set(FAMILIES)
 IN_SPARK = {"TPC-H", "generated queries"}
+RULE_TESTS = list(Path(__file__).with_name("spark_rule").glob("test_*.py"))
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,9 @@ IN_SPARK = {"TPC-H", "generated queries"}
         (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
         (
             ["native/spark_rule/java/Rule.java"],
-            {"writes", "partition values", "cluster", *IN_SPARK},
+            {"writes", "partition values", "cluster", "Scala 2.13", *IN_SPARK},
         ),
+        (["dev/spark_home.py"], {"Scala 2.13"}),
         (["native/pylucene/java/Helper.java"], {"proof"}),
         (["native/pylucene/jars.txt"], {"wheels", "proof"}),
         (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
@@ -98,6 +100,20 @@ def test_three_landings_run_each_shared_out_test_once() -> None:
     proof = "tests/proof/test_proof.py::test_index_scan_and_spark_give_the_same_rows"
     for tests in (queries, [f"{proof}[{each}]" for each in ("first", "second", "third")]):
         assert {share_of(nodeid) for nodeid in tests} == shares
+
+
+def test_three_landings_run_each_query_of_spark_with_scala_2_13_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
+    monkeypatch.setattr(turns, "changed_paths", list)
+    ran: list[str] = []
+    for number in range(7, 10):
+        turns.TURN.write_text(f"{number}\n")
+        ran += turns.on_scala_2_13()
+    assert sorted(ran) == sorted(f"tests/spark_rule/{each.name}" for each in RULE_TESTS)
+    monkeypatch.setattr(turns, "changed_paths", lambda: ["native/spark_rule/java/Rule.java"])
+    assert sorted(turns.on_scala_2_13()) == sorted(ran)
 
 
 def test_one_landing_in_three_measures_coverage(

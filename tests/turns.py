@@ -116,6 +116,7 @@ FAMILIES: Mapping[str, Family] = {
             "Makefile",
             "NOTICE",
             "constraints/build.txt",
+            "constraints/cross.txt",
             "constraints/release.txt",
             "constraints/tools.txt",
             "dev/bootstrap.py",
@@ -204,7 +205,11 @@ FAMILIES: Mapping[str, Family] = {
         ("tests/spark_rule/conftest.py", *IN_SPARK),
         by_test=True,
     ),
+    "Scala 2.13": Family((), ("dev/spark_home.py", "native/spark_rule/*")),
 }
+
+SPARK_RULE = ROOT / "tests" / "spark_rule"
+"""Its files, fast tests and slow ones, run with Scala 2.13, too, by a command of their own."""
 
 ALWAYS = (
     "dags/*",
@@ -292,12 +297,23 @@ def options() -> list[str]:
     return ["--turn", *measured]
 
 
+def on_scala_2_13() -> list[str]:
+    """The files of `SPARK_RULE` that this landing runs with Scala 2.13."""
+    files = [str(each.relative_to(ROOT)) for each in sorted(SPARK_RULE.glob("test_*.py"))]
+    if "Scala 2.13" in touched(changed_paths()):
+        return files
+    return [each for each in files if share_of(each) == turn() % SHARES]
+
+
 def main() -> None:
-    """``raise`` raises the turn; ``options`` prints pytest's options for it."""
+    """``raise`` raises the turn; ``options`` prints pytest's options for it; ``scala-2.13`` prints
+    those of its run with that version."""
     (command,) = sys.argv[1:]
     if command == "raise":
         TURN.write_text(f"{turn() + 1}\n")
         print(f"This is landing {turn()}: commit .ci/turn with it.")
+    elif command == "scala-2.13":
+        print("--scala", "2.13", *on_scala_2_13())
     else:
         print(*options())
 

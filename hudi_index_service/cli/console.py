@@ -41,7 +41,7 @@ def complain(text: str) -> None:
 
 def error_line(error: IndexServiceError) -> str:
     """The error in one line: code, message, and the remedy in terms of the command line."""
-    return one_line(f"{error.code}: {error.message} {error.remedies.command}")
+    return one_line(error.for_command)
 
 
 def usage_error(error: typer.TyperException) -> UsageInvalid:

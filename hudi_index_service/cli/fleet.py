@@ -125,7 +125,10 @@ def status(
     fail_on: Annotated[
         int | None,
         typer.Option(
-            min=1, max=4, help="Exit status 3 if a table has a reason of this severity or a worse."
+            min=1,
+            max=4,
+            help="Exit status 3 if a table has a reason of this severity or a worse; a problem of "
+            "the service itself, or of a source of the file, counts as 1.",
         ),
     ] = None,
     url: UrlOption = None,
@@ -134,20 +137,22 @@ def status(
     json: JsonOption = False,
 ) -> None:
     """List the fleet's tables, those first that need attention most, with the reasons and what to
-    do about them."""
-    failed: list[dict[str, Any]] = []
+    do about them; and what is wrong with the service itself. With --config, reasons that an
+    operator has muted are listed, too: only the service knows them."""
     if file is None:
-        tables = _matching(_client(url, token_file).tables(), match)
+        tables, problems = _client(url, token_file).status()
+        tables = _matching(tables, match)
     else:
         if url is not None and os.environ.get("HUDI_INDEX_URL") != url:
             raise UsageInvalid("--config asks no service.", remedy="Leave out --url.")
-        tables, failed = _looked_at(file, match)
-    report = {"tables": tables, "failed": failed}
+        tables, problems = _looked_at(file, match)
+    knows_mutes = file is None
+    report = {"tables": tables, "problems": problems, "knows_mutes": knows_mutes}
     items = [{**each, "reasons": _codes(each)} for each in tables]
-    lines = _status_lines(tables, failed)
+    lines = _status_lines(tables, problems, knows_mutes=knows_mutes)
     print_report(Format.JSON if json else output, report, lines, tuple(_COLUMNS), items)
-    # A source that cannot be looked up may hide any table.
-    worst = min([*(each["severity"] or 5 for each in tables), *(1 for _ in failed)], default=5)
+    # A problem may hide any table, such as those of a source that cannot be looked up.
+    worst = min([*(each["severity"] or 5 for each in tables), *(1 for _ in problems)], default=5)
     if fail_on is not None and worst <= fail_on:
         raise typer.Exit(_ALERT)
 
@@ -201,11 +206,10 @@ def verify(
 
 def _client(url: str | None, token_file: Path | None) -> "FleetClient":
     from hudi_index_service.fleet.client import FleetClient
+    from hudi_index_service.fleet.web.address import url_of
 
     if url is None:
-        web = config.settings().web
-        host = f"[{web.host}]" if ":" in web.host else web.host
-        url = f"{'http' if web.tls_cert is None else 'https'}://{host}:{web.port}"
+        url = url_of(config.settings().web)
     if token_file is None:
         token = os.environ.get(TOKEN_VARIABLE, "")
     else:
@@ -237,24 +241,14 @@ def _fits(name: str, patterns: Sequence[str] | None) -> bool:
 
 def _looked_at(
     file: Path, match: Sequence[str] | None
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     from hudi_index_service.fleet.policies.file import read_fleet_file
     from hudi_index_service.fleet.survey import survey
-    from hudi_index_service.fleet.web.messages import TableMessage
+    from hudi_index_service.fleet.web.messages import TablesMessage
 
-    views, failed = survey(read_fleet_file(file), lambda name: _fits(name, match))
-    return (
-        [TableMessage.of(each).model_dump(mode="json") for each in views],
-        [
-            {
-                "source": each.source,
-                "group": each.group,
-                "code": each.error.code,
-                "message": each.error.message,
-            }
-            for each in failed
-        ],
-    )
+    found = TablesMessage.of(*survey(read_fleet_file(file), lambda name: _fits(name, match)))
+    content = found.model_dump(mode="json")
+    return content["tables"], content["problems"]
 
 
 _COLUMNS = {
@@ -274,7 +268,10 @@ def _codes(table: Mapping[str, Any]) -> str:
 
 
 def _status_lines(
-    tables: Sequence[Mapping[str, Any]], failed: Sequence[Mapping[str, Any]]
+    tables: Sequence[Mapping[str, Any]],
+    problems: Sequence[Mapping[str, str]],
+    *,
+    knows_mutes: bool,
 ) -> Iterator[str]:
     rows = [
         (
@@ -292,9 +289,11 @@ def _status_lines(
     for each in tables:
         for why in each["reasons"]:
             yield f"{each['name']}: {why['words']} `{why['remedy']}`"
-    for source in failed:
-        yield f"{source['source']} of group {source['group']}: {source['message']}"
+    for each in problems:
+        yield f"{each['code']}: {each['message']} {each['remedy']}"
     ill = sum(bool(each["reasons"]) for each in tables)
+    if ill and not knows_mutes:
+        yield "What an operator has muted is listed, too: only the service knows it."
     yield f"{counted(len(tables), 'table')}, {ill} to attend to."
 
 

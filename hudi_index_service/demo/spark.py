@@ -13,19 +13,14 @@ from pyspark.sql import DataFrame
 
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.bundle import (
-    ARTIFACT,
-    BY_HAND,
-    GROUP,
-    VERSION,
     bundle_of_spark,
+    by_hand,
     downloaded_bundle,
     named_bundle,
+    tested_bundle,
 )
 from hudi_index_service.hudi.spark import local_session
 from hudi_index_service.predicate.values import string_sql
-
-SHA256 = "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676"
-"""The hash of the release's jar."""
 
 
 def hudi_bundle() -> Path:
@@ -53,22 +48,23 @@ def _download(jar: Path) -> None:
         raise ConfigInvalid(
             "Hudi's bundle for Spark is not on this machine, and the package jgo, which downloads "
             "it, is not installed.",
-            remedy=f"pip install 'hudi-index-service[demo]'; or download {BY_HAND}.",
+            remedy=f"pip install 'hudi-index-service[demo]'; or download {by_hand()}.",
         ) from error
     with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
         try:
             maven = MavenContext(repo_cache=Path(scratch))
-            component = maven.project(GROUP, ARTIFACT).at_version(VERSION)
+            tested = tested_bundle()
+            component = maven.project(tested.group, tested.artifact).at_version(tested.version)
             download = Path(component.artifact().resolve())
         except OSError as error:  # the errors of its HTTP client derive from it
             raise ConfigInvalid(
                 f"Hudi's bundle for Spark cannot be downloaded: {error}.",
-                remedy=f"Try again where the network allows it; or download {BY_HAND}.",
+                remedy=f"Try again where the network allows it; or download {by_hand()}.",
             ) from error
         if not _is_pinned(download):
             raise ConfigInvalid(
-                f"The downloaded {jar.name} does not have the SHA-256 {SHA256}.",
-                remedy=f"Try again; or download {BY_HAND}.",
+                f"The downloaded {jar.name} does not have the SHA-256 {tested.sha256}.",
+                remedy=f"Try again; or download {by_hand()}.",
             )
         download.replace(jar)
 
@@ -77,7 +73,7 @@ def _is_pinned(jar: Path) -> bool:
     if not jar.is_file():
         return False
     with jar.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == SHA256
+        return hashlib.file_digest(file, "sha256").hexdigest() == tested_bundle().sha256
 
 
 @dataclass(frozen=True, slots=True)

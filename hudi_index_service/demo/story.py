@@ -19,6 +19,7 @@ from rich.tree import Tree
 from hudi_index_service import Column, IndexedTable, IndexHook, open_table
 from hudi_index_service.config import settings
 from hudi_index_service.demo.spark import DemoSpark
+from hudi_index_service.doctor.installation import sparks_python
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.files import SERVICE_SETTINGS, WRITE_OPTIONS
 from hudi_index_service.hudi.properties import parse_properties
@@ -302,8 +303,11 @@ def run_demo(console: Console, folder: Path | None, rows: int) -> bool:
         rows: Number of rows of the large table.
 
     Raises:
-        ConfigInvalid: the folder exists and is not empty, or Hudi's bundle is not to be had.
+        ConfigInvalid: the folder exists and is not empty, PySpark does not run on this Python, or
+            Hudi's bundle is not to be had.
     """
+    for wrong in sparks_python():
+        raise ConfigInvalid(f"{wrong.name}: {wrong.detail}", remedy=wrong.remedy)
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise ConfigInvalid(f"{folder} is not empty.", remedy="Name a new folder for the demo.")
     # As an operator would set it: every part of the service in this process reads this variable.

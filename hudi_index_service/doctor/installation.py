@@ -27,6 +27,9 @@ from hudi_index_service.index.lucene.jvm import supported_java
 _SPARKS_JAVA = 17
 """The latest Java that Spark 3.5 supports."""
 
+_SPARKS_PYTHON = SpecifierSet("<3.14")
+"""On 3.14, PySpark 3.5 cannot pickle functions."""
+
 _HUDI = "hudi-spark{line}-bundle_{scala}"
 
 
@@ -141,9 +144,23 @@ def _spark_checks() -> Iterator[Check]:
     yield pyspark
     if pyspark.status is not Status.OK:
         return
+    yield from sparks_python()
     yield from _overwritten()
     yield from _other_spark()
     yield _bundle()
+
+
+def sparks_python() -> Iterator[Check]:
+    """This Python, if PySpark does not run on it."""
+    actual = platform.python_version()
+    if not _SPARKS_PYTHON.contains(actual, prereleases=True):
+        yield Check(
+            "Python for Spark",
+            Status.WRONG_VERSION,
+            f"{actual}, not {_SPARKS_PYTHON}: PySpark 3.5 cannot send functions to its workers.",
+            "Use an earlier Python with Spark. All that needs no Spark runs on this one.",
+            required=False,
+        )
 
 
 def _overwritten() -> Iterator[Check]:
@@ -184,7 +201,7 @@ def _bundle() -> Check:
     """Hudi's bundle for this Spark."""
     import hudi_index_spark
 
-    bundle = _HUDI.format(line=hudi_index_spark.SPARK, scala=hudi_index_spark.SCALA)
+    bundle = _HUDI.format(line=hudi_index_spark.SPARK, scala=hudi_index_spark.scala_of_spark())
 
     def check(status: Status, detail: str, remedy: str = "") -> Check:
         return Check("Hudi's Spark bundle", status, detail, remedy, required=False)

@@ -58,8 +58,12 @@ class FleetClient:
 
     def tables(self) -> list[dict[str, Any]]:
         """The tables that the token is for, by attention. Raises IndexServiceError."""
-        found: list[dict[str, Any]] = self._answer("GET", "/tables")["tables"]
-        return found
+        return self.status()[0]
+
+    def status(self) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+        """The tables, and the problems of the service itself. Raises IndexServiceError."""
+        found = self._answer("GET", "/tables")
+        return found["tables"], found.get("problems", [])  # an earlier release gives none
 
     def ask(
         self, table: str, action: str, body: Mapping[str, object], *, key: str

@@ -28,6 +28,7 @@ from hudi_index_service.fleet.signals.problems import (
     FAILED_SOURCES,
     WRONG_FILE,
     Problems,
+    of_source,
 )
 from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.fleet.supervisor import Supervisor
@@ -233,7 +234,7 @@ def serve_fleet(
     def discovered() -> Mapping[str, TablePolicy]:
         found = discovery.discover(watcher.file)
         problems.set(WRONG_FILE, [Refusal.of(watcher.error)] if watcher.error else ())
-        problems.set(FAILED_SOURCES, (Refusal.of(each.error) for each in found.failed))
+        problems.set(FAILED_SOURCES, map(of_source, found.failed))
         return found.tables
 
     found = discovered()

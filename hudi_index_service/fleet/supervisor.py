@@ -36,6 +36,7 @@ from hudi_index_service.fleet.table_state import TableState
 from hudi_index_service.fleet.tracing import Span
 from hudi_index_service.fleet.work import Listener, Work
 from hudi_index_service.storage.store import normalize_uri
+from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -292,17 +293,17 @@ class Supervisor:
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """See `Fleet.mute`."""
-        log.info("%s: %s is muted for %d days by %s.", name, code, days, requested_by)
-        self._mute(name, code, datetime.now(UTC) + timedelta(days=days))
+        until = datetime.now(UTC) + timedelta(days=days)
+        self._mute(name, code, until, f"is muted for {counted(days, 'day')} by {requested_by}")
 
     def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
         """See `Fleet.unmute`."""
-        log.info("%s: %s is muted no more, by %s.", name, code, requested_by)
-        self._mute(name, code, datetime.now(UTC))
+        self._mute(name, code, datetime.now(UTC), f"is muted no more, by {requested_by}")
 
-    def _mute(self, name: str, code: str, until: datetime) -> None:
+    def _mute(self, name: str, code: str, until: datetime, what: str) -> None:
         with self._work.changed:
             state = self._named(name)
+            log.info("%s: %s %s.", name, code, what, extra={"table": state.uri})
             self._ledger.mute(state.uri, code, until)
             self._listener.muted(name, code, until)
             self._work.see(state, muted=dict(self._ledger.table(state.uri).mutes))
@@ -418,6 +419,14 @@ class Supervisor:
         seen = look.fields()
         if look.status is not None and not look.differences.changes:
             seen |= {"plan": (), "plan_id": "", "plan_bytes": 0, "invalid_definition": None}
+        planned = look.version, state.policy
+        if look.differences.changes and state.planned != planned:
+            state.planned = planned
+            self._wake(state, "poll", "define", began)
+        if look.status is not None:
+            state.drift = look.differences.drift
+            if state.changes_unasked:
+                seen["drift"] = state.observation.drift
         self._work.see(
             state,
             at=datetime.now(UTC),
@@ -426,10 +435,6 @@ class Supervisor:
             unreachable_since=None,
             **seen,
         )
-        planned = look.version, state.policy
-        if look.differences.changes and state.planned != planned:
-            state.planned = planned
-            self._wake(state, "poll", "define", began)
         if not state.policy.enabled or state.is_building:
             return  # the look after the build decides
         known = self._ledger.table(state.uri)

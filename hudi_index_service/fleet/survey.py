@@ -11,11 +11,12 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.fleet.looks import Look, Looker
 from hudi_index_service.fleet.observation import Observation, Refusal
-from hudi_index_service.fleet.policies.discovery import Discovery, FailedSource
+from hudi_index_service.fleet.policies.discovery import Discovery
 from hudi_index_service.fleet.policies.file import FleetFile
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.signals.attention import UNREACHABLE_POLLS, attention
+from hudi_index_service.fleet.signals.problems import of_source
 from hudi_index_service.fleet.web.table_view import TableView, selected
 
 _AT_A_TIME = 8
@@ -26,9 +27,9 @@ def survey(
     wanted: Callable[[str], bool] = lambda name: True,
     *,
     settings: Settings | None = None,
-) -> tuple[list[TableView], tuple[FailedSource, ...]]:
-    """The tables of the file by attention, and its sources that could not be looked up. A table
-    that cannot be looked at is looked at as often as makes it unreachable.
+) -> tuple[list[TableView], list[Refusal]]:
+    """The tables of the file by attention, and the problems of its sources. A table that cannot be
+    looked at is looked at as often as makes it unreachable.
 
     Unlike a service, it knows of no reason that was muted, no build that waits, and no damage that
     only a verification finds.
@@ -43,7 +44,7 @@ def survey(
         observations = list(threads.map(partial(_observed, effective), policies))
     now = datetime.now(UTC)
     views = [TableView.of(each, lambda seen: attention(seen, now)) for each in observations]
-    return selected(views), found.failed
+    return selected(views), list(map(of_source, found.failed))
 
 
 def _observed(settings: Settings, policy: TablePolicy) -> Observation:

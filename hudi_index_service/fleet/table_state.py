@@ -30,6 +30,8 @@ class TableState:
         is_stale: Whether the next look asks for the status in any case.
         waiting: What waits: operators' requests first.
         planned: The version and policy for which a plan was made, or is to be.
+        drift: The drift that the last look found, which is not shown before the fleet has tried to
+            change it unasked.
         together: The requests that run together.
         job: What runs for them.
         running: The first of them, as it is shown.
@@ -42,6 +44,7 @@ class TableState:
     looker: Looker = field(init=False)
     version: str = ""
     planned: tuple[str, TablePolicy] | None = None
+    drift: Sequence[str] = ()
     is_stale: bool = True
     waiting: list[Request] = field(default_factory=list)
     together: Sequence[Request] = ()
@@ -101,6 +104,13 @@ class TableState:
         """What is remembered if all is built for a version: with another strategy, more may be
         due."""
         return f"{self.policy.strategy.value} {version}"
+
+    @property
+    def changes_unasked(self) -> bool:
+        """Whether the fleet is about to change definitions without an operator, or is at it."""
+        is_running = any(each.action == "define" for each in self.together)
+        is_coming = is_running or self.automatic("define") is not None
+        return is_coming and self.policy.enabled and self.policy.apply == "auto"
 
     def automatic(self, action: Action) -> Request | None:
         """What waits and no operator asked for."""

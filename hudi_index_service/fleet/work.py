@@ -302,6 +302,7 @@ class Work:
                 self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
             if ended.broke_off or not ended.definitions:
                 state.planned = None  # once it has rested, it is tried again
+                self.see(state, drift=state.drift)
         elif action == "verify":  # one that broke off is tried again in a week
             self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)

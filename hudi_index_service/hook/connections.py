@@ -8,7 +8,9 @@ file descriptors.
 import asyncio
 import logging
 import resource
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from time import monotonic
 from typing import ClassVar
 
@@ -169,14 +171,29 @@ class LimitedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            self._hear_no_more()
+        else:
             self._expect_request()
             self.among.answered(self)
         super().on_response_complete()
 
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self.transport.is_closing():
+            self._hear_no_more()
+
     def send_400_response(self, msg: str) -> None:
         self.among.refusals.report("A request was refused because it is not HTTP.")
         super().send_400_response(msg)
+
+    def _hear_no_more(self) -> None:
+        """Ends a connection that is closing without the client's word. Of one by TLS, asyncio waits
+        half a minute for its close_notify, although who closes need not (RFC 8446, 6.1), and
+        clients that keep a connection send none. What is not sent yet is still sent."""
+        if self.transport.get_extra_info("sslcontext") is not None:
+            with suppress(OSError):  # the client has gone
+                self.transport.get_extra_info("socket").shutdown(socket.SHUT_RD)
 
     def _expect_request(self) -> None:
         if self._deadline is not None:

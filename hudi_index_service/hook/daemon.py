@@ -190,8 +190,7 @@ def warn_of_idle_tables(
             try:
                 reason = upkeep.idle_reason()
             except IndexServiceError as error:
-                why = f"{error.code}: {error.message} {error.remedies.command}"
-                log.error("%s", one_line(f"{uri}: {why}"))
+                log.error("%s", one_line(f"{uri}: {error.for_command}"))
             else:
                 if reason is not None:
                     log.warning("%s", one_line(f"{uri}: {reason}"))

@@ -1,6 +1,12 @@
-"""Compiles java/ into the jar of the wheel, against the jars that PySpark comes with."""
+"""Compiles java/ into the jars of the wheel, one for each version of Scala that Spark comes with.
 
+PySpark comes with the jars for Scala 2.12. Those that depend on Scala are replaced by the ones for
+2.13 that scala-2.13-jars.txt pins: Maven coordinates and SHA-256, a jar a line.
+"""
+
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,53 +19,73 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 RELEASE = "17"
 """The oldest Java that runs the classes; Spark 3.5 stops there."""
 
-JAR = "hudi_index_spark/hudi-index-spark.jar"
+SPARK = "3.5"
+"""The line of Spark releases that the jars are for."""
 
-JARS_VARIABLE = "HUDI_INDEX_SPARK_JARS"
-"""Environment variable: a folder of Spark's jars to compile against. PySpark comes as source of
-300 MB, which takes 20 s to unpack and pack; a build that has it elsewhere does without."""
+FOLDERS_VARIABLE = "HUDI_INDEX_SPARK_JARS"
+"""Environment variable: folders of Spark's jars to compile against, one for each version of Scala,
+separated as in PATH. PySpark comes as source of 300 MB, which takes 20 s to unpack and pack; a
+build that has it elsewhere does without."""
+
+SEQUENCES = re.compile(r"^import scala\.collection\.(Seq|IndexedSeq);$", re.MULTILINE)
+"""What Scala's own name Seq means in 2.12. In 2.13 it means the immutable one: Spark's methods have
+another signature, of the same source."""
+
+OF_SCALA = re.compile(r".+_2\.12-.+|scala-(compiler|library|reflect)-.+")
+"""Names of PySpark's jars that depend on the version of Scala."""
 
 
 class JdkMissing(RuntimeError):
     """There is no JDK to compile with; the message states the remedy."""
 
 
+class JarRefused(RuntimeError):
+    """A fetched jar is not the one that was pinned."""
+
+
 class JarHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts the jar into the wheel. The source folder is only read."""
+    """Puts the jars into the wheel. The source folder is only read."""
 
     def dependencies(self) -> list[str]:
         """What the build needs besides this file."""
-        pyspark: list[str] = self.config["pyspark"]
-        return [] if os.environ.get(JARS_VARIABLE) else pyspark
+        jars: list[str] = self.config["jars"]
+        return [] if os.environ.get(FOLDERS_VARIABLE) else jars
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compiles in a temporary folder, which `finalize` removes."""
         self._work = Path(tempfile.mkdtemp(prefix="spark-rule-build-"))
-        jar = compile_jar(Path(self.root, "java"), self._work)
-        build_data["force_include"][str(jar)] = JAR
+        root = Path(self.root)
+        for folder in spark_jars(root / "scala-2.13-jars.txt", self._work):
+            jar = compile_jar(root / "java", folder, self._work)
+            build_data["force_include"][str(jar)] = f"hudi_index_spark/{jar.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         shutil.rmtree(self._work)
 
 
-def compile_jar(sources: Path, work: Path) -> Path:
-    """Compiles the Java files below a folder into a jar in another one.
+def compile_jar(sources: Path, spark: Path, work: Path) -> Path:
+    """Compiles the Java files below a folder against a folder of Spark's jars into a jar in a
+    folder.
 
     Raises:
         JdkMissing: no javac.
         subprocess.CalledProcessError: the sources do not compile; javac has said why.
     """
-    classes, jar = work / "classes", work / "hudi-index-spark.jar"
-    javac = [
-        tool("javac"),
-        "--release",
-        RELEASE,
-        "-encoding",
-        "UTF-8",
-        "-Xlint:all,-classfile,-path",
-    ]
-    javac += ["-Werror", "-proc:none", "-classpath", str(spark_jars() / "*"), "-d", str(classes)]
-    subprocess.run([*javac, *map(str, sorted(sources.rglob("*.java")))], check=True)
+    scala = scala_of(spark)
+    source, classes = work / scala / "java", work / scala / "classes"
+    shutil.copytree(sources, source)
+    if scala != "2.12":
+        for path in source.rglob("*.java"):
+            path.write_text(
+                SEQUENCES.sub(r"import scala.collection.immutable.\1;", path.read_text())
+            )
+    javac = [tool("javac"), "--release", RELEASE, "-encoding", "UTF-8"]
+    javac += ["-Xlint:all,-classfile,-path", "-Werror", "-proc:none"]
+    javac += ["-classpath", str(spark / "*"), "-d", str(classes)]
+    subprocess.run([*javac, *map(str, sorted(source.rglob("*.java")))], check=True)
+    versions = classes / "hudiindex" / "spark" / "versions.properties"
+    versions.write_text(f"spark={SPARK}\nscala={scala}\n")
+    jar = work / f"hudi-index-spark{SPARK}_{scala}.jar"
     subprocess.run(
         [tool("jar"), "--create", "--no-manifest", "--file", str(jar), "-C", str(classes), "."],
         check=True,
@@ -67,15 +93,51 @@ def compile_jar(sources: Path, work: Path) -> Path:
     return jar
 
 
-def spark_jars() -> Path:
-    """The folder of Spark's jars: the configured one, else PySpark's."""
-    configured = os.environ.get(JARS_VARIABLE)
-    if configured:
-        return Path(configured)
+def spark_jars(pins: Path, work: Path) -> list[Path]:
+    """The folders of jars to compile against, one for each version of Scala: the configured ones,
+    else PySpark's, and its jars with the pinned ones, which are fetched.
+
+    Raises:
+        JarRefused: a fetched jar is not the pinned one.
+    """
+    if configured := os.environ.get(FOLDERS_VARIABLE):
+        return [Path(each) for each in configured.split(os.pathsep)]
     spec = find_spec("pyspark")
     assert spec is not None, "it is a build requirement"
     assert spec.origin is not None
-    return Path(spec.origin).parent / "jars"
+    own = Path(spec.origin).with_name("jars")
+    others = work / "jars"
+    others.mkdir()
+    kept = (each for each in own.glob("*.jar") if not OF_SCALA.fullmatch(each.name))
+    for jar in (*kept, *fetched(pins, work / "maven")):
+        (others / jar.name).symlink_to(jar)
+    return [own, others]
+
+
+def scala_of(jars: Path) -> str:
+    """The version of Scala that a folder of Spark's jars is for."""
+    (library,) = jars.glob("scala-library-*.jar")
+    return ".".join(library.name.removeprefix("scala-library-").split(".")[:2])
+
+
+def fetched(pins: Path, folder: Path) -> list[Path]:
+    """The pinned jars, downloaded.
+
+    Raises:
+        JarRefused: one has another hash.
+    """
+    from jgo.maven import MavenContext
+
+    maven = MavenContext(repo_cache=folder)
+    jars = []
+    for line in pins.read_text().splitlines():
+        coordinates, sha256 = line.split()
+        group, artifact, version = coordinates.split(":")
+        jar = Path(maven.project(group, artifact).at_version(version).artifact("").resolve())
+        if hashlib.sha256(jar.read_bytes()).hexdigest() != sha256:
+            raise JarRefused(f"{coordinates} does not have the SHA-256 {sha256}.")
+        jars.append(jar)
+    return jars
 
 
 def tool(name: str) -> str:

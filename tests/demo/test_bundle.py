@@ -9,7 +9,7 @@ from dev import jars
 from hudi_index_service.config import settings
 from hudi_index_service.demo import spark as demo
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hudi.bundle import BUNDLE_VARIABLE
+from hudi_index_service.hudi.bundle import BUNDLE_VARIABLE, tested_bundle
 
 
 @pytest.fixture
@@ -22,14 +22,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     settings.cache_clear()
 
 
-def test_demo_runs_with_the_release_that_is_tested() -> None:
-    tested = jars.hudi_bundle()
-    assert (
-        tested.group,
-        tested.artifact,
-        tested.version,
-        tested.sha256,
-    ) == (demo.GROUP, demo.ARTIFACT, demo.VERSION, demo.SHA256)
+@pytest.mark.parametrize("scala", ["2.12", "2.13"])
+def test_demo_runs_with_the_release_that_is_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scala: str
+) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / f"scala-library-{scala}.9.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    pinned, bundle = jars.hudi_bundle(scala=scala), tested_bundle()
+    assert (pinned.group, pinned.artifact, pinned.version, pinned.sha256) == (
+        bundle.group,
+        bundle.artifact,
+        bundle.version,
+        bundle.sha256,
+    )
 
 
 def test_jar_that_was_downloaded_before_is_used(cache: Path) -> None:

@@ -62,6 +62,18 @@ def test_a_wrong_java_is_named_with_its_version(
     assert f"wrong version  Java: 26.0.1 in {tmp_path}, not 17 to 25." in doctor(status=1)
 
 
+def test_a_python_that_pyspark_does_not_run_on_is_named(
+    doctor: Doctor, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.python_version", lambda: "3.14.10")
+    line = "wrong version  Python for Spark (optional): 3.14.10, not <3.14: PySpark 3.5 "
+    assert any(each.startswith(line) for each in doctor().splitlines())
+
+    refused = command("demo", "--folder", str(tmp_path / "demo"), status=1)
+    assert "Python for Spark: 3.14.10" in refused
+    assert not (tmp_path / "demo").exists()
+
+
 @pytest.mark.parametrize(
     ("requirement", "line"),
     [
@@ -113,6 +125,11 @@ def test_hudis_bundle_has_to_exist_and_to_fit(
     missing = found("Hudi's Spark bundle")
     assert (missing.status, missing.required) == (Status.MISSING, False)
     assert "Download org.apache.hudi:hudi-spark3.5-bundle_2.12" in missing.remedy
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "scala-library-2.13.8.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    other = found("Hudi's Spark bundle")
+    assert "Download org.apache.hudi:hudi-spark3.5-bundle_2.13:1.1.1" in other.remedy
     config.settings.cache_clear()
 
 

@@ -3,6 +3,7 @@ is ever shown."""
 
 import json
 import logging
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import jsonschema
@@ -164,6 +165,21 @@ def test_a_paused_table_says_so_and_is_not_to_be_tried_again(operator, fleet, wh
     assert fleet.calls == []
 
 
+def test_problems_of_the_service_are_for_tokens_that_see_all_tables(service, operator):
+    full = Refusal("STORAGE_FAILED", "The disk is full.", "Free space.")
+    service.problems.append(full)
+
+    found = checked(operator.get("/api/v1/tables"), "get", "/api/v1/tables")
+    assert found["problems"] == [asdict(full)]
+    of_sales = service.api(SALES_SECRET).get("/api/v1/tables").json()
+    assert ([each["name"] for each in of_sales["tables"]], of_sales["problems"]) == (
+        ["sales.orders"],
+        [],
+    )
+    service.problems.clear()
+    assert operator.get("/api/v1/tables").json()["problems"] == []
+
+
 def test_muted_reasons_are_listed_until_they_are_shown_again(operator, fleet):
     later, before = (datetime.now(UTC) + timedelta(days=each) for each in (1, -1))
     fleet.change("hr.people", muted={"lag": later, "drift": before})
@@ -203,7 +219,9 @@ def test_what_an_operator_asks_for_is_done_and_logged(operator, fleet, caplog, w
 
     checked(answer, "post", f"/api/v1/tables/{{name}}/{what}")
     assert fleet.calls == [call]
-    (line,) = [each.getMessage() for each in caplog.records if "Operator" in each.getMessage()]
+    (record,) = [each for each in caplog.records if "Operator" in each.getMessage()]
+    assert record.table == "/data/hr.people"
+    line = record.getMessage()
     assert what in line
     assert "'hr.people'" in line
     assert "by operater from testclient" in line

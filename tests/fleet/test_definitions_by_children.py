@@ -7,6 +7,7 @@ import pytest
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.strategy import WHOLE_BACKFILL
 from hudi_index_service.fleet.policies.policy import DesiredIndex
+from hudi_index_service.fleet.work import Listener
 from tests.fleet.conftest import LIMITS, ended, seen
 
 pytestmark = pytest.mark.slow
@@ -60,6 +61,33 @@ def test_another_plan_than_the_approved_one_waits_for_another_approval(supervisi
     assert {each.name for each in open_table(table.uri).indexes()} == {
         *("by_sender", "by_ts", "anew")
     }
+
+
+class Drifts(Listener):
+    """Keeps the drift of each observation."""
+
+    def __init__(self):
+        self.seen = []
+
+    def observed(self, observation):
+        self.seen.append(observation.drift)
+
+
+def test_what_the_fleet_is_about_to_change_is_no_drift(supervising, policy):
+    drifts = Drifts()
+    table = policy(definitions=(BY_TS,), apply="auto", backfill=WHOLE_BACKFILL)
+    fleet = supervising(table, runner="hudi_index_service.fleet.builds.runner:run", listener=drifts)
+    seen(fleet, "orders", covers_ts)
+
+    assert set(drifts.seen) == {()}
+    fleet.apply([replace(table, definitions=())])  # `on_removed` keeps the index
+    assert seen(fleet, "orders", lambda now: now.drift).drift == ("by_ts",)
+
+
+def test_drift_that_the_fleet_cannot_mend_is_said(supervising, policy):
+    fleet = supervising(policy("killed", definitions=(BY_TS,), apply="auto"))
+
+    assert seen(fleet, "killed", lambda now: now.drift).drift == ("by_ts",)
 
 
 def test_index_is_created_unasked_and_a_wrong_one_is_said(supervising, policy):

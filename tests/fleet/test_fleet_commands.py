@@ -5,17 +5,20 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from socket import gethostname
+from typing import Any
 
 import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.cli.fleet import TOKEN_VARIABLE
-from hudi_index_service.config import HookSettings, WebSettings
+from hudi_index_service.config import HookSettings, WebSettings, settings
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.web.access import Role
+from hudi_index_service.fleet.web.address import url_of
 from hudi_index_service.fleet.web.application import WebServer
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, seen, status_of
-from tests.fleet.served import CANARY, SALES_SECRET, SECRETS, served
+from tests.fleet.served import CANARY, SALES_SECRET, SECRETS, Served, served
 from tests.golden.table import Golden
 from tests.programs import Command
 
@@ -51,14 +54,15 @@ def fleet() -> MemoryFleet:
 
 
 @pytest.fixture
-def url(fleet: MemoryFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def served_fleet(fleet: MemoryFleet, tmp_path: Path) -> Served:
+    return served(tmp_path, fleet)
+
+
+@pytest.fixture
+def url(served_fleet: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server's address; the variable has a token of an operator."""
     monkeypatch.setenv(TOKEN_VARIABLE, SECRETS[Role.OPERATE])
-    server = WebServer(
-        WebSettings(port=0),
-        HookSettings(),
-        lambda most: served(tmp_path, fleet, max_streams=most).application,
-    )
+    server = WebServer(WebSettings(port=0), HookSettings(), lambda most: served_fleet.application)
     server.start()
     yield server.url
     server.close()
@@ -86,6 +90,44 @@ def test_status_fails_on_reasons_so_bad(
 ) -> None:
     command("fleet", "status", "--url", url, "--fail-on", severity, status=status)
     command("fleet", "status", "--url", url, "--fail-on", 4, "--match", "hr.*")
+
+
+def test_status_tells_of_problems_of_the_service(
+    url: str, served_fleet: Served, command: Command
+) -> None:
+    status = ("fleet", "status", "--url", url, "--match", "hr.*")
+    command(*status, "--fail-on", 4)
+    served_fleet.problems.append(Refusal("STORAGE_FAILED", "The disk is full.", "Free space."))
+
+    printed = command(*status, "--fail-on", 1, status=3)
+    assert "STORAGE_FAILED: The disk is full. Free space." in printed.splitlines()
+    report = json.loads(command(*status, "--json"))
+    assert [each["code"] for each in report["problems"]] == ["STORAGE_FAILED"]
+    assert report["knows_mutes"] is True
+
+
+def test_the_address_is_by_default_that_of_the_settings(
+    url: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("HUDI_INDEX_WEB__PORT", url.rpartition(":")[2])
+        settings.cache_clear()
+        printed = command("fleet", "status")
+    settings.cache_clear()
+
+    assert printed.endswith("3 tables, 1 to attend to.\n")
+
+
+@pytest.mark.parametrize(
+    ("web", "url"),
+    [
+        ({}, "http://127.0.0.1:7052"),
+        ({"host": "::1", "port": 80}, "http://[::1]:80"),
+        ({"host": "0.0.0.0", "tls_cert": "c", "tls_key": "k"}, f"https://{gethostname()}:7052"),
+    ],
+)
+def test_the_url_of_an_address(web: dict[str, Any], url: str) -> None:
+    assert url_of(WebSettings(**web)) == url
 
 
 @pytest.mark.parametrize(
@@ -229,9 +271,13 @@ def test_without_a_service_the_tables_are_looked_at_from_here(file: Path, comman
     reasons = [each["code"] for table in report["tables"] for each in table["reasons"]]
     assert reasons == ["unreachable", "low_coverage"]
     assert "polls failed: " in report["tables"][0]["reasons"][0]["words"]
+    assert report["knows_mutes"] is False
     command(*status, "--fail-on", 3, "--match", "*.plain")
     printed = command(*status, "--match", "*.indexed", "--fail-on", 3, status=3)
-    assert "1 table, 1 to attend to." in printed
+    assert printed.endswith(
+        "What an operator has muted is listed, too: only the service knows it.\n"
+        "1 table, 1 to attend to.\n"
+    )
 
 
 def test_a_source_that_cannot_be_looked_up_is_the_worst(tmp_path: Path, command: Command) -> None:
@@ -239,6 +285,10 @@ def test_a_source_that_cannot_be_looked_up_is_the_worst(tmp_path: Path, command:
     file.write_text(FILE.format(folder=tmp_path / "none"))
     status = ("fleet", "status", "--config", file, "--match", "nothing")
 
-    assert "There is no folder" in command(*status, "--fail-on", 1, status=3)
+    printed = command(*status, "--fail-on", 1, status=3)
+    (line,) = [each for each in printed.splitlines() if "There is no folder" in each]
+    assert "/none/* of group shop: " in line
+    (problem,) = json.loads(command(*status, "--json"))["problems"]
+    assert line == f"{problem['code']}: {problem['message']} {problem['remedy']}"
     mistake = command(*status, "--url", "http://localhost", status=1)
     assert "--config asks no service." in mistake

@@ -85,11 +85,17 @@ def test_a_fleet_is_kept_and_shown(
     assert seen["store_requests_total", *labels({"op": "write"})] >= status.covered  # of a child
     assert sum(number for (name, *_), number in seen.items() if name == "builds_total") >= 1
     assert problem("STORAGE_FAILED") == 1
+    (shown,) = get("/api/v1/tables").json()["problems"]
+    assert shown["code"] == "STORAGE_FAILED"
+    assert str(tmp_path / "state") in shown["message"]
     (tmp_path / "state" / "fleet").unlink()
 
     file.write_text("version: 1\ngroups: 7\n")
     service.send_signal(signal.SIGHUP)
     assert awaited(lambda: problem("FLEET_FILE_INVALID") == 1, 30, 0.05)
+    assert "FLEET_FILE_INVALID" in [
+        each["code"] for each in get("/api/v1/tables").json()["problems"]
+    ]
     file.write_text(FILE.format(tables=f'"{lake}/*"'))
     service.send_signal(signal.SIGHUP)
     assert awaited(lambda: covered("returns"), 60, 0.05)

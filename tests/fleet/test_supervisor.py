@@ -385,7 +385,9 @@ def _refuses(fleet: Supervisor) -> bool:
     return False
 
 
-def test_next_start_knows_requests_keys_builds_and_mutes(policy, fleet_settings, supervising):
+def test_next_start_knows_requests_keys_builds_and_mutes(
+    policy, fleet_settings, supervising, caplog
+):
     table, broken = policy(), policy("sleeps")
     options = {"settings": fleet_settings}
     fleet = supervising(table, broken)
@@ -405,7 +407,10 @@ def test_next_start_knows_requests_keys_builds_and_mutes(policy, fleet_settings,
     assert fleet.build("sleeps", strategy=Strategy.ALL, key="k") == replace(asked, repeated=True)
     assert listener.mutes == [("orders", "coverage", True)]
     assert list(fleet.table("orders").muted) == ["coverage"]
-    fleet.unmute("orders", "coverage")
+    with caplog.at_level(logging.INFO, "hudi_index_service.fleet"):
+        fleet.unmute("orders", "coverage")
+    (line,) = [each for each in caplog.records if "muted" in each.getMessage()]
+    assert line.table == fleet.table("orders").policy.uri
     assert listener.mutes[1:] == [("orders", "coverage", False)]
     assert fleet.table("orders").muted["coverage"] <= datetime.now(UTC)
     fleet.close()

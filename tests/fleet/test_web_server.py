@@ -169,9 +169,9 @@ def test_a_request_that_does_not_end_is_cut_off(running):
             return
 
 
-def waiting(server):
+def waiting(server, **options):
     """A request that waits for the end of a build."""
-    connection = connected(server)
+    connection = connected(server, **options)
     headers = {"Authorization": f"Bearer {SECRETS[Role.OPERATE]}"}
     connection.request("POST", "/api/v1/tables/hr.people/builds?wait=60", headers=headers)
     awaited(lambda: server.application.streams.open == 1)
@@ -274,6 +274,32 @@ def test_it_serves_by_tls_and_hangs_up_on_who_says_nothing(running, certificate)
     url = urlsplit(server.url)
     with socket.create_connection((url.hostname, url.port), timeout=30) as silent:
         assert silent.recv(1) == b""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_its_end_waits_for_no_client_that_keeps_its_connection(
+    running, certificate, encrypted, monkeypatch
+):
+    monkeypatch.setattr("hudi_index_service.fleet.web.application.SHUTDOWN_SECONDS", 3600)
+    monkeypatch.setattr("asyncio.constants.SSL_SHUTDOWN_TIMEOUT", 3600.0)
+    cert, key = certificate
+    settings = {"tls_cert": cert, "tls_key": key} if encrypted else {}
+    options = {"context": ssl.create_default_context(cafile=cert)} if encrypted else {}
+    server = running({"request_seconds": 3600}, **settings)
+    silent, idle = (connected(server, **options) for _ in range(2))
+    silent.connect()
+    idle.request("GET", "/healthz")
+    assert idle.getresponse().read() == b"ok\n"
+    busy = waiting(server, **options)
+
+    server.close()
+
+    assert busy.getresponse().status == 202
+    for each in (silent, idle):
+        assert each.sock.recv(1) == b""  # told that nothing more comes, not cut off
+        each.close()
+    busy.close()
 
 
 def test_a_certificate_that_cannot_be_used_is_refused(running, tmp_path):

@@ -19,8 +19,8 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.fleet.forms.serve import serve
+from hudi_index_service.fleet.web.address import bound_socket
 from hudi_index_service.hook.daemon import stopped_by_signals, warn_of_idle_tables
-from hudi_index_service.hook.server import bound_socket
 from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
 from tests.programs import Running, ended

@@ -80,6 +80,20 @@ from java.lang import Runtime
 print(Runtime.getRuntime().totalMemory() // 2**20)
 """
 
+READ_NESTED_JSON = """
+import json, sys
+from hudi_index_service.index.lucene import jvm
+
+jvm.attach()
+sys.setrecursionlimit(100_000)
+depth = 9_000
+value = json.loads("[" * depth + "]" * depth)
+while value:
+    (value,) = value
+    depth -= 1
+print(depth)
+"""
+
 
 def printed(program: str, *arguments: str, **environment: str) -> list[str]:
     """The lines printed by a Python program in a process with only this environment."""
@@ -164,3 +178,8 @@ def test_the_first_heap_does_not_depend_on_the_machine() -> None:
     assert 40 <= int(printed(PRINT_FIRST_HEAP)[0]) <= 48
     (smaller,) = printed(PRINT_FIRST_HEAP, HUDI_INDEX_LUCENE__HEAP_MB="32")
     assert int(smaller) <= 32
+
+
+def test_the_main_thread_keeps_its_stack_when_java_runs_in_it() -> None:
+    """More than a megabyte of it, with C code that calls itself."""
+    assert printed(READ_NESTED_JSON) == ["1"]

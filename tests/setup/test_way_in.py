@@ -1,5 +1,6 @@
 """From wheels alone to the first answers: every command of the first ten minutes, in an environment
-that holds nothing else and a folder that is empty, on each Python that the wheels are for."""
+that holds nothing else and a folder that is empty, on each Python that the wheels are for; where
+PySpark does not run on it, the commands that need none."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
@@ -16,20 +17,26 @@ import pytest
 
 from dev.bootstrap import VENV
 from dev.paths import CONSTRAINTS
-from dev.prerequisites import find_jdk, find_other_python
+from dev.prerequisites import find_jdk, find_other_java, find_other_python
 from dev.steps import Steps
-from dev.wheels import OTHER_PYTHONS, OWN_PYTHON, build_all
+from dev.wheels import OTHER_PYTHONS, OWN_PYTHON, build_all, is_to_be_had
+from tests.golden.table import GoldenTable
 
 # The demo takes half a minute, and installing Spark may take as long.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 WHERE = "city = 'city7' AND amount < 500000"
 
+WITHOUT_SPARK = ("3.14",)
+"""PySpark 3.5 cannot pickle functions there."""
+
+LATEST_JAVA = 25
+
 
 class Newcomer:
     """Somebody with a Python, a JDK and the wheels."""
 
-    def __init__(self, folder: Path, python: str) -> None:
+    def __init__(self, folder: Path, python: str, java: Path) -> None:
         self.times: dict[str, float] = {}
         self._python = python
         self._bin = folder / "environment" / "bin"
@@ -41,18 +48,19 @@ class Newcomer:
         self._environ = {
             **inherited,
             "HOME": str(folder),
-            "JAVA_HOME": str(find_jdk().home),
+            "JAVA_HOME": str(java),
             "PATH": f"{self._bin}:/usr/bin:/bin",
         }
 
-    def install(self, *wheels: Path) -> None:
-        """Installs the wheels, with what the demo needs, at the versions that are tested."""
+    def install(self, *wheels: Path, extra: str = "") -> None:
+        """Installs the wheels, with what an extra such as "[demo]" needs, at the versions that are
+        tested."""
         began = perf_counter()
         uv = VENV / "bin" / "uv"
         create: list[str | Path] = [uv, "venv", "--quiet", "--python", self._python]
         subprocess.run([*create, self._bin.parent], check=True)
         requirements = [
-            f"{wheel.name.split('-')[0]}{'[demo]' if 'service' in wheel.name else ''} @ "
+            f"{wheel.name.split('-')[0]}{extra if 'service' in wheel.name else ''} @ "
             f"{wheel.as_uri()}"
             for wheel in wheels
         ]
@@ -80,23 +88,41 @@ class Newcomer:
         return done.stdout
 
 
-@pytest.fixture(scope="module", params=[OWN_PYTHON, *OTHER_PYTHONS], ids=["own", *OTHER_PYTHONS])
+@pytest.fixture
 def newcomer(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Newcomer]:
-    python: str | None = request.param
+    """With Spark and its Java; without Spark, with the latest Java that is here."""
+    python: str | None
+    python, with_spark = request.param
+    if python is not None and not is_to_be_had(python):
+        pytest.skip(f"Python {python} is not here, and uv cannot fetch it")
     steps = Steps(tmp_path_factory.mktemp("log"))
     built = build_all(tmp_path_factory.mktemp("dist"), steps, [python])
     interpreter = find_other_python(python) if python else str(VENV / "bin" / "python")
+    java = (None if with_spark else find_other_java(LATEST_JAVA)) or find_jdk().home
     folder = tmp_path_factory.mktemp("newcomer")
-    newcomer = Newcomer(folder, interpreter)
-    newcomer.install(*(each for each in built if not each.name.startswith("hudi_index_hbase")))
+    newcomer = Newcomer(folder, interpreter, java)
+    unused = ("hudi_index_hbase", *(() if with_spark else ("hudi_index_spark",)))
+    needed = (each for each in built if not each.name.startswith(unused))
+    newcomer.install(*needed, extra="[demo]" if with_spark else "")
     yield newcomer
     shutil.rmtree(folder)  # a gigabyte, maybe in memory
     # Seen with `pytest -s`.
     print("", *(f"{what}: {took:.1f} s" for what, took in newcomer.times.items()), sep="\n")
 
 
+def on(*pythons: str | None, with_spark: bool) -> pytest.MarkDecorator:
+    """Runs a test for a newcomer with each of these Pythons."""
+    return pytest.mark.parametrize(
+        "newcomer",
+        [(each, with_spark) for each in pythons],
+        ids=[each or "own" for each in pythons],
+        indirect=True,
+    )
+
+
+@on(OWN_PYTHON, *(each for each in OTHER_PYTHONS if each not in WITHOUT_SPARK), with_spark=True)
 def test_wheels_suffice_for_the_first_ten_minutes(newcomer: Newcomer, tmp_path: Path) -> None:
     tables = tmp_path / "tables"
 
@@ -124,6 +150,26 @@ def test_wheels_suffice_for_the_first_ten_minutes(newcomer: Newcomer, tmp_path: 
     assert WHERE in newcomer.run("explain", table, WHERE)
     for index in status["indexes"]:
         newcomer.run("drop", table, index["index"], "--purge")
+
+
+@on(OWN_PYTHON, *WITHOUT_SPARK, with_spark=False)
+def test_wheels_suffice_without_spark(
+    newcomer: Newcomer, golden: Callable[[str], GoldenTable], tmp_path: Path
+) -> None:
+    table = str(golden("messages_of_users").put(tmp_path / "messages"))
+    where = "sender = 'User1'"
+
+    assert "index type lucene" in newcomer.run("doctor", table)
+    newcomer.run("create", table, "by_sender", "sender")
+    newcomer.run("build", table, "--strategy", "all")
+    by_index = newcomer.run("query", table, where, "--columns", "id,ts", "--output", "json")
+    by_scan = newcomer.run(
+        "query", table, where, "--columns", "id,ts", "--output", "json", "--use-index", "never"
+    )
+    assert rows(by_index) == rows(by_scan) != []
+    assert "by index: lucene" in newcomer.run("explain", table, where)
+    newcomer.run("drop", table, "by_sender", "--purge")
+    assert json.loads(newcomer.run("status", table, "--output", "json"))["indexes"] == []
 
 
 def rows(lines: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -10,6 +11,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from platform import machine
 
 import pytest
 
@@ -20,8 +22,20 @@ from dev.native import HBASE, PARQUET_ROWS, PYLUCENE, SPARK_RULE, Project
 from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import find_jdk
 from dev.steps import Steps
-from dev.wheels import build_all, build_sdists
+from dev.wheels import build_all, build_row_reader, build_sdists
 from tests.programs import output_of
+
+OLD_GLIBC = (2, 28)
+
+READ_ROWS = """
+import hudi_index_parquet, numpy, pyarrow, pyarrow.parquet
+table = pyarrow.table({"msg": ["Summer is coming", "Buying a new car"], "n": [1, 2]})
+pyarrow.parquet.write_table(table, "messages.parquet")
+rows = numpy.array([1])
+found, _ = hudi_index_parquet.read_rows("messages.parquet", rows, ["msg"])
+print(found.to_pydict())
+"""
+FOUND = "{'msg': ['Buying a new car']}\n"
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +97,34 @@ def test_there_are_five_wheels_of_which_those_with_libraries_have_a_platform(
         assert tags[name] == "py3-none-any"
     assert tags["hudi_index_parquet"].startswith("cp311-abi3-manylinux_2_")
     assert tags["hudi_index_pylucene"].startswith("cp311-cp311-manylinux_2_")
+    assert oldest_glibc(wheels["hudi_index_pylucene"]) <= OLD_GLIBC
+
+
+def oldest_glibc(wheel: Path) -> tuple[int, int]:
+    """The oldest C library that the wheel's tag allows."""
+    found = re.search(r"manylinux_(\d+)_(\d+)_\w+$", wheel.stem)
+    assert found, wheel.name
+    return int(found[1]), int(found[2])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # five minutes of one processor
+def test_released_row_reader_runs_on_older_linux(tmp_path: Path) -> None:
+    steps = Steps(tmp_path / "log")
+    wheel = build_row_reader(machine(), tmp_path, Environment(VENV, steps, "uv"), steps)
+
+    assert oldest_glibc(wheel) == OLD_GLIBC
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "package")
+    (library,) = (tmp_path / "package").rglob("*.so")
+    needed = subprocess.run(
+        ["readelf", "--version-info", library], capture_output=True, text=True, check=True
+    ).stdout
+    versions = {tuple(map(int, each)) for each in re.findall(r"GLIBC_(\d+)\.(\d+)", needed)}
+    assert max(versions) <= OLD_GLIBC
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "package")}
+    python = VENV / "bin" / "python"
+    assert output_of([python, "-c", READ_ROWS], environ, cwd=tmp_path) == FOUND
 
 
 @pytest.mark.parametrize(
@@ -157,7 +199,7 @@ def test_sdist_builds_its_wheel(sdists: dict[str, Path], tmp_path: Path, name: s
 def test_spark_rule_is_compiled_against_the_spark_that_is_installed() -> None:
     project = tomllib.loads((SPARK_RULE.folder / "pyproject.toml").read_text())
     hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
-    assert set(hook["pyspark"]) < set((CONSTRAINTS / "demo.txt").read_text().splitlines())
+    assert set(hook["jars"]) < set((CONSTRAINTS / "demo.txt").read_text().splitlines())
 
 
 def test_list_of_crates_has_the_versions_that_are_compiled() -> None:
@@ -185,24 +227,21 @@ def test_lucene_runs_on_the_jdk_in_java_home(host: Host, moved_jdk: Path, tmp_pa
 
 
 def test_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> None:
-    program = """if True:
-        import hudi_index_parquet, numpy, pyarrow, pyarrow.parquet
-        table = pyarrow.table({"msg": ["Summer is coming", "Buying a new car"], "n": [1, 2]})
-        pyarrow.parquet.write_table(table, "messages.parquet")
-        rows = numpy.array([1])
-        found, _ = hudi_index_parquet.read_rows("messages.parquet", rows, ["msg"])
-        print(found.to_pydict())
-    """
-    assert host.python(program, tmp_path) == "{'msg': ['Buying a new car']}\n"
+    assert host.python(READ_ROWS, tmp_path) == FOUND
 
 
-def test_jar_for_spark_has_the_class_that_is_named(host: Host, tmp_path: Path) -> None:
+def test_jars_for_spark_have_the_class_that_is_named(host: Host, tmp_path: Path) -> None:
     program = """if True:
         import hudi_index_spark, zipfile
-        with zipfile.ZipFile(hudi_index_spark.jar_path()) as jar:
-            print(hudi_index_spark.EXTENSIONS.replace(".", "/") + ".class" in jar.namelist())
+        for scala in hudi_index_spark.SCALA:
+            with zipfile.ZipFile(hudi_index_spark.jar_path(scala)) as jar:
+                print(hudi_index_spark.EXTENSIONS.replace(".", "/") + ".class" in jar.namelist())
+                print(jar.read("hudiindex/spark/versions.properties").decode().split())
     """
-    assert host.python(program, tmp_path) == "True\n"
+    assert host.python(program, tmp_path).splitlines() == [
+        *("True", "['spark=3.5', 'scala=2.12']"),
+        *("True", "['spark=3.5', 'scala=2.13']"),
+    ]
 
 
 def test_service_finds_its_index_types(host: Host, tmp_path: Path) -> None:

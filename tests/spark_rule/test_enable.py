@@ -38,13 +38,46 @@ def test_missing_jar_is_named_with_a_remedy(enabled, monkeypatch):
         enable(enabled)
 
 
-@pytest.mark.parametrize(("name", "version"), [("SPARK", "4.0"), ("SCALA", "2.13")])
-def test_other_spark_is_refused(enabled, monkeypatch, name, version):
+@pytest.mark.parametrize(("name", "versions"), [("SPARK", "4.0"), ("SCALA", ("2.11", "4.0"))])
+def test_other_spark_is_refused(enabled, monkeypatch, name, versions):
     import hudi_index_spark
 
-    monkeypatch.setattr(hudi_index_spark, name, version)
-    with pytest.raises(SparkUnsupported, match=rf"SPARK_UNSUPPORTED: .*{version}.*to_spark"):
+    monkeypatch.setattr(hudi_index_spark, name, versions)
+    with pytest.raises(SparkUnsupported, match=r"SPARK_UNSUPPORTED: .*4\.0.*to_spark"):
         enable(enabled)
+
+
+def test_jar_for_another_scala_is_named(tables, tmp_path):
+    """A session that starts with it warns once, and Spark reads."""
+    program = """
+    import hudi_index_spark
+    from hudi_index_service.errors import SparkUnsupported
+    os.dup2(1, 2)
+    own = hudi_index_spark.scala_of_spark()
+    [other] = {*hudi_index_spark.SCALA} - {own}
+    both = HUDI_SETTINGS["spark.sql.extensions"] + "," + hudi_index_spark.EXTENSIONS
+    jar = hudi_index_spark.jar_path(other)
+    spark = session(jars=[jar], **{"spark.sql.extensions": both})
+    for each in (spark, spark.newSession()):
+        print("rows", table(each).where("id = '3'").count())
+    try:
+        enable(spark)
+    except SparkUnsupported as error:
+        print(str(error).replace(own, "OWN").replace(other, "OTHER"))
+    print("rows", table(spark).where("id = '3'").count())
+    """
+    lines = run_program(program, tables.folder, tmp_path)
+    refusal = (
+        "The session is of Spark 3.5 with Scala OWN, and hudi-index-spark3.5_OTHER.jar for Spark "
+        "3.5 with Scala OTHER. Use hudi-index-spark3.5_OWN.jar, of the same distribution."
+    )
+    assert [each for each in lines if each.startswith(("rows", "SPARK"))] == [
+        *["rows 1"] * 2,
+        f"SPARK_UNSUPPORTED: {refusal}",
+        "rows 1",
+    ]
+    [warning] = [each for each in lines if "Spark scans" in each]
+    assert "SPARK_UNSUPPORTED: Spark scans: The session is of Spark 3.5 with Scala " in warning
 
 
 def test_session_without_jvm_is_refused():

@@ -1,13 +1,21 @@
 """What is wrong with the service itself, and with no table of its own: a wrong fleet file, a
-catalog that is down, a full disk. Page and metrics show it, and the log says it once."""
+catalog that is down, a full disk. Page, API and metrics show it, and the log says it once."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from threading import Lock
 
 from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.policies.discovery import FailedSource
 
 WRONG_FILE, FAILED_SOURCES, CERTIFICATE = "fleet file", "sources", "certificate"
 """Where problems are from."""
+
+
+def of_source(failed: FailedSource) -> Refusal:
+    """The problem of a source that cannot be looked up, with where the file has it."""
+    error = Refusal.of(failed.error)
+    return replace(error, message=f"{failed.source} of group {failed.group}: {error.message}")
 
 
 class Problems:

@@ -94,7 +94,8 @@ class ApiRoute:
 
 
 def _tables(requests: Requests, call: Call) -> TablesMessage:
-    return TablesMessage.of(selected(requests.tables(call.caller)))
+    views, problems = requests.tables(call.caller), requests.problems(call.caller)
+    return TablesMessage.of(selected(views), problems)
 
 
 def _table(requests: Requests, call: Call) -> TableStatusMessage:
@@ -332,7 +333,7 @@ class Machinery:
             ``malformed`` or ``denied``.
         usual_wait: The seconds for which the answer to a callback waits for the build, if its URL
             has no other number.
-        problems: What is wrong with the service itself, for the page.
+        problems: What is wrong with the service itself.
     """
 
     metrics: Callable[[], bytes] = bytes

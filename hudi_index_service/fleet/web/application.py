@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from math import ceil
 from threading import Event, Thread
 from typing import Any
 
@@ -30,6 +29,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.fleet.contract import Fleet
 from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.fleet.web.access import Role, Token, Tokens, digest_of
+from hudi_index_service.fleet.web.address import LOOPBACK, bound_socket, url_of
 from hudi_index_service.fleet.web.api import Machinery, api_routes, machine_routes
 from hudi_index_service.fleet.web.callbacks import callback_route
 from hudi_index_service.fleet.web.certificate import Certificate
@@ -42,12 +42,12 @@ from hudi_index_service.fleet.web.requests import Requests
 from hudi_index_service.fleet.web.sessions import Sessions
 from hudi_index_service.fleet.web.table_view import ReasonsOf
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
-from hudi_index_service.hook.server import LOOPBACK, bound_socket, url_of
 from hudi_index_service.hook.write_options import CALLBACK_PATH
 
 log = logging.getLogger(__name__)
 
-_SHUTDOWN_SECONDS = 5
+SHUTDOWN_SECONDS = 5
+"""For the requests that are being answered when a server closes."""
 
 HEADERS: Mapping[str, str] = {
     # No inline script or style, nothing from another host, no frame around it.
@@ -109,14 +109,15 @@ class Application:
         self.refusals = Refusals()
         most = settings.max_streams if most_streams is None else most_streams
         self.streams = Streams(most=most)
-        requests, gate = Requests(fleet, reasons_of), Gate(self.tokens, self.refusals)
+        requests = Requests(fleet, reasons_of, machinery.problems)
+        gate = Gate(self.tokens, self.refusals)
         encrypted = settings.tls_cert is not None
         forms = Forms(
             Sessions(self.tokens, seconds=settings.session_seconds),
             origins=settings.origins,
             encrypted=encrypted or any(each.startswith("https:") for each in settings.origins),
         )
-        self._pages = Pages(requests, gate, forms, self.streams, ask, problems=machinery.problems)
+        self._pages = Pages(requests, gate, forms, self.streams, ask)
         routes = [
             *more_routes(requests, gate),
             *machine_routes(machinery, gate),
@@ -233,7 +234,7 @@ class WebServer:
             proxy_headers=False,  # any client could claim another address
             lifespan="off",
             ws="none",
-            timeout_graceful_shutdown=ceil(_SHUTDOWN_SECONDS),
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
         )
@@ -246,8 +247,7 @@ class WebServer:
         self._server = uvicorn.Server(config)
         self._request_seconds = limits.request_seconds
         self._socket = bound_socket(settings.host, settings.port, section)
-        port = self._socket.getsockname()[1]
-        self.url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
+        self.url = url_of(settings, self._socket.getsockname()[1])
         if settings.host not in LOOPBACK and settings.tls_cert is None:
             log.warning("%s is open to the network, and tokens travel unencrypted.", self.url)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -246,14 +246,22 @@ def _fields(view: TableView) -> dict[str, Any]:
 
 
 class TablesMessage(_Message):
-    """The tables that the token is for, those first that need attention most."""
+    """The tables that the token is for, those first that need attention most.
+
+    problems: What is wrong with the service itself, such as a wrong fleet file, a source that
+    cannot be listed, or a full disk; none for a token that is not for all tables.
+    """
 
     tables: list[TableMessage]
+    problems: list[ErrorMessage] = []
 
     @classmethod
-    def of(cls, views: Sequence[TableView]) -> "TablesMessage":
+    def of(cls, views: Sequence[TableView], problems: Sequence[Refusal]) -> "TablesMessage":
         """The message of a list."""
-        return cls(tables=[TableMessage.of(view) for view in views])
+        return cls(
+            tables=[TableMessage.of(view) for view in views],
+            problems=[ErrorMessage.of(each) for each in problems],
+        )
 
 
 class RequestedMessage(_Message):

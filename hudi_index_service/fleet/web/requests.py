@@ -18,7 +18,7 @@ from hudi_index_service.errors import (
     TableNotInFleet,
 )
 from hudi_index_service.fleet.contract import Fleet, Requested
-from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
+from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.signals.attention import Code
 from hudi_index_service.fleet.tracing import trace_of, traceparent
@@ -58,10 +58,16 @@ class Requests:
 
     Args:
         reasons_of: Why a table needs attention.
+        problems: What is wrong with the service itself.
     """
 
-    def __init__(self, fleet: Fleet, reasons_of: ReasonsOf) -> None:
-        self._fleet, self._reasons_of = fleet, reasons_of
+    def __init__(
+        self,
+        fleet: Fleet,
+        reasons_of: ReasonsOf,
+        problems: Callable[[], Sequence[Refusal]] = tuple,
+    ) -> None:
+        self._fleet, self._reasons_of, self._problems = fleet, reasons_of, problems
         self._lock = Lock()
         self._tables: OrderedDict[str, str] = OrderedDict()  # by request
         self._identities: dict[str, str | None] = {}  # by base path
@@ -75,12 +81,18 @@ class Requests:
             if caller.token.covers(seen.policy.name)
         ]
 
+    def problems(self, caller: Caller) -> Sequence[Refusal]:
+        """What is wrong with the service itself; nothing for those who do not see all tables."""
+        caller.require(Action.SEE)
+        return self._problems() if caller.token.is_for_all else ()
+
     def seen(self, caller: Caller, name: str = "") -> object:
-        """What is equal as long as nothing has changed that `tables`, or `table`, shows."""
+        """What is equal as long as nothing has changed that `tables` and `problems`, or `table`,
+        show."""
         if name:
             self._require_table(caller, Action.SEE, name)
             return self._fleet.table(name)
-        return tuple(self._fleet.tables())
+        return tuple(self._fleet.tables()), tuple(self.problems(caller))
 
     def table(self, caller: Caller, name: str) -> TableView:
         """One table. Raises TableNotInFleet."""
@@ -184,14 +196,14 @@ class Requests:
         self._require_table(caller, Action.OPERATE, name)
         known = _code(code)
         self._fleet.mute(name, known, days=days, requested_by=caller.token.name)
-        _log(caller, f"mute {known} for {days} d", name, "")
+        _log(caller, f"mute {known} for {days} d", name, "", uri=self._uri_of(name))
 
     def unmute(self, caller: Caller, name: str, code: str) -> None:
         """Shows a reason again. Raises RequestInvalid: there is no such reason."""
         self._require_table(caller, Action.OPERATE, name)
         known = _code(code)
         self._fleet.unmute(name, known, requested_by=caller.token.name)
-        _log(caller, f"unmute {known}", name, "")
+        _log(caller, f"unmute {known}", name, "", uri=self._uri_of(name))
 
     def cancel(self, caller: Caller, request: str) -> str | None:
         """Cancels a build; returns its table, if it is known. Raises RequestUnknown."""
@@ -212,8 +224,11 @@ class Requests:
             self._tables[requested.id] = name
             while len(self._tables) > _MOST_REQUESTS:
                 self._tables.popitem(last=False)
-        _log(caller, action, name, requested.id, uri=self._fleet.table(name).policy.uri)
+        _log(caller, action, name, requested.id, uri=self._uri_of(name))
         return requested
+
+    def _uri_of(self, name: str) -> str:
+        return self._fleet.table(name).policy.uri
 
     @staticmethod
     def _require_table(caller: Caller, action: Action, name: str) -> None:

@@ -200,6 +200,11 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
                 vmargs=[
                     "-Xrs",
                     "-Xss1m",
+                    # Java would otherwise fence off all but the first megabyte of the main thread's
+                    # stack, which Python goes on to use: from 3.12 on, C code may call itself
+                    # deeply, as in nested JSON, and then the process would end without a word.
+                    "-XX:+UnlockExperimentalVMOptions",
+                    "-XX:+DisablePrimordialThreadGuardPages",
                     f"-Xmx{heap_mb}m",
                     # Java would begin with a 64th of the machine's memory; queries need less.
                     f"-Xms{min(_FIRST_HEAP_MB, heap_mb)}m",
@@ -225,10 +230,13 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
 
 
 def _consent(libjvm: Any) -> Sequence[str]:
-    """The option by which later Javas do not warn of what 17 has no other way for: sun.misc.Unsafe
-    gives our classes and Lucene's the addresses of buffers."""
+    """The options by which later Javas do not warn of what 17 has no other way for: sun.misc.Unsafe
+    gives our classes and Lucene's the addresses of buffers; and of the advice that Lucene gives the
+    kernel on mapped files."""
     major = libjvm.major_version(libjvm.java_home())
-    return ("--sun-misc-unsafe-memory-access=allow",) if major is not None and major > 22 else ()
+    if major is None or major <= 22:
+        return ()
+    return ("--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED")
 
 
 def _not_running(lucene: Any) -> tuple[str, str]:

@@ -148,15 +148,16 @@ def _jar_for(spark: "SparkSession") -> Path:
     version = str(spark.version)
     if version.split(".")[:2] != hudi_index_spark.SPARK.split("."):
         raise SparkUnsupported(
-            f"The session is of Spark {version}, and the jar for Spark {hudi_index_spark.SPARK}."
+            f"The session is of Spark {version}, and the jars for Spark {hudi_index_spark.SPARK}."
         )
     jvm: Any = spark._jvm
-    scala = str(jvm.scala.util.Properties.versionNumberString())
-    if not scala.startswith(f"{hudi_index_spark.SCALA}."):
+    scala = ".".join(str(jvm.scala.util.Properties.versionNumberString()).split(".")[:2])
+    if scala not in hudi_index_spark.SCALA:
         raise SparkUnsupported(
-            f"The session's Scala is {scala}, and that of the jar {hudi_index_spark.SCALA}."
+            f"The session's Scala is {scala}, and the jars are for "
+            f"{' and '.join(hudi_index_spark.SCALA)}."
         )
-    return Path(hudi_index_spark.jar_path())
+    return Path(hudi_index_spark.jar_path(scala))
 
 
 def _extensions(spark: "SparkSession", jar: Path) -> Any:
@@ -164,6 +165,9 @@ def _extensions(spark: "SparkSession", jar: Path) -> Any:
     each Spark context has a class loader of its own for jars that are added."""
     present = _extensions_in_jvm(spark)
     if present is not None:
+        if unfit := present.unfit():
+            message, _, remedy = str(unfit).rpartition(". ")
+            raise SparkUnsupported(f"{message}.", remedy=remedy)
         return present
     if not jar.is_file():
         raise NativeModuleMissing(

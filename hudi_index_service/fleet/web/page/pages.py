@@ -68,7 +68,6 @@ class Pages:
         forms: Reads sessions and forms.
         streams: Keep pages up to date.
         ask: Answers queries; None for pages without.
-        problems: What is wrong with the service itself. Shown to those who see all tables.
     """
 
     def __init__(
@@ -78,10 +77,7 @@ class Pages:
         forms: Forms,
         streams: Streams,
         ask: Ask | None = None,
-        *,
-        problems: Callable[[], Sequence[Refusal]] = tuple,
     ) -> None:
-        self._problems = problems
         self._requests, self._gate = requests, gate
         self._forms, self._streams, self._ask = forms, streams, ask
         self._static = {name: (_FOLDER / "static" / name).read_bytes() for name in _STATIC}
@@ -158,7 +154,7 @@ class Pages:
             sorts=tuple(SORTS),
             page=page,
             pages=pages,
-            problems=self._problems() if caller.token.is_for_all else (),
+            problems=self._requests.problems(caller),
             link=lambda **changes: _link(asked | {"sort": sort} | changes),
         )
 
@@ -221,7 +217,7 @@ class Pages:
         name = request.query_params.get("table", "")
 
         def look() -> object:
-            return self._requests.seen(self._caller(request), name), self._problems()
+            return self._requests.seen(self._caller(request), name)
 
         return self._streams.start(look)
 

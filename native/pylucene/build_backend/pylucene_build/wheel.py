@@ -16,6 +16,7 @@ from .jcc import Generated
 # The code only passes calls to the JVM: more optimization costs build time and has no benefit.
 # The warnings come from JCC's code and cannot be fixed here.
 COMPILE_ARGUMENTS = ["-O1", "-g0", "-fno-strict-aliasing", "-w"]
+OLD_GLIBC = Path(__file__).with_name("old_glibc.h")
 LINK_ARGUMENTS = ["-Wl,--strip-debug"]
 
 
@@ -45,7 +46,7 @@ def build(generated: Generated, *, project: Path, target: Path) -> str:
         define_macros=generated.macros,
         library_dirs=[str(generated.libjvm_folder)],
         libraries=["jvm"],  # by name only: lucene/libjvm.py finds it at run time
-        extra_compile_args=COMPILE_ARGUMENTS,
+        extra_compile_args=[*COMPILE_ARGUMENTS, "-include", str(OLD_GLIBC)],
         extra_link_args=LINK_ARGUMENTS,
     )
     jars = sorted(file.name for file in generated.package.glob("*.jar"))

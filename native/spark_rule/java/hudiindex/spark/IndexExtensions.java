@@ -61,6 +61,12 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions registry) {
+    Optional<String> unfit = Versions.unfit();
+    if (unfit.isPresent()) {
+      // Calls of Spark's methods would fail, each at its first use.
+      LOG.warn("SPARK_UNSUPPORTED: Spark scans: {}", unfit.get());
+      return BoxedUnit.UNIT;
+    }
     synchronized (EXTENDED) {
       if (EXTENDED.add(registry)) {
         // A rule and a strategy are made anew for each query: they keep nothing.
@@ -89,6 +95,11 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   public void enable(
       SparkSession session, BiFunction<String, Object, Object> python, Py4JPythonClient client) {
     enable(session, new PythonSource(python, client));
+  }
+
+  /** Why the jar cannot be used in this JVM, and what to do; null if it can. */
+  public String unfit() {
+    return Versions.unfit().orElse(null);
   }
 
   /** The same for any source. */

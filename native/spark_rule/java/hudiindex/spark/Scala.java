@@ -6,11 +6,20 @@ import java.util.Set;
 import java.util.function.Supplier;
 import scala.Function0;
 import scala.PartialFunction;
+import scala.Tuple2;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
+import scala.collection.mutable.Builder;
 import scala.runtime.AbstractFunction0;
 
-/** Scala's collections as Java's, and the other way round. */
+/**
+ * Scala's collections as Java's, and the other way round, in both versions of Scala.
+ *
+ * <p>All sources import {@code scala.collection.Seq} and {@code IndexedSeq}, which Spark's methods
+ * have in Scala 2.12. In Scala 2.13 they have the immutable ones: the build (hatch_build.py)
+ * replaces these imports.
+ */
+@SuppressWarnings("deprecation") // what Scala 2.13 has instead of JavaConverters, 2.12 lacks
 public final class Scala {
   private Scala() {}
 
@@ -24,9 +33,22 @@ public final class Scala {
     return JavaConverters.asScalaSet(elements).toSet();
   }
 
+  /** An immutable map of the same entries. */
+  public static <K, V> scala.collection.immutable.Map<K, V> immutable(Map<K, V> entries) {
+    Builder<Tuple2<K, V>, scala.collection.immutable.Map<K, V>> builder =
+        scala.collection.immutable.Map$.MODULE$.newBuilder();
+    entries.forEach((key, value) -> builder.$plus$eq(new Tuple2<>(key, value)));
+    return builder.result();
+  }
+
   /** A view on the elements. */
   public static <T> List<T> list(Seq<T> elements) {
     return JavaConverters.seqAsJavaList(elements);
+  }
+
+  /** A view on the elements. */
+  public static <T> Set<T> set(scala.collection.Set<T> elements) {
+    return JavaConverters.setAsJavaSet(elements);
   }
 
   /** A view on the entries. */

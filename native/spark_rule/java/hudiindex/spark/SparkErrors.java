@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.trees.Origin;
 import py4j.Py4JException;
 import scala.Option;
 import scala.collection.immutable.Map;
-import scala.collection.immutable.Map$;
 
 /**
  * The service's errors as those that Spark has for its own, so that PySpark and others show the
@@ -115,7 +114,6 @@ public final class SparkErrors {
 
   /** The parts of the text, for programs. */
   private static Map<String, String> parameters(String message, String remedy) {
-    Map<String, String> none = Map$.MODULE$.empty();
-    return none.updated("message", message).updated("remedy", remedy);
+    return Scala.immutable(java.util.Map.of("message", message, "remedy", remedy));
   }
 }

@@ -1,8 +1,10 @@
 package hudiindex.spark.catalyst;
 
 import hudiindex.spark.Scala;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
@@ -10,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import scala.Tuple2;
 
 /**
  * Marks the Hudi relations that a hint leaves to Spark. The mark is a read option, which stays when
@@ -72,6 +73,8 @@ final class HintedRelations {
 
   private static LogicalRelation marked(LogicalRelation relation) {
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+    Map<String, String> options = new HashMap<>(Scala.map(files.options()));
+    options.put(OPTION, NoIndexHints.NAME);
     HadoopFsRelation marked =
         files.copy(
             files.location(),
@@ -79,7 +82,7 @@ final class HintedRelations {
             files.dataSchema(),
             files.bucketSpec(),
             files.fileFormat(),
-            files.options().$plus(new Tuple2<>(OPTION, NoIndexHints.NAME)),
+            Scala.immutable(options),
             files.sparkSession());
     return relation.copy(
         marked, relation.output(), relation.catalogTable(), relation.isStreaming());

@@ -12,6 +12,7 @@ import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.Exists;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSubquery;
@@ -76,7 +77,8 @@ record HudiScan(
       return all;
     }
     AttributeSet needed = withColumns(top).references();
-    AttributeSet tested = filter == null ? AttributeSet.empty() : withColumns(filter).references();
+    AttributeSet tested =
+        filter == null ? AttributeSet$.MODULE$.empty() : withColumns(filter).references();
     return all.stream().filter(each -> needed.contains(each) || tested.contains(each)).toList();
   }
 

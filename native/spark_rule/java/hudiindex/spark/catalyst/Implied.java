@@ -68,8 +68,7 @@ final class Implied {
       return ofAny(in.value(), values);
     }
     if (condition instanceof InSet in) {
-      scala.collection.Seq<Object> values = in.hset().toSeq();
-      return ofAny(in.child(), Scala.list(values));
+      return ofAny(in.child(), new ArrayList<>(Scala.set(in.hset())));
     }
     return Optional.empty();
   }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap$;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.plans.logical.ColumnStat;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
@@ -68,7 +69,7 @@ public final class Indexed extends LogicalPlan {
     if (plannedRead.request().isOfCounts()) {
       return child.outputSet();
     }
-    return keys.isEmpty() ? AttributeSet.empty() : keys.get().outputSet();
+    return keys.isEmpty() ? AttributeSet$.MODULE$.empty() : keys.get().outputSet();
   }
 
   @Override
