@@ -69,9 +69,9 @@ def test_request_of_the_api_is_a_span_of_its_callers_trace(service, spans):
 class TracedFleet(MemoryFleet):
     """Notes the span to which a callback belongs."""
 
-    def wake(self, base_path):
-        super().wake(base_path)
+    def callback(self, uri):
         self.calls.append((traceparent(),))
+        return super().callback(uri)
 
 
 def test_callback_is_a_span_and_what_it_wakes_belongs_to_it(tmp_path, spans):
