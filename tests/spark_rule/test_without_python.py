@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hudi_index_spark
 import pytest
 
 from dev.daemon import Daemon
