@@ -17,14 +17,9 @@ from dev.jars import bundle_path
 from hudi_index_service.hudi.spark import HUDI_SETTINGS
 from tests.ports import free_port
 from tests.programs import ROOT, await_port, logged, output_of
+from tests.spark_rule import needs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        hudi_index_spark.scala_of_spark() != "2.12",
-        reason="spark-sql needs spark-hive, which dev/spark_home.py lacks",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs.HIVE]
 
 HOME = Path(pyspark.__file__).parent
 JARS = (str(bundle_path()), str(hudi_index_spark.jar_path()))
