@@ -47,7 +47,7 @@ RULE_TESTS = list(Path(__file__).with_name("spark_rule").glob("test_*.py"))
         (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
         (
             ["native/spark_rule/java/Rule.java"],
-            {"writes", "partition values", "cluster", *IN_SPARK},
+            {"writes", "partition values", "cluster", "Spark 4", *IN_SPARK},
         ),
         (["native/pylucene/java/Helper.java"], {"proof"}),
         (["native/pylucene/jars.txt"], {"wheels", "proof"}),

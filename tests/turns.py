@@ -205,6 +205,9 @@ FAMILIES: Mapping[str, Family] = {
         ("tests/spark_rule/conftest.py", *IN_SPARK),
         by_test=True,
     ),
+    "Spark 4": Family(
+        ("tests/spark_4/*",), ("constraints/spark-4.txt", "native/spark_rule/*"), by_test=True
+    ),
 }
 
 SPARK_RULE = ROOT / "tests" / "spark_rule"

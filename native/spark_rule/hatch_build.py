@@ -1,4 +1,5 @@
 """Compiles java/ into the jars of the wheel, one for each version of Scala that Spark comes with.
+What differs between the lines of Spark's releases is in lines/.
 
 PySpark comes with the jars for Scala 2.12. Those that depend on Scala are replaced by the ones for
 2.13 that scala-2.13-jars.txt pins: Maven coordinates and SHA-256, a jar a line.
@@ -19,13 +20,18 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 RELEASE = "17"
 """The oldest Java that runs the classes; Spark 3.5 stops there."""
 
-SPARK = "3.5"
-"""The line of Spark releases that the jars are for."""
+LINES = {
+    "3.5": ("spark-3.5",),
+    "4.0": ("spark-4", "spark-4.0"),
+    "4.1": ("spark-4", "spark-4.1"),
+    "4.2": ("spark-4", "spark-4.1"),
+}
+"""Line of Spark's releases → the folders below lines/ that are compiled for it, beside java/."""
 
 FOLDERS_VARIABLE = "HUDI_INDEX_SPARK_JARS"
-"""Environment variable: folders of Spark's jars to compile against, one for each version of Scala,
-separated as in PATH. PySpark comes as source of 300 MB, which takes 20 s to unpack and pack; a
-build that has it elsewhere does without."""
+"""Environment variable: folders of Spark's jars to compile against, each for another jar of the
+wheel, separated as in PATH. PySpark comes as source of 300 MB, which takes 20 s to unpack and pack;
+a build that has it elsewhere does without."""
 
 SEQUENCES = re.compile(r"^import scala\.collection\.(Seq|IndexedSeq);$", re.MULTILINE)
 """What Scala's own name Seq means in 2.12. In 2.13 it means the immutable one: Spark's methods have
@@ -37,6 +43,10 @@ OF_SCALA = re.compile(r".+_2\.12-.+|scala-(compiler|library|reflect)-.+")
 
 class JdkMissing(RuntimeError):
     """There is no JDK to compile with; the message states the remedy."""
+
+
+class SparkUnknown(RuntimeError):
+    """There are no sources for the Spark whose jars are to be compiled against."""
 
 
 class JarRefused(RuntimeError):
@@ -56,36 +66,38 @@ class JarHook(BuildHookInterface):  # type: ignore[type-arg]
         self._work = Path(tempfile.mkdtemp(prefix="spark-rule-build-"))
         root = Path(self.root)
         for folder in spark_jars(root / "scala-2.13-jars.txt", self._work):
-            jar = compile_jar(root / "java", folder, self._work)
+            jar = compile_jar(root, folder, self._work)
             build_data["force_include"][str(jar)] = f"hudi_index_spark/{jar.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         shutil.rmtree(self._work)
 
 
-def compile_jar(sources: Path, spark: Path, work: Path) -> Path:
-    """Compiles the Java files below a folder against a folder of Spark's jars into a jar in a
-    folder.
+def compile_jar(root: Path, jars: Path, work: Path) -> Path:
+    """Compiles the project's Java against a folder of Spark's jars into a jar in another folder.
 
     Raises:
+        SparkUnknown: there are no sources for this Spark.
         JdkMissing: no javac.
         subprocess.CalledProcessError: the sources do not compile; javac has said why.
     """
-    scala = scala_of(spark)
-    source, classes = work / scala / "java", work / scala / "classes"
-    shutil.copytree(sources, source)
+    spark, scala = versions_of(jars)
+    if spark not in LINES:
+        raise SparkUnknown(f"{jars} is of Spark {spark}, not one of {', '.join(LINES)}.")
+    source, classes = work / f"{spark}_{scala}" / "java", work / f"{spark}_{scala}" / "classes"
+    for folder in (root / "java", *(root / "lines" / each for each in LINES[spark])):
+        shutil.copytree(folder, source, dirs_exist_ok=True)
     if scala != "2.12":
         for path in source.rglob("*.java"):
-            path.write_text(
-                SEQUENCES.sub(r"import scala.collection.immutable.\1;", path.read_text())
-            )
+            text = SEQUENCES.sub(r"import scala.collection.immutable.\1;", path.read_text())
+            path.write_text(text)
     javac = [tool("javac"), "--release", RELEASE, "-encoding", "UTF-8"]
     javac += ["-Xlint:all,-classfile,-path", "-Werror", "-proc:none"]
-    javac += ["-classpath", str(spark / "*"), "-d", str(classes)]
+    javac += ["-classpath", str(jars / "*"), "-d", str(classes)]
     subprocess.run([*javac, *map(str, sorted(source.rglob("*.java")))], check=True)
     versions = classes / "hudiindex" / "spark" / "versions.properties"
-    versions.write_text(f"spark={SPARK}\nscala={scala}\n")
-    jar = work / f"hudi-index-spark{SPARK}_{scala}.jar"
+    versions.write_text(f"spark={spark}\nscala={scala}\n")
+    jar = work / f"hudi-index-spark{spark}_{scala}.jar"
     subprocess.run(
         [tool("jar"), "--create", "--no-manifest", "--file", str(jar), "-C", str(classes), "."],
         check=True,
@@ -114,10 +126,11 @@ def spark_jars(pins: Path, work: Path) -> list[Path]:
     return [own, others]
 
 
-def scala_of(jars: Path) -> str:
-    """The version of Scala that a folder of Spark's jars is for."""
-    (library,) = jars.glob("scala-library-*.jar")
-    return ".".join(library.name.removeprefix("scala-library-").split(".")[:2])
+def versions_of(jars: Path) -> tuple[str, str]:
+    """The lines of Spark's and Scala's releases, such as 3.5 and 2.12, of a folder of jars."""
+    (core,) = jars.glob("spark-core_*.jar")
+    scala, _, spark = core.stem.removeprefix("spark-core_").partition("-")
+    return ".".join(spark.split(".")[:2]), scala
 
 
 def fetched(pins: Path, folder: Path) -> list[Path]:

@@ -9,7 +9,8 @@ from dev import jars
 from hudi_index_service.config import settings
 from hudi_index_service.demo import spark as demo
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hudi.bundle import BUNDLE_VARIABLE, tested_bundle
+from hudi_index_service.hudi import bundle
+from hudi_index_service.hudi.bundle import BUNDLE_VARIABLE
 
 
 @pytest.fixture
@@ -29,12 +30,12 @@ def test_demo_runs_with_the_release_that_is_tested(
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / f"scala-library-{scala}.9.jar").touch()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    pinned, bundle = jars.hudi_bundle(scala=scala), tested_bundle()
+    pinned, tested = jars.hudi_bundle(scala=scala), bundle.tested_bundle()
     assert (pinned.group, pinned.artifact, pinned.version, pinned.sha256) == (
-        bundle.group,
-        bundle.artifact,
-        bundle.version,
-        bundle.sha256,
+        tested.group,
+        tested.artifact,
+        tested.version,
+        tested.sha256,
     )
 
 

@@ -118,7 +118,14 @@ def test_error_codes_exist(page: Path) -> None:
     }
     words = set(matches(r"`(?!HUDI_INDEX_)([A-Z]+(?:_[A-Z]+)+)`", page))
 
-    others = {"JAVA_HOME", "YARN_CONF_DIR", "PYTEST_ARGS", "FORMAT_MINOR", "SSL_CERT_FILE"}
+    others = {
+        "JAVA_HOME",
+        "SPARK_HOME",
+        "YARN_CONF_DIR",
+        "PYTEST_ARGS",
+        "FORMAT_MINOR",
+        "SSL_CERT_FILE",
+    }
     others |= {f"HADOOP_{each}" for each in ("CONF_DIR", "USER_NAME", "TOKEN_FILE_LOCATION")}
     others |= {"NO_INDEX"}  # a hint
     of_hudi = {

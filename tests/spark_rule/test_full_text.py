@@ -27,6 +27,7 @@ from tests.golden.recipes.texts import ROWS, text_of
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.read.test_full_text import SEARCHES
+from tests.spark_rule import needs
 from tests.spark_rule.conftest import by_index, each_of
 
 CARS = [key for key in range(ROWS) if SEARCHES["Match ( MSG , 'car' )"](text_of(key) or "")]
@@ -355,6 +356,7 @@ def test_statements_that_write(enabled, spark, texts, tmp_path) -> None:
     enabled.catalog.dropTempView("hits")
 
 
+@needs.HIVE
 @pytest.mark.usefixtures("no_metadata_table")
 def test_updates_and_deletes(enabled, texts, tmp_path) -> None:
     path = tmp_path / "texts"

@@ -20,6 +20,7 @@ from tests.golden.recipes.shapes import HIVE_STYLE, STAYS, URL_ENCODED
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.indexed import indexed
 from tests.partition_kinds import KINDS, REFUSED, Kind
+from tests.spark_rule import needs
 from tests.spark_rule.conftest import rows_of
 
 CERTAIN = {name: kind for name, kind in KINDS.items() if kind.value != REFUSED}
@@ -120,8 +121,8 @@ def asked(spark: SparkSession, enabled: SparkSession, read_by_tasks: None) -> As
         # Not hive style and encoded at once: Hudi 1.2.0 then compares a NULL partition value, and
         # fails with a NullPointerException.
         ("upsert", "COPY_ON_WRITE", URL_ENCODED, "Asia/Tokyo"),
-        ("sql", "COPY_ON_WRITE", HIVE_STYLE, "UTC"),
-        ("sql", "MERGE_ON_READ", {}, "America/New_York"),
+        pytest.param("sql", "COPY_ON_WRITE", HIVE_STYLE, "UTC", marks=needs.HIVE),
+        pytest.param("sql", "MERGE_ON_READ", {}, "America/New_York", marks=needs.HIVE),
     ],
 )
 def test_values_are_those_of_the_path(
@@ -153,7 +154,9 @@ def test_values_are_those_of_the_path(
 
 
 @pytest.mark.parametrize("name", UNCERTAIN)
-@pytest.mark.parametrize(("writer", "layout"), [("insert", {}), ("sql", HIVE_STYLE)])
+@pytest.mark.parametrize(
+    ("writer", "layout"), [("insert", {}), pytest.param("sql", HIVE_STYLE, marks=needs.HIVE)]
+)
 def test_uncertain_values_are_left_to_spark_by_the_columns_name(
     spark: SparkSession,
     asked: Asked,

@@ -19,6 +19,7 @@ from hudi_index_service.sql.grammar import first_words
 from hudi_index_service.sql.rule.statements import SqlStatements
 from hudi_index_service.sql.statements import EXPLAIN, EXPLAIN_ANALYZE, STATEMENTS
 from tests.hudi_tables import IN_PROCESS_LOCK
+from tests.spark_rule import needs
 from tests.spark_rule.outcomes import IN_ORDER, POSITIONED, outcome, with_messages
 from tests.spark_rule.programs import run_program
 
@@ -217,6 +218,7 @@ CREATED = {
 }
 
 
+@needs.HIVE
 def test_hudis_documented_statements_reach_hudi(session, spark, documented_table):
     name, index_session = f"with_extension.{documented_table}", IndexSession(session)
     ours = ("by_rider", "lucene", "rider")

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.spark_rule import needs
 from tests.spark_rule.conftest import rows
 
 FEW = "by the value of a sub-query"
@@ -144,6 +145,7 @@ def test_explain_says_what_is_awaited(enabled, tables):
     assert awaited in plan_of(enabled.sql(RECENT))
 
 
+@needs.HIVE
 def test_an_increment_since_the_latest_row_of_the_target(
     spark: SparkSession, enabled: SparkSession, tables, costs, tmp_path: Path
 ) -> None:

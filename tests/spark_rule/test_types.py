@@ -17,6 +17,7 @@ from tests.edited_tables import ROWS, commit_again, put_with_columns
 from tests.golden.table import Golden
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.indexed import indexed
+from tests.spark_rule import needs
 from tests.spark_rule.conftest import MakeTable, Query, by_index
 
 Agreed = Callable[[str | Query], tuple[RelationUse, ...]]
@@ -138,6 +139,7 @@ def vectors(
     spark.sql(f"DROP TABLE {name}")
 
 
+@needs.HUDI_1_2
 @pytest.mark.parametrize("columns", ["*", "id, floats, doubles[0]", "count(floats), max(ts)"])
 def test_values_are_sparks(
     agreed: Agreed, costs: Callable[..., None], vectors: str, columns: str

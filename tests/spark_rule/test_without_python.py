@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import hudi_index_spark
 import pytest
 
 from dev.daemon import Daemon
 from dev.jars import bundle_path
 from tests.programs import logged
+from tests.spark_rule import needs
 from tests.spark_rule.without_python import (
     HOME,
     JAR,
@@ -22,13 +22,7 @@ from tests.spark_rule.without_python import (
     thrift_server,
 )
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        hudi_index_spark.scala_of_spark() != "2.12",
-        reason="spark-sql needs spark-hive, which dev/spark_home.py lacks",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs.HIVE]
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
 from tests.indexed import indexed
+from tests.spark_rule import needs
 from tests.spark_rule.conftest import KINDS, build, by_index, rows, rows_of
 
 _numbers = count(1)
@@ -75,6 +76,7 @@ def copies(spark, tables, tmp_path):
 _OF_LOG_FILES = [each for each in list(_STATEMENTS)[::2] if each != _OF_SOME_COLUMNS]
 
 
+@needs.HIVE
 @pytest.mark.usefixtures("no_metadata_table")
 @pytest.mark.parametrize(
     ("kind", "statements"),
@@ -114,6 +116,7 @@ _STATEMENTS_WITHOUT_KEYS = {
 }
 
 
+@needs.HIVE
 @pytest.mark.usefixtures("no_metadata_table")
 def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
     """Hudi's MERGE then joins the source with the target's rows and their file names."""
@@ -134,6 +137,7 @@ def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
         spark.sql(f"DROP TABLE {name}")
 
 
+@needs.HIVE
 @pytest.mark.usefixtures("no_metadata_table")
 def test_statements_without_optimized_writes(spark, enabled, copies, settings_of_both, tmp_path):
     """Hudi then looks for the files of rows by their keys."""
@@ -195,6 +199,7 @@ def test_created_and_inserted_tables(spark, enabled, tables, tmp_path):
     spark.sql("DROP TABLE few_rows")
 
 
+@needs.HIVE
 def test_frames_held_across_a_write_of_the_session(spark, enabled, copies):
     """Each is planned before the write; one has also run."""
     twins = copies("rule_cow")
@@ -260,6 +265,7 @@ def test_the_snapshot_that_spark_has_cached_by_name(
     assert len(enabled.sql(query).collect()) == 2
 
 
+@needs.HIVE
 def test_cached_frames(spark, enabled, copies):
     """Spark computes a cached frame again after a write to its table by the session."""
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaObject
@@ -145,19 +145,24 @@ def _jar_for(spark: "SparkSession") -> Path:
         ) from error
     if not hasattr(spark, "_jsparkSession"):
         raise SparkUnsupported("A session of Spark Connect has its JVM elsewhere.")
-    version = str(spark.version)
-    if version.split(".")[:2] != hudi_index_spark.SPARK.split("."):
+    version, jvm = str(spark.version), cast(Any, spark._jvm)
+    scala = _line(str(jvm.scala.util.Properties.versionNumberString()))
+    jar = Path(hudi_index_spark.jar_path(scala, _line(version)))
+    if _line(version) != hudi_index_spark.SPARK and not jar.is_file():
         raise SparkUnsupported(
             f"The session is of Spark {version}, and the jars for Spark {hudi_index_spark.SPARK}."
         )
-    jvm: Any = spark._jvm
-    scala = ".".join(str(jvm.scala.util.Properties.versionNumberString()).split(".")[:2])
     if scala not in hudi_index_spark.SCALA:
         raise SparkUnsupported(
             f"The session's Scala is {scala}, and the jars are for "
             f"{' and '.join(hudi_index_spark.SCALA)}."
         )
-    return Path(hudi_index_spark.jar_path(scala))
+    return jar
+
+
+def _line(version: str) -> str:
+    """The line of releases, such as 3.5, that a version belongs to."""
+    return ".".join(version.split(".")[:2])
 
 
 def _extensions(spark: "SparkSession", jar: Path) -> Any:

@@ -14,23 +14,25 @@ from pathlib import Path
 __all__ = ["EXTENSIONS", "SCALA", "SPARK", "jar_path", "scala_of_spark"]
 
 SPARK = "3.5"
-"""The line of Spark releases whose classes the jars use."""
+"""The line of Spark's releases that the jars are for. A wheel that was built for another Spark
+(README.md) has the jar for that one."""
 
 SCALA = ("2.12", "2.13")
-"""The versions of Scala that this Spark is built with: for each there is a jar."""
+"""The versions of Scala that Spark is built with: for each there is a jar."""
 
 EXTENSIONS = "hudiindex.spark.IndexExtensions"
 """The class for the setting ``spark.sql.extensions``."""
 
 
-def jar_path(scala: str | None = None) -> str:
-    """The path of a jar.
+def jar_path(scala: str | None = None, spark: str = SPARK) -> str:
+    """The path of a jar; it need not exist.
 
     Args:
         scala: The session's version of Scala, one of `SCALA`; by default that of the Spark that a
             session would be started with here.
+        spark: The session's line of Spark's releases.
     """
-    name = f"hudi-index-spark{SPARK}_{scala or scala_of_spark()}.jar"
+    name = f"hudi-index-spark{spark}_{scala or scala_of_spark()}.jar"
     return str(Path(__file__).with_name(name))
 
 

@@ -7,6 +7,7 @@ import hudiindex.spark.catalyst.NoIndexHints;
 import hudiindex.spark.catalyst.RunningAnalyzer;
 import hudiindex.spark.fulltext.Binding;
 import hudiindex.spark.fulltext.FullTextFunctions;
+import hudiindex.spark.line.SparkLine;
 import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.FullText;
 import hudiindex.spark.source.HttpSource;
@@ -104,7 +105,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
 
   /** The same for any source. */
   public void enable(SparkSession session, Source source) {
-    apply(session.extensions());
+    apply(SparkLine.extensions(session));
     RunningAnalyzer.hasAdded(session, new BegunQueries());
     RunningAnalyzer.hasAdded(session, new NoIndexHints(session));
     Answers answers = Answers.of(source);

@@ -1,11 +1,20 @@
 package hudiindex.spark;
 
+import hudiindex.spark.line.SparkLine;
+import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 
-/** The session's settings, read anew for each query, so that a change counts at once. */
-public record IndexSettings(boolean enabled, long decideMillis, long readMillis) {
+/**
+ * The session's settings, read anew for each query, so that a change counts at once.
+ *
+ * @param off why queries do not use the index; empty if they do
+ */
+public record IndexSettings(Optional<String> off, long decideMillis, long readMillis) {
   /** Whether queries use the index. */
   public static final String ENABLED = "spark.hudi.index.enabled";
+
+  /** Whether they do on a line of Spark on which that is not tested with Hudi. */
+  public static final String UNTESTED = "spark.hudi.index.untested";
 
   /** How long the optimizer waits for a decision, in milliseconds; after that Spark scans. */
   public static final String DECIDE = "spark.hudi.index.decideMillis";
@@ -25,9 +34,25 @@ public record IndexSettings(boolean enabled, long decideMillis, long readMillis)
   /** The present settings of a session. */
   public static IndexSettings of(SparkSession session) {
     return new IndexSettings(
-        Boolean.parseBoolean(session.conf().get(ENABLED, "true").trim()),
-        millis(session, DECIDE, DECIDE_MILLIS),
-        millis(session, READ, READ_MILLIS));
+        off(session), millis(session, DECIDE, DECIDE_MILLIS), millis(session, READ, READ_MILLIS));
+  }
+
+  /** Whether queries use the index. */
+  public boolean enabled() {
+    return off.isEmpty();
+  }
+
+  private static Optional<String> off(SparkSession session) {
+    if (!isTrue(session, ENABLED, "true")) {
+      return Optional.of(ENABLED + " is false");
+    }
+    return SparkLine.TESTED || isTrue(session, UNTESTED, "false")
+        ? Optional.empty()
+        : Optional.of("this is not tested with Hudi on " + Versions.running());
+  }
+
+  private static boolean isTrue(SparkSession session, String key, String otherwise) {
+    return Boolean.parseBoolean(session.conf().get(key, otherwise).trim());
   }
 
   private static long millis(SparkSession session, String key, long otherwise) {

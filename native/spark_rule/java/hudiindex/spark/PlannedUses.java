@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.spark.sql.execution.QueryExecution;
 
 /** How the Hudi relations of one query are read, in the order of its optimized plan. */
@@ -20,7 +21,7 @@ public final class PlannedUses {
     Map<Long, String> tables = Relations.tables(query.optimizedPlan());
     List<Use> uses = Uses.of(query.tracker());
     if (uses.isEmpty()) {
-      return unasked(tables, IndexSettings.of(query.sparkSession()).enabled());
+      return unasked(tables, IndexSettings.of(query.sparkSession()).off());
     }
     List<Long> order = List.copyOf(tables.keySet());
     return new PlannedUses(
@@ -30,9 +31,8 @@ public final class PlannedUses {
             .toList());
   }
 
-  private static PlannedUses unasked(Map<Long, String> tables, boolean enabled) {
-    String reason =
-        enabled ? "Spark's optimizer leaves the rule out" : IndexSettings.ENABLED + " is false";
+  private static PlannedUses unasked(Map<Long, String> tables, Optional<String> off) {
+    String reason = off.orElse("Spark's optimizer leaves the rule out");
     List<Use> uses = new ArrayList<>();
     tables.forEach((number, table) -> uses.add(Use.withoutRequest(number, table, reason)));
     return new PlannedUses(uses);

@@ -1,11 +1,11 @@
 package hudiindex.spark;
 
+import hudiindex.spark.line.SparkLine;
 import hudiindex.spark.source.SourceFailed;
 import hudiindex.spark.source.StatementFailed;
 import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
-import org.apache.spark.sql.catalyst.trees.Origin;
 import py4j.Py4JException;
 import scala.Option;
 import scala.collection.immutable.Map;
@@ -89,23 +89,7 @@ public final class SparkErrors {
   }
 
   private static ParseException inSyntax(String code, String message, String remedy) {
-    Origin nowhere =
-        new Origin(
-            Option.empty(),
-            Option.empty(),
-            Option.empty(),
-            Option.empty(),
-            Option.empty(),
-            Option.empty(),
-            Option.empty());
-    return new ParseException(
-        Option.empty(),
-        text(code, message, remedy),
-        nowhere,
-        nowhere,
-        Option.apply(code),
-        parameters(message, remedy),
-        NO_CONTEXT);
+    return SparkLine.parseError(code, text(code, message, remedy), parameters(message, remedy));
   }
 
   private static String text(String code, String message, String remedy) {

@@ -1,6 +1,7 @@
 package hudiindex.spark.catalyst;
 
 import hudiindex.spark.Scala;
+import hudiindex.spark.line.SparkLine;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.channels.Channels;
@@ -11,7 +12,6 @@ import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.ipc.ArrowStreamReader;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -64,8 +64,7 @@ final class ArrowRows {
     Iterator<byte[]> batches =
         ArrowConverters$.MODULE$.getBatchesFromStream(
             Channels.newChannel(new ByteArrayInputStream(stream)));
-    Iterator<InternalRow> rows =
-        ArrowConverters$.MODULE$.fromBatchIterator(batches, schema, ZONE, false, TaskContext.get());
+    Iterator<InternalRow> rows = SparkLine.rows(batches, schema, ZONE);
     Expression condition =
         Scala.list(filters).stream().reduce(And::new).orElse(Literal.TrueLiteral());
     BasePredicate wanted = Predicate.create(condition, read);

@@ -5,6 +5,7 @@ import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Use;
 import hudiindex.spark.Uses;
+import hudiindex.spark.line.SparkLine;
 import hudiindex.spark.source.Counts;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Decisions;
@@ -115,7 +116,7 @@ final class Counting {
     }
     Counts counts = Counts.of(names(Scala.seq(output)), group, conditions);
     LogicalPlan own =
-        new Aggregate(aggregate.groupingExpressions(), Scala.seq(output), aggregate.child());
+        SparkLine.aggregate(aggregate.groupingExpressions(), Scala.seq(output), aggregate.child());
     Seq<NamedExpression> columns = replaced(aggregate.aggregateExpressions(), attributes);
     return indexed(scan, counts, own).map(numbers -> new Project(columns, numbers));
   }

@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import hudiindex.spark.line.SparkLine;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -28,7 +29,6 @@ import org.apache.spark.sql.catalyst.plans.logical.MapInPandas;
 import org.apache.spark.sql.catalyst.plans.logical.MapPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.Offset;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.plans.logical.PythonMapInArrow;
 import org.apache.spark.sql.catalyst.plans.logical.RebalancePartitions;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
@@ -91,7 +91,7 @@ final class Descent {
           MapGroups.class,
           MapInPandas.class,
           MapPartitions.class,
-          PythonMapInArrow.class,
+          SparkLine.MAP_IN_ARROW,
           ScriptTransformation.class,
           SerializeFromObject.class,
           TypedFilter.class,

@@ -1,15 +1,16 @@
 package hudiindex.spark.catalyst;
 
 import hudiindex.spark.Scala;
+import hudiindex.spark.line.SparkLine;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
@@ -20,14 +21,11 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 final class HintedRelations {
   private static final String OPTION = "hudiindex.hint";
 
-  private final CacheManager cache;
+  private final SparkSession session;
   private final Set<Long> ctes = new HashSet<>();
 
-  /**
-   * @param cache what the session has cached
-   */
-  HintedRelations(CacheManager cache) {
-    this.cache = cache;
+  HintedRelations(SparkSession session) {
+    this.session = session;
   }
 
   /** Whether a hint leaves a relation to Spark. */
@@ -38,7 +36,7 @@ final class HintedRelations {
 
   /** Whether Spark takes a plan's rows from its cache, where it would not find a marked plan. */
   boolean isCached(LogicalPlan plan) {
-    return !cache.isEmpty() && cache.lookupCachedData(plan).isDefined();
+    return SparkLine.isCached(session, plan);
   }
 
   /** A plan with marks on all Hudi relations in it, and in the sub-queries of its conditions. */
@@ -84,7 +82,6 @@ final class HintedRelations {
             files.fileFormat(),
             Scala.immutable(options),
             files.sparkSession());
-    return relation.copy(
-        marked, relation.output(), relation.catalogTable(), relation.isStreaming());
+    return SparkLine.copied(relation, marked);
   }
 }

@@ -5,6 +5,7 @@ import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Use;
 import hudiindex.spark.Uses;
+import hudiindex.spark.line.SparkLine;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.Request;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -30,6 +32,8 @@ import scala.Option;
  */
 public final class IndexRule extends Rule<LogicalPlan> {
   private static final Logger LOG = LoggerFactory.getLogger(IndexRule.class);
+
+  private static final AtomicBoolean WARNED = new AtomicBoolean();
 
   private final SparkSession session;
   private final Decisions decisions;
@@ -51,7 +55,13 @@ public final class IndexRule extends Rule<LogicalPlan> {
   private LogicalPlan indexed(LogicalPlan plan) {
     try {
       IndexSettings settings = IndexSettings.of(session);
-      if (!settings.enabled()) {
+      if (settings.off().isPresent()) {
+        if (!SparkLine.TESTED && WARNED.compareAndSet(false, true)) {
+          LOG.warn(
+              "INDEX_NOT_ASKED: Spark scans: {}. Set {}=true to use the index all the same.",
+              settings.off().get(),
+              IndexSettings.UNTESTED);
+        }
         return plan;
       }
       LogicalPlan called = FullTextCalls.belowAggregates(plan);

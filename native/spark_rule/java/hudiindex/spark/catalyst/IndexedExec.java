@@ -6,6 +6,7 @@ import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Json;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Unchecked;
+import hudiindex.spark.line.SparkLine;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Request;
 import hudiindex.spark.source.Rows;
@@ -26,11 +27,9 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
-import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.ProjectExec;
-import org.apache.spark.sql.execution.RDDScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -88,9 +87,7 @@ public final class IndexedExec extends SparkPlan {
   private synchronized SparkPlan reader() {
     if (reader == null) {
       keyValues = plannedRead.request().key().map(key -> KeyValues.read(key, keys.get()));
-      reader =
-          withSession(
-              () -> hasNoKey() ? new LocalTableScanExec(output(), Scala.seq(List.of())) : chosen());
+      reader = withSession(() -> hasNoKey() ? SparkLine.localRows(output(), List.of()) : chosen());
     }
     return reader;
   }
@@ -161,7 +158,7 @@ public final class IndexedExec extends SparkPlan {
       if (plannedRead.decision().isUndecided()) {
         plannedRead.use().readBy(Decision.DRIVER, NOW_DECIDED);
       }
-      return new LocalTableScanExec(output(), Scala.seq(result));
+      return SparkLine.localRows(output(), result);
     }
     if (rows instanceof Rows.ByTasks tasks) {
       boolean undecided = plannedRead.decision().isUndecided();
@@ -177,8 +174,7 @@ public final class IndexedExec extends SparkPlan {
   }
 
   private SparkPlan byTasks(RDD<InternalRow> rows) {
-    UnknownPartitioning partitions = new UnknownPartitioning(rows.getNumPartitions());
-    SparkPlan scan = new RDDScanExec(read, rows, nodeName(), partitions, Scala.seq(List.of()));
+    SparkPlan scan = SparkLine.rowsOf(rows, read, nodeName());
     SparkPlan filtered =
         Scala.list(filters).stream()
             .reduce(And::new)

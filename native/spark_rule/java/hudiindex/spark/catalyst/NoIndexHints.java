@@ -40,7 +40,7 @@ public final class NoIndexHints extends Rule<LogicalPlan> {
     if (!hasHints(plan)) {
       return plan;
     }
-    HintedRelations marks = new HintedRelations(session.sharedState().cacheManager());
+    HintedRelations marks = new HintedRelations(session);
     return marks.withMarkedCtes(resolved(plan, marks));
   }
 
@@ -90,7 +90,8 @@ public final class NoIndexHints extends Rule<LogicalPlan> {
           missed.stream().map(each -> Scala.<String>seq(each)).collect(Collectors.toSet());
       SQLConf.get()
           .hintErrorHandler()
-          .hintRelationsNotFound(hint.name(), hint.parameters(), Scala.set(unknown));
+          .hintRelationsNotFound(
+              hint.name(), Scala.<Object>seq(Scala.list(hint.parameters())), Scala.set(unknown));
     }
     return result;
   }

@@ -1,6 +1,7 @@
 package hudiindex.spark.fulltext;
 
 import hudiindex.spark.catalyst.FullTextCall;
+import hudiindex.spark.line.SparkLine;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -36,7 +37,7 @@ public final class FullTextFunctions {
   public static void register(SparkSession session) {
     FunctionRegistry functions = session.sessionState().functionRegistry();
     for (String each : NAMES) {
-      FunctionIdentifier name = new FunctionIdentifier(each);
+      FunctionIdentifier name = SparkLine.registered(each);
       if (!functions.functionExists(name)) {
         functions.registerFunction(name, info(each), made(each));
       }
@@ -54,7 +55,7 @@ public final class FullTextFunctions {
         SessionCatalog catalog = SparkSession.active().sessionState().catalog();
         FunctionIdentifier function = new FunctionIdentifier(name);
         return catalog.isPersistentFunction(function)
-            ? catalog.resolvePersistentFunction(function, arguments)
+            ? SparkLine.call(catalog, function, arguments)
             : new UnboundCall(name, arguments);
       }
     };

@@ -3,6 +3,7 @@ package hudiindex.spark.source;
 import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Json;
+import hudiindex.spark.line.SparkLine;
 import java.net.http.HttpResponse;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
@@ -72,7 +73,8 @@ public final class HttpSource implements Source {
             + " PySpark.";
     Column failing = functions.raise_error(functions.lit(error));
     String type = json.has("mode") ? "float" : "boolean"; // a score, or a condition
-    return functions.when(new Column(text).isNotNull(), failing).cast(type).expr();
+    return SparkLine.expression(
+        functions.when(SparkLine.column(text).isNotNull(), failing).cast(type));
   }
 
   @Override

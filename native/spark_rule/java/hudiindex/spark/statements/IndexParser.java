@@ -4,21 +4,17 @@ import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.Json;
 import hudiindex.spark.SparkErrors;
 import hudiindex.spark.Unchecked;
+import hudiindex.spark.line.DelegatingParser;
 import hudiindex.spark.source.Statements;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.FunctionIdentifier;
-import org.apache.spark.sql.catalyst.TableIdentifier;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.Seq;
 
 /**
  * Parses index statements, and leaves all other texts to the parser before it, which is Hudi's.
@@ -26,7 +22,7 @@ import scala.collection.Seq;
  * <p>A text costs a look at its first words. If they may be those of an index statement, the source
  * says whether it is one.
  */
-public final class IndexParser implements ParserInterface {
+public final class IndexParser extends DelegatingParser {
   /** Whether the calling thread wants the parser before this one, see {@link #passedOn}. */
   private static final ThreadLocal<Boolean> PASSES_ON = ThreadLocal.withInitial(() -> false);
 
@@ -45,6 +41,7 @@ public final class IndexParser implements ParserInterface {
    */
   public IndexParser(
       SparkSession session, ParserInterface before, Supplier<Statements> statements) {
+    super(before);
     this.session = session;
     this.before = before;
     this.statements = statements;
@@ -58,6 +55,12 @@ public final class IndexParser implements ParserInterface {
     } finally {
       PASSES_ON.remove();
     }
+  }
+
+  @Override
+  protected boolean isLeft(String text) {
+    boolean ours = FirstWords.mayBeOurs(text) && !PASSES_ON.get();
+    return !ours && !FirstWords.areAlmostOurs(text);
   }
 
   @Override
@@ -110,40 +113,5 @@ public final class IndexParser implements ParserInterface {
       parameters = Parameters.in(before.parsePlan(answer.get("query").asText()));
     }
     return IndexStatement.of(text, columns, parameters, present);
-  }
-
-  @Override
-  public LogicalPlan parseQuery(String text) throws ParseException {
-    return before.parseQuery(text);
-  }
-
-  @Override
-  public Expression parseExpression(String text) throws ParseException {
-    return before.parseExpression(text);
-  }
-
-  @Override
-  public TableIdentifier parseTableIdentifier(String text) throws ParseException {
-    return before.parseTableIdentifier(text);
-  }
-
-  @Override
-  public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
-    return before.parseFunctionIdentifier(text);
-  }
-
-  @Override
-  public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
-    return before.parseMultipartIdentifier(text);
-  }
-
-  @Override
-  public StructType parseTableSchema(String text) throws ParseException {
-    return before.parseTableSchema(text);
-  }
-
-  @Override
-  public DataType parseDataType(String text) throws ParseException {
-    return before.parseDataType(text);
   }
 }

@@ -1,6 +1,7 @@
 package hudiindex.spark.statements;
 
 import hudiindex.spark.Scala;
+import hudiindex.spark.line.SparkLine;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +54,7 @@ record Parameters(List<String> names, Seq<Expression> values) {
   /** The values as {@link hudiindex.spark.source.Source#run} takes them. */
   Object arguments() {
     List<Column> columns = new ArrayList<>();
-    Scala.list(values).forEach(each -> columns.add(new Column(each)));
+    Scala.list(values).forEach(each -> columns.add(SparkLine.column(each)));
     if (names.isEmpty()) {
       return columns;
     }
