@@ -38,12 +38,17 @@ def test_missing_jar_is_named_with_a_remedy(enabled, monkeypatch):
         enable(enabled)
 
 
-@pytest.mark.parametrize(("name", "versions"), [("SPARK", "4.0"), ("SCALA", ("2.11", "4.0"))])
-def test_other_spark_is_refused(enabled, monkeypatch, name, versions):
+def test_session_of_another_spark_is_refused(enabled, monkeypatch):
+    monkeypatch.setattr(type(enabled), "version", "4.0.5")
+    with pytest.raises(SparkUnsupported, match=r"SPARK_UNSUPPORTED: .*4\.0\.5.*3\.5.*to_spark"):
+        enable(enabled)
+
+
+def test_session_of_another_scala_is_refused(enabled, monkeypatch):
     import hudi_index_spark
 
-    monkeypatch.setattr(hudi_index_spark, name, versions)
-    with pytest.raises(SparkUnsupported, match=r"SPARK_UNSUPPORTED: .*4\.0.*to_spark"):
+    monkeypatch.setattr(hudi_index_spark, "SCALA", ("2.11", "3.3"))
+    with pytest.raises(SparkUnsupported, match=r"SPARK_UNSUPPORTED: .*2\.11 and 3\.3.*to_spark"):
         enable(enabled)
 
 
