@@ -12,7 +12,7 @@ manifest of a typical slice             `may_have_none`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
 slices of the table, and past scans     `opening_pays`
-estimates of a leaf                     `look_up_together`
+estimates of a leaf                     `look_up_together`, `most_steps`
 bounds of open entries                  `are_too_many`, `scan_tests_faster`,
                                         `rows_pay_for_count`
 row ids                                 `cheapest_reading`, `pages_pay_in_portions`
@@ -30,6 +30,7 @@ from enum import Enum
 from itertools import islice
 
 from hudi_index_parquet import RowPlan
+from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import (
@@ -64,7 +65,7 @@ from hudi_index_service.optimizer.cost.constants import (
 )
 from hudi_index_service.optimizer.cost.in_spark import Reader, SparkCosts, Work
 from hudi_index_service.optimizer.cost.model import CostModel
-from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
+from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding, pages_of
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
@@ -158,6 +159,22 @@ def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) ->
         return slices >= MANY_SLICES
     rows = expected()
     return rows is not None and rows.expected <= FEW_ROWS
+
+
+def most_steps(rows: BitMap, share: float, row_steps: int, test_steps: int) -> int:
+    """The most steps that a look-up may take, of a further conjunct that is tested on the rows in
+    any case: what reading and testing the rows that it rules out takes. Rows of one page are read
+    together, so that it spares only pages that hold none of the others.
+
+    Args:
+        rows: Those that the conjuncts before leave.
+        share: How many of them are expected to be left, from 0 to 1.
+        row_steps: The cost of reading one more page, in steps of a look-up.
+        test_steps: The cost of testing one more row, in these steps.
+    """
+    pages = pages_of(rows)
+    spared = pages - pages_holding(share * len(rows), pages)
+    return round(row_steps * spared + test_steps * (1 - share) * len(rows))
 
 
 def are_few(rows: int, total: int) -> bool:

@@ -23,8 +23,7 @@ from hudi_index_service.optimizer.cost.constants import (
     DEFAULTS,
     LARGE_FILE,
 )
-from hudi_index_service.optimizer.cost.pages import pages_holding, pages_of
-from hudi_index_service.optimizer.decide import look_up_together
+from hudi_index_service.optimizer.decide import look_up_together, most_steps
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Routes, SlicePlan
@@ -243,20 +242,14 @@ class Lookups:
                 if checked.exact_rows is not None or checked.possible == BitMap():
                     return checked
             remaining = left if checked.possible is None else checked.possible
-            most = self._worth(leaf, entries, remaining)
+            share = 0.0
+            if entries.total >= LARGE_FILE:
+                share = min(1.0, entries.estimate(leaf) / entries.total)
+            most = most_steps(remaining, share, self.row_steps, self.test_steps)
         found = entries.rows(leaf, most, superset_ok=self.superset_ok)
         if found.possible is None and not isinstance(leaf, Together):
             found = entries.pages(leaf)
         return found if checked.possible is None else found.within(checked.possible)
-
-    def _worth(self, leaf: Condition, entries: SliceEntries, rows: BitMap) -> int:
-        """The steps that ruling out some of these rows by a leaf is worth. Rows of one page are
-        read together."""
-        pages, share = pages_of(rows), 0.0
-        if entries.total >= LARGE_FILE:
-            share = min(1.0, entries.estimate(leaf) / entries.total)
-        ruled_out = pages - pages_holding(share * len(rows), pages)
-        return round(self.row_steps * ruled_out + self.test_steps * (1 - share) * len(rows))
 
     def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""
