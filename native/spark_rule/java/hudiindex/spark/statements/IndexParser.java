@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.Json;
 import hudiindex.spark.SparkErrors;
 import hudiindex.spark.Unchecked;
-import hudiindex.spark.line.DelegatingParser;
+import hudiindex.spark.line.LineParser;
 import hudiindex.spark.source.Statements;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.StructType;
  * <p>A text costs a look at its first words. If they may be those of an index statement, the source
  * says whether it is one.
  */
-public final class IndexParser extends DelegatingParser {
+public final class IndexParser extends LineParser {
   /** Whether the calling thread wants the parser before this one, see {@link #passedOn}. */
   private static final ThreadLocal<Boolean> PASSES_ON = ThreadLocal.withInitial(() -> false);
 
@@ -32,7 +32,6 @@ public final class IndexParser extends DelegatingParser {
           Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
   private final SparkSession session;
-  private final ParserInterface before;
   private final Supplier<Statements> statements;
 
   /**
@@ -43,7 +42,6 @@ public final class IndexParser extends DelegatingParser {
       SparkSession session, ParserInterface before, Supplier<Statements> statements) {
     super(before);
     this.session = session;
-    this.before = before;
     this.statements = statements;
   }
 

@@ -10,14 +10,15 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 
-/** Leaves all texts to the parser before it, but for those that {@link #parsePlan} takes. */
-public abstract class DelegatingParser implements ParserInterface {
-  private final ParserInterface before;
+/**
+ * Leaves all texts to the parser before it, but for those that {@link #parsePlan} takes. {@code
+ * LineParser} adds what the parsers of a line of Spark's releases have besides.
+ */
+abstract class DelegatingParser implements ParserInterface {
+  /** Takes the texts that are left. */
+  protected final ParserInterface before;
 
-  /**
-   * @param before takes the texts that are left
-   */
-  protected DelegatingParser(ParserInterface before) {
+  DelegatingParser(ParserInterface before) {
     this.before = before;
   }
 
@@ -55,12 +56,4 @@ public abstract class DelegatingParser implements ParserInterface {
   public DataType parseDataType(String text) throws ParseException {
     return before.parseDataType(text);
   }
-
-  @Override
-  public StructType parseRoutineParam(String text) throws ParseException {
-    return before.parseRoutineParam(text);
-  }
-
-  /** Whether a text is left to the parser before. */
-  protected abstract boolean isLeft(String text);
 }
