@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dev import versions
 from dev.paths import ROOT
 
 if TYPE_CHECKING:
@@ -215,5 +216,6 @@ MADE = {
     "reference/command_line.md": command_line,
     "reference/settings.md": settings,
     "reference/errors.md": error_codes,
+    "versions.md": versions.page,
 }
-"""Page → what writes it, from the code."""
+"""Page → what writes it, from the code; that of versions, from what ran."""

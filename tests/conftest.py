@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from dev import versions
 from dev.jars import fetch, hudi_bundle
 from dev.spark_home import spark_home
 from tests import example_counts, java_options, turns
@@ -43,8 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HUDI_INDEX_CACHE_FOLDER"] = str(Path(folder, "cache"))
     # Registered before the history's own, hence called after it.
     atexit.register(_remove, folder, os.getpid())
-    if config.option.record_seconds and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    if config.option.record_seconds:
         config.pluginmanager.register(_Recorder())
+    if config.option.record_versions:
+        config.pluginmanager.register(_VersionsRecorder(config.option.scala))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,6 +70,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--record-seconds",
         action="store_true",
         help="write the seconds of what ran to tests/seconds.json",
+    )
+    parser.addoption(
+        "--record-versions",
+        action="store_true",
+        help="write on which versions tests passed to docs/versions.json",
     )
 
 
@@ -121,6 +131,24 @@ class _Recorder:
 
     def pytest_sessionfinish(self) -> None:
         record(fast=self._seconds[False], slow=self._seconds[True])
+
+
+class _VersionsRecorder:
+    """Writes on which versions all tests passed that ran."""
+
+    def __init__(self, scala: str) -> None:
+        self._commit = versions.commit_of_checkout()
+        self._run = "" if scala == "2.12" else f"scala {scala}"
+        self._outcomes: dict[str, bool] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed or report.when == "call" and report.passed:
+            passed = report.passed and self._outcomes.get(report.nodeid, True)
+            self._outcomes[report.nodeid] = passed
+
+    def pytest_sessionfinish(self) -> None:
+        before = versions.records()
+        versions.write(versions.recorded(before, self._commit, self._run, self._outcomes))
 
 
 def pytest_terminal_summary(
