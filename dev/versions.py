@@ -78,7 +78,8 @@ def _pythons() -> Iterator[Cell]:
     for version in sorted({OWN_PYTHON, *OTHER_PYTHONS}, key=lambda each: int(each.split(".")[1])):
         part = "wheels alone: install, doctor, build, query, drop"
         part += "; without Spark" if version == "3.14" else "; demo"
-        yield Cell("Python", version, part, way_in, "[own" if version == OWN_PYTHON else f"[{version}")
+        parameter = "own" if version == OWN_PYTHON else version
+        yield Cell("Python", version, part, way_in, f"[{parameter}")
 
 
 def _hudi() -> Iterator[Cell]:
@@ -179,7 +180,8 @@ def page(cells: Iterable[Cell] = CELLS, ran: Mapping[str, Record] | None = None)
         "tests of some rows are shared out over three runs, of which a row counts one.",
     ]
     for of, each in groupby(cells, lambda cell: cell.of):
-        lines += ["", f"## {of}", "", "| version | what | state | tests | commit |", "|---" * 5 + "|"]
+        heads = "| version | what | state | tests | commit |"
+        lines += ["", f"## {of}", "", heads, "|---" * 5 + "|"]
         lines += [f"| {cell.version} | {cell.part} | {_state(cell, ran)} |" for cell in each]
     return "\n".join([*lines, ""])
 

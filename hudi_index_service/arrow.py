@@ -7,7 +7,9 @@ do it at once. So elsewhere `array` and `scalar` are not called, which the linte
 """
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from decimal import Context, Decimal
+from struct import Struct
 from threading import Lock
 from typing import Any, cast
 
@@ -19,6 +21,9 @@ _DIGITS = Context(prec=100)
 
 _MOST_BYTES = 2**31 - 1
 """Of the values of an array with offsets of 32 bits."""
+
+_ENDS, _LARGE_ENDS = Struct("=ii"), Struct("=qq")
+"""The offsets of one value."""
 
 _with_pandas = Lock()
 """Held where pyarrow may import pandas, which two threads cannot do at once."""
@@ -95,6 +100,9 @@ def _variable_width(
     is_large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
     if not is_large and len(data) > _MOST_BYTES:
         raise pa.ArrowInvalid(f"{len(data):,} bytes are too many for one array of {kind}")
+    if len(values) == 1 and is_null is None:  # numpy would take ten times as long
+        ends = (_LARGE_ENDS if is_large else _ENDS).pack(0, len(data))
+        return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
     width = np.int64 if is_large else np.int32
     offsets = np.zeros(len(values) + 1, dtype=width)
     np.cumsum(np.fromiter(map(len, values), width, len(values)), dtype=width, out=offsets[1:])
@@ -179,6 +187,21 @@ def scalar(value: object, kind: pa.DataType) -> pa.Scalar:
             return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bits)])[0]
     with _with_pandas:
         return pa.scalar(value, kind)
+
+
+def nullable(columns: pa.Schema) -> pa.Schema:
+    """The same columns, all of which may be NULL."""
+    last = _last_nullable.get()
+    if last is None or not last[0].equals(columns, check_metadata=True):
+        last = columns, pa.schema([each.with_nullable(True) for each in columns])
+        _last_nullable.set(last)
+    return last[1]
+
+
+_last_nullable: ContextVar[tuple[pa.Schema, pa.Schema] | None] = ContextVar(
+    "last_nullable", default=None
+)
+"""The last columns: a query asks for the same ones of each file."""
 
 
 FALSE = truth_scalar(False)

@@ -142,7 +142,7 @@ class _VersionsRecorder:
         self._outcomes: dict[str, bool] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed or report.when == "call" and report.passed:
+        if report.failed or (report.when == "call" and report.passed):
             passed = report.passed and self._outcomes.get(report.nodeid, True)
             self._outcomes[report.nodeid] = passed
 

@@ -13,6 +13,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import nullable
 from hudi_index_service.errors import (
     SnapshotChanged,
     SnapshotUnavailable,
@@ -205,9 +206,7 @@ class OpenedTable:
                             f"Only base files hold the schema of {self._storage.uri}, and they do "
                             f"not tell whether column {column.name} holds vectors."
                         )
-                return self._with_meta_columns(
-                    pa.schema([each.with_nullable(True) for each in schema])
-                )
+                return self._with_meta_columns(nullable(schema))
         raise TableFeatureUnsupported(f"No commit of {self._storage.uri} holds its schema.")
 
     def _with_meta_columns(self, schema: pa.Schema) -> pa.Schema:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import nullable
 from hudi_index_service.cancellation import check
 from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
@@ -66,7 +67,7 @@ class Execution:
     def schema(self) -> pa.Schema:
         """The result's schema: the output columns with the table's types, all nullable even if
         older files declare them otherwise."""
-        return pa.schema([each.with_nullable(True) for each in self.reader.query.output])
+        return nullable(self.reader.query.output)
 
     def narrowed(self, output: pa.Schema) -> "Execution":
         """The same run for a narrowed query; see `Query.narrowed`."""
@@ -342,6 +343,6 @@ def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordB
 
 
 def _with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    if not schema.names:
+    if not schema.names or batch.schema.equals(schema, check_metadata=True):
         return batch  # rebuilt from no columns, it would have no rows
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

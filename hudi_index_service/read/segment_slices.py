@@ -114,11 +114,13 @@ class SegmentSlices:
         in_paths = set(plan.partitions.table.schema.names) if plan.partitions else set()
         by_type: dict[str, Mask] = {}
         for name, segments in folder.segments.items():
+            if not segments:
+                continue
             # A partition's value is in its path, even if the base file holds another.
             columns = required.keys.get(name, frozenset())
             if in_paths:
                 columns = frozenset(key for key in columns if key[0] not in in_paths)
-            is_excluded = self._excluded([Exclusion(each, columns) for each in segments], predicate)
+            is_excluded = self._excluded(Exclusion(segments, columns), predicate)
             if is_excluded.any():
                 by_type[name] = is_excluded
         self._positions.keep([each for some in folder.segments.values() for each in some])
@@ -149,12 +151,12 @@ class SegmentSlices:
         """
         return SegmentRoutes(self._positions, folder.segments, required.keys, in_paths)
 
-    def _excluded(self, exclusions: Sequence[Exclusion], predicate: Predicate) -> Mask:
+    def _excluded(self, exclusion: Exclusion, predicate: Predicate) -> Mask:
         """Which slices are excluded."""
         positions = self._positions
         is_excluded = np.zeros(positions.count, dtype=bool)
-        for each in exclusions:
-            excluded_here = positions.of_segment(each.segment)[~each.may_match(predicate)]
+        for segment, may in zip(exclusion.segments, exclusion.may_match(predicate), strict=True):
+            excluded_here = positions.of_segment(segment)[~may]
             is_excluded[excluded_here[excluded_here >= 0]] = True
         return is_excluded
 

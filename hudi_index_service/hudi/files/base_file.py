@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.arrow import numbers_array
+from hudi_index_service.arrow import nullable, numbers_array
 from hudi_index_service.columns import (
     column_path,
     column_values,
@@ -272,21 +272,23 @@ def _rows_without_columns(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch
 def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.RecordBatch:
     """The batch with exactly the columns of `columns`, in order, cast to their types; missing
     columns are NULL."""
-    if batch.schema.equals(columns) or not columns.names:
-        return batch.select(columns.names)
+    if not columns.names:
+        return batch.select([])
+    stored, result = batch.schema, nullable(columns)
+    if stored.equals(result) or stored.equals(columns):
+        return batch
     arrays = []
-    for field in columns:
-        stored_field = _stored_field(batch.schema, field.name, source)
+    for number, field in enumerate(columns):
+        if number < len(stored) and stored.field(number).equals(result.field(number)):
+            arrays.append(batch.column(number))
+            continue
+        stored_field = _stored_field(stored, field.name, source)
         arrays.append(
             pa.nulls(batch.num_rows, field.type)
             if stored_field is None
             else _converted(column_values(batch, field.name), field.type, field.name, source)
         )
-    return pa.RecordBatch.from_arrays(arrays, schema=_nullable(columns))
-
-
-def _nullable(columns: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in columns])
+    return pa.RecordBatch.from_arrays(arrays, schema=result)
 
 
 def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -> pa.Array:

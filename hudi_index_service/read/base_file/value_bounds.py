@@ -32,14 +32,14 @@ def leaf_columns(leaf: Predicate) -> frozenset[BoundColumn]:
 def stored_type(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
     """The stored type of a column; None if the file has no column of exactly this name, or
     several."""
-    fields: list[pa.Field] = list(schema)
+    parent: pa.Schema | pa.StructType | None = schema
     stored: pa.DataType | None = None
     for part in path:
-        same = [each for each in fields if each.name == part]
-        if len(same) != 1:
+        same = [] if parent is None else parent.get_all_field_indices(part)
+        if parent is None or len(same) != 1:
             return None
-        stored = same[0].type
-        fields = list(stored) if pa.types.is_struct(stored) else []
+        stored = parent.field(same[0]).type
+        parent = stored if pa.types.is_struct(stored) else None
     return stored
 
 

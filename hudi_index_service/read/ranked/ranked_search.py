@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import FALSE, as_truths, numbers_array
+from hudi_index_service.arrow import FALSE, as_truths, nullable, numbers_array
 from hudi_index_service.cancellation import check
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
@@ -181,7 +181,7 @@ class RankedSearch:
     @property
     def output(self) -> pa.Schema:
         """The columns of the result, without the score."""
-        return pa.schema([field.with_nullable(True) for field in self.query.output])
+        return nullable(self.query.output)
 
     def _rows(self, hits: Sequence[Hit], slices: Sequence[_ScoredSlice]) -> pa.Table:
         tables, order = [pa.Table.from_batches([], self.output)], []

@@ -178,7 +178,8 @@ def test_no_file_with_a_matching_row_is_excluded(where: str, segments: list[Segm
         for n, columns in enumerate(INDEXED)
     ]
     routed, unrouted = (
-        Exclusion(each, each.columns.keys()).may_match(normal_form).tolist() for each in segments
+        Exclusion([each], each.columns.keys()).may_match(normal_form)[0].tolist()
+        for each in segments
     )
     for true, with_runs, without in zip(truth, routed, unrouted, strict=True):
         assert true <= with_runs <= without, where
@@ -205,9 +206,19 @@ def test_a_value_without_order_leaves_the_files_that_hold_it(
         for values, held in zip(VALUES, INDEXED, strict=True)
     ]
     routed, unrouted = segments
-    left = Exclusion(routed, routed.columns.keys()).may_match(normal_form)
+    (left,) = Exclusion([routed], routed.columns.keys()).may_match(normal_form)
+    (by_bounds,) = Exclusion([unrouted], unrouted.columns.keys()).may_match(normal_form)
     assert left.tolist() == truth
-    assert Exclusion(unrouted, unrouted.columns.keys()).may_match(normal_form).sum() > left.sum()
+    assert by_bounds.sum() > left.sum()
+
+
+def test_segments_are_compared_as_if_each_were_alone(segments: list[SegmentFile]) -> None:
+    columns = set().union(*(each.columns for each in segments))
+    for where in WHERES:
+        _, normal_form = bound(where)
+        together = Exclusion(segments, columns).may_match(normal_form)
+        alone = [Exclusion([each], columns).may_match(normal_form)[0] for each in segments]
+        assert [each.tolist() for each in together] == [each.tolist() for each in alone], where
 
 
 def test_columns_with_few_values_or_in_order_have_no_run(segments: list[SegmentFile]) -> None:
@@ -221,9 +232,9 @@ def test_columns_with_few_values_or_in_order_have_no_run(segments: list[SegmentF
 def test_columns_that_may_not_be_used_exclude_nothing(segments: list[SegmentFile]) -> None:
     _, normal_form = bound("text = 'nobody' AND number = 33")
     without_text = [key for key in segments[0].columns if key[0] != "text"]
-    left = Exclusion(segments[0], without_text).may_match(normal_form)
+    (left,) = Exclusion(segments[:1], without_text).may_match(normal_form)
     _, number_alone = bound("number = 33")
-    assert (left == Exclusion(segments[0], without_text).may_match(number_alone)).all()
+    assert (left == Exclusion(segments[:1], without_text).may_match(number_alone)[0]).all()
 
 
 def test_more_values_than_files_are_not_routed(tmp_path: Path) -> None:
@@ -231,14 +242,14 @@ def test_more_values_than_files_are_not_routed(tmp_path: Path) -> None:
     segment = opened(tmp_path, merged([facts(n, values) for n, values in enumerate(INDEXED[:4])]))
     for values, routed in ((2, True), (9, False)):
         _, normal_form = bound(f"number IN ({', '.join(map(str, range(values)))})")
-        Exclusion(segment, segment.columns.keys()).may_match(normal_form)
+        Exclusion([segment], segment.columns.keys()).may_match(normal_form)[0]
         assert (("number", "int64") in segment._runs) is routed
         segment._runs.clear()
 
 
 def test_a_column_of_another_type_is_another_column(segments: list[SegmentFile]) -> None:
     predicate = negation_normal_form(parse_predicate("small = 3", pa.schema({"small": pa.int64()})))
-    assert Exclusion(segments[0], segments[0].columns.keys()).may_match(predicate).all()
+    assert Exclusion(segments[:1], segments[0].columns.keys()).may_match(predicate)[0].all()
 
 
 def located(segment: SegmentFile, column: str, values: pa.Array) -> list[list[int] | None]:

@@ -123,7 +123,7 @@ def may_match(store: SegmentStore, where: str = "u = 'u70'") -> set[str]:
         for each in opened(store)
         for path, may in zip(
             each.files["path"].to_pylist(),
-            Exclusion(each, each.columns.keys()).may_match(predicate),
+            Exclusion([each], each.columns.keys()).may_match(predicate)[0],
             strict=True,
         )
         if may
@@ -317,7 +317,7 @@ def test_a_damaged_segment_is_done_without(store: SegmentStore, tmp_path: Path) 
         except EntryInvalid:
             refused += 1
             continue
-        named = Exclusion(segment, segment.columns.keys()).may_match(
+        (named,) = Exclusion([segment], segment.columns.keys()).may_match(
             parse_predicate("u = 'u70'", SCHEMA)
         )
         found = {
@@ -403,7 +403,7 @@ def test_a_large_segment_is_read_block_by_block(
     segment = store.open(file)
     opening = storage.io.bytes_read - before
     where = parse_predicate(f"u = '{numbers[7]}'", SCHEMA)
-    found = Exclusion(segment, segment.columns.keys()).may_match(where)
+    (found,) = Exclusion([segment], segment.columns.keys()).may_match(where)
     asking = storage.io.bytes_read - before - opening
     assert segment.files["path"].filter(pa.array(found)).to_pylist() == [path_of(59)]
     assert file.size > 600_000

@@ -150,11 +150,13 @@ class ByteBounds:
             strictly: Whether the limits themselves are outside.
         """
         above, below = (pc.greater, pc.less) if strictly else (pc.greater_equal, pc.less_equal)
+        lowest = None if low is None else binary_scalar(low)
+        highest = lowest if low is high else None if high is None else binary_scalar(high)
         inside = np.ones(len(self.least), dtype=bool)
-        if low is not None:
-            inside &= _true_or_null(above(self.greatest, binary_scalar(low)))
-        if high is not None:
-            inside &= _true_or_null(below(self.least, binary_scalar(high)))
+        if lowest is not None:
+            inside &= _true_or_null(above(self.greatest, lowest))
+        if highest is not None:
+            inside &= _true_or_null(below(self.least, highest))
         return inside
 
     def sought(self, values: pa.Array) -> npt.NDArray[Any]:
@@ -242,4 +244,4 @@ def _spans(
 
 
 def _true_or_null(truth: pa.Array) -> Mask:
-    return as_truths(truth.fill_null(TRUE))
+    return as_truths(truth.fill_null(TRUE) if truth.null_count else truth)

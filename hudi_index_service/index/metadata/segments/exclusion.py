@@ -1,4 +1,4 @@
-"""Which base files of a segment may have rows for which a predicate is TRUE.
+"""Which base files of segments may have rows for which a predicate is TRUE.
 
 The answer is no only if it is proved; see `predicate.bounds.may_match`, which decides the same for
 one file. Statistics are compared for all files at once. Then `=`, IN and narrow ranges of numbers
@@ -6,11 +6,11 @@ are looked up in the column's run.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import starmap
-from typing import Any, NamedTuple
+from itertools import accumulate, starmap
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
     ColumnBounds,
+    Keys,
     Mask,
     NumberBounds,
     exact_key,
@@ -60,22 +61,25 @@ _RANGES = (*_EQUALITIES, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Compares predicates with the facts of one segment.
+    """Compares predicates with the facts of segments, each condition with all of them at once.
 
     Attributes:
         columns: The columns whose facts may be used.
     """
 
-    segment: SegmentFile
+    segments: Sequence[SegmentFile]
     columns: Collection[ColumnKey]
 
-    def may_match(self, predicate: Predicate) -> Mask:
-        """For each base file of the segment, whether a row may match.
+    def may_match(self, predicate: Predicate) -> list[Mask]:
+        """For each base file of each segment, whether a row may match.
 
         Args:
             predicate: In negation normal form.
         """
-        return fold(predicate, self._condition, self._all_of, self._any_of).may
+        may = fold(predicate, self._condition, self._all_of, self._any_of).may
+        counts = [each.document.files for each in self.segments]
+        ends = accumulate(counts)
+        return [may[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
     def _all_of(self, parts: "Iterable[_Part]") -> "_Part":
         """Where all conjuncts may be TRUE; those that limit a column of numbers to a narrow range
@@ -96,102 +100,167 @@ class Exclusion:
     def _any_of(self, parts: "Iterable[_Part]") -> "_Part":
         return _Part(reduce(np.logical_or, (part.may for part in parts), self._all(False)))
 
+    def _all(self, truth: bool = True) -> Mask:
+        return np.full(sum(each.document.files for each in self.segments), truth)
+
     def _condition(self, leaf: Condition) -> "_Part":
         match leaf:
             case Not(IsNull(column)) | Not(In(column) | Like(column)):
-                statistics = self._statistics(column)
-                return _Part(self._all() if statistics is None else statistics.may_be_value)
+                return _Part(self._by_facts(column, lambda facts: facts.statistics.may_be_value))
             case IsNull(column) | Compare(column) | In(column) | Like(column):
-                statistics = self._statistics(column)
-                if statistics is None:
-                    return _Part(self._all())
-                may = ~statistics.is_known | self._leaf(leaf, statistics)
-                return _Part(may, _numbers(leaf))
+                return _Part(self._by_facts(column, _test_of(leaf)), _numbers(leaf))
         return _Part(self._all())
-
-    def _all(self, truth: bool = True) -> Mask:
-        return np.full(self.segment.document.files, truth)
-
-    def _statistics(self, column: BoundColumn) -> Statistics | None:
-        key = self._key(column)
-        return None if key is None else self.segment.statistics(key)
-
-    def _key(self, column: BoundColumn) -> ColumnKey | None:
-        """The column's key in the segment; None if its facts must not be used."""
-        for in_millis in (False, True):
-            key = column.name, arrow_type_name(column.type, in_millis=in_millis)
-            if key in self.columns and key in self.segment.columns:
-                return key
-        return None
-
-    def _leaf(self, leaf: Predicate, statistics: Statistics) -> Mask:
-        bounds = statistics.bounds
-        match leaf:
-            case IsNull():
-                return statistics.may_be_null
-            case Compare(column, operator, value) if operator in _RANGES:
-                may = statistics.may_be_value.copy()
-                if isinstance(bounds, NumberBounds):
-                    number = encode_range(operator, value, column.type)
-                    if number is not None:
-                        may &= bounds.within(number.low, number.high)
-                elif isinstance(bounds, ByteBounds):
-                    may &= _within(bounds, operator, value)
-                if operator in _EQUALITIES and value.type == column.type and may.any():
-                    may &= self._with_any(column, statistics, pa.repeat(value, 1))
-                return may
-            case Compare(column, Operator.NE, value) if isinstance(bounds, NumberBounds):
-                number = encode_range(Operator.EQ, value, column.type)
-                if number is not None and not number.is_empty:
-                    return statistics.may_be_value & bounds.other_than(number.low)
-            case In(column, values) if values.type == column.type:
-                may = statistics.may_be_value.copy()
-                if bounds is not None:
-                    may &= bounds.spans(_ordered(leaf, bounds)).any()
-                if may.any():
-                    may &= self._with_any(column, statistics, values)
-                return may
-            case Like():
-                prefix = prefix_of(leaf)
-                if prefix is not None and isinstance(bounds, ByteBounds):
-                    return statistics.may_be_value & bounds.with_prefix(prefix)
-        return statistics.may_be_value
-
-    # --- runs --------------------------------------------------------------------------------
-
-    def _with_any(self, column: BoundColumn, statistics: Statistics, values: pa.Array) -> Mask:
-        """The files that may hold one of some values, by the run."""
-        files = self.segment.document.files
-        if not is_routed(column.type) or len(values) > _VALUES_A_FILE * files:
-            return self._all()
-        return self._by_run(
-            column, statistics, lambda run: run.located(run.keys_of(values), files).any()
-        )
 
     def _between(self, column: BoundColumn, number: NumberRange) -> Mask:
         """The files that may hold a number in a range, by the run. Statistics have been compared
         with both ends already."""
         if number.is_empty:
             return self._all(False)
-        statistics = self._statistics(column)
-        if statistics is None:
-            return self._all()
         ends = exact_key(number.low), exact_key(number.high), _MOST_PAIRS
-        files = self.segment.document.files
-        return self._by_run(column, statistics, lambda run: run.within(*ends, files))
+        return self._by_facts(
+            column, lambda facts: facts.by_run(lambda run: run.within(*ends, facts.files))
+        )
 
-    def _by_run(
-        self, column: BoundColumn, statistics: Statistics, ask: Callable[[Run], Mask | None]
-    ) -> Mask:
+    def _by_facts(self, column: BoundColumn, test: "_Test") -> Mask:
+        """The files that pass a test of a column's facts; all of the segments that have none."""
+        masks = []
+        for segment in self.segments:
+            key = self._key(segment, column)
+            if key is None:
+                masks.append(np.ones(segment.document.files, dtype=bool))
+            else:
+                facts = _Facts(segment, key, segment.statistics(key))
+                masks.append(~facts.statistics.is_known | test(facts))
+        return np.concatenate(masks)
+
+    def _key(self, segment: SegmentFile, column: BoundColumn) -> ColumnKey | None:
+        """The column's key in a segment; None if its facts must not be used."""
+        for in_millis in (False, True):
+            key = column.name, arrow_type_name(column.type, in_millis=in_millis)
+            if key in self.columns and key in segment.columns:
+                return key
+        return None
+
+
+class _Facts(NamedTuple):
+    """What a segment tells of a column."""
+
+    segment: SegmentFile
+    key: ColumnKey
+    statistics: Statistics
+
+    @property
+    def files(self) -> int:
+        """The number of the segment's base files."""
+        return self.segment.document.files
+
+    def by_run(self, ask: Callable[[Run], Mask | None]) -> Mask:
         """The files that may hold what the column's run is asked for; all where it does not say."""
-        key = self._key(column)
         try:
-            run = None if key is None else self.segment.run(key)
+            run = self.segment.run(self.key)
             may = None if run is None else ask(run)
         except UNREADABLE as error:
-            log.warning("%s: values of %s are not routed: %s", self.segment.name, column, error)
+            log.warning(
+                "%s: values of %s are not routed: %s", self.segment.name, self.key[0], error
+            )
             may = None
-        return self._all() if may is None else may | ~statistics.is_routed
+        return np.ones(self.files, dtype=bool) if may is None else may | ~self.statistics.is_routed
+
+
+_Bounds = TypeVar("_Bounds", NumberBounds, ByteBounds)
+_Test: TypeAlias = Callable[[_Facts], Mask]
+"""Returns which of a segment's files may have a row for which a condition is TRUE, as far as its
+column is known."""
+
+
+def _test_of(leaf: IsNull | Compare | In | Like) -> _Test:
+    """The test of a condition, whose literals are prepared once for all segments."""
+    match leaf:
+        case IsNull():
+            return lambda facts: facts.statistics.may_be_null
+        case Compare(column, operator, value) if operator in _RANGES:
+            within = _within(operator, value, column.type)
+            if operator not in _EQUALITIES or value.type != column.type:
+                return within
+            return _both(within, _has_any(column, pa.repeat(value, 1)))
+        case Compare(column, Operator.NE, value):
+            number = encode_range(Operator.EQ, value, column.type)
+            if number is not None and not number.is_empty:
+                return _by_bounds(NumberBounds, lambda bounds: bounds.other_than(number.low))
+        case In(column, values) if values.type == column.type:
+            return _both(_spans_any(leaf), _has_any(column, values))
+        case Like():
+            prefix = prefix_of(leaf)
+            if prefix is not None:
+                return _by_bounds(ByteBounds, lambda bounds: bounds.with_prefix(prefix))
+    return lambda facts: facts.statistics.may_be_value
+
+
+def _both(bounded: _Test, routed: _Test) -> _Test:
+    """The run is asked only where statistics leave a file."""
+
+    def test(facts: _Facts) -> Mask:
+        may = bounded(facts)
+        return may & routed(facts) if may.any() else may
+
+    return test
+
+
+def _by_bounds(kind: type[_Bounds], may: Callable[[_Bounds], Mask]) -> _Test:
+    """Compares the bounds where they are of a kind."""
+
+    def test(facts: _Facts) -> Mask:
+        bounds, may_be_value = facts.statistics.bounds, facts.statistics.may_be_value
+        return may_be_value & may(bounds) if isinstance(bounds, kind) else may_be_value
+
+    return test
+
+
+def _spans_any(leaf: In) -> _Test:
+    """Where the bounds span one of the listed values."""
+    ordered = dict[type[ColumnBounds], npt.NDArray[Any]]()  # sorted once for all segments
+
+    def test(facts: _Facts) -> Mask:
+        bounds, may_be_value = facts.statistics.bounds, facts.statistics.may_be_value
+        if bounds is None:
+            return may_be_value
+        if type(bounds) not in ordered:
+            ordered[type(bounds)] = _ordered(leaf, bounds)
+        return may_be_value & bounds.spans(ordered[type(bounds)]).any()
+
+    return test
+
+
+def _within(operator: Operator, value: pa.Scalar, type: pa.DataType) -> _Test:
+    """Where a value may compare so."""
+    limit = bound_of(value)
+    if isinstance(limit, bytes):
+        low = limit if operator in (*_EQUALITIES, Operator.GT, Operator.GE) else None
+        high = limit if operator in (*_EQUALITIES, Operator.LT, Operator.LE) else None
+        strictly = operator in (Operator.LT, Operator.GT)
+        return _by_bounds(ByteBounds, lambda bounds: bounds.within(low, high, strictly=strictly))
+    number = encode_range(operator, value, type)
+    if number is None:
+        return lambda facts: facts.statistics.may_be_value
+    return _by_bounds(NumberBounds, lambda bounds: bounds.within(number.low, number.high))
+
+
+def _has_any(column: BoundColumn, values: pa.Array) -> _Test:
+    """Where one of some values may be, by the run."""
+    keys = dict[bool, Keys]()  # made once for all runs by value, and once for the others
+
+    def located(facts: _Facts, run: Run) -> Mask:
+        by_value = run.layout.by_value
+        if by_value not in keys:
+            keys[by_value] = run.keys_of(values)
+        return run.located(keys[by_value], facts.files).any()
+
+    def test(facts: _Facts) -> Mask:
+        if not is_routed(column.type) or len(values) > _VALUES_A_FILE * facts.files:
+            return facts.statistics.may_be_value
+        return facts.by_run(lambda run: located(facts, run))
+
+    return test
 
 
 class _Part(NamedTuple):
@@ -269,15 +338,5 @@ def _located_by_bounds(statistics: Statistics, values: pa.Array) -> LocatedValue
 def _ordered(leaf: In, bounds: ColumnBounds) -> npt.NDArray[Any]:
     """The listed values, sorted, as bounds compare with them."""
     if isinstance(bounds, ByteBounds) and leaf.ascending is not None:
-        return np.array(leaf.ascending, dtype=object)  # sorted once for all segments
+        return np.array(leaf.ascending, dtype=object)
     return np.sort(bounds.sought(leaf.values))
-
-
-def _within(bounds: ByteBounds, operator: Operator, value: pa.Scalar) -> Mask:
-    """Where a text or binary value may compare so."""
-    limit = bound_of(value)
-    if not isinstance(limit, bytes):
-        return bounds.within(None, None)
-    low = limit if operator in (*_EQUALITIES, Operator.GT, Operator.GE) else None
-    high = limit if operator in (*_EQUALITIES, Operator.LT, Operator.LE) else None
-    return bounds.within(low, high, strictly=operator in (Operator.LT, Operator.GT))
