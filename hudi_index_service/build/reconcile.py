@@ -98,7 +98,7 @@ def due_entries(
                 continue
             if refreshing and present is not None:
                 applicable = targets
-            if present is not None and present.layout(index_type(name)) is Layout.OLDER:
+            if present is not None and present.layout(index_type(name)) is Layout.UNREAD:
                 present = None
             has_extra = refreshing and present is not None and demand.has_extra_columns(present)
             specs = (spec for each in applicable for spec in each.columns)

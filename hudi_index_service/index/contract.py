@@ -13,8 +13,6 @@ database. Its files then lead the reader to the rest, which `IndexType.destroy` 
 
 `IndexType` and `IndexReader` are base classes. A type implements their abstract methods; every
 other method has a default that is right for a type without that ability.
-
-The size of an index is that of its files (`PackedIndex.length`).
 """
 
 from abc import ABC, abstractmethod
@@ -81,13 +79,14 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIndex:
-    """A finished index on the local disk or in memory: its files by name, and per-column
-    statistics."""
+    """A finished index on the local disk or in memory: its files by name, per-column statistics,
+    and what wrote it (`IndexType.codecs`)."""
 
     files: Mapping[str, Path | FileRange | bytes]
     rows: int
     statistics: Mapping[str, ColumnStatistics]
     versions: Mapping[str, str] = field(default_factory=dict)
+    codec: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ class PackedIndex:
     Attributes:
         path: The local file.
         members: Name → (offset, length) of each file packed in it.
-        length: Length of the whole file in bytes.
+        length: Length of the whole file in bytes: the size of the index.
         block_size: Bytes per checksummed block.
         block_crc32: CRC-32 of each block, in order; the last block may be shorter.
         rows: The number of rows of the base file that the index covers.
@@ -299,6 +298,8 @@ class IndexType(ABC):
     Attributes:
         oldest: The oldest version of the type's own layout that readers accept; entries of older
             ones are built anew.
+        codecs: The names that a library gives to its own formats, of those that readers accept;
+            None for entries that name none. Entries of others are built anew.
         fetches_blocks: Whether the reader reads every block of a packed file with `read_member`, or
             fetches missing blocks itself (`PackedIndex.blocks`). Other readers get whole files.
         runs_jvm: Whether the type builds in a JVM inside the worker process, which needs memory for
@@ -307,6 +308,7 @@ class IndexType(ABC):
     """
 
     oldest: int = 1
+    codecs: Sequence[str | None] = (None,)
     fetches_blocks: bool = False
     runs_jvm: bool = False
     costs: TypeCosts | None = None
@@ -314,8 +316,7 @@ class IndexType(ABC):
     @property
     @abstractmethod
     def contract(self) -> int:
-        """The `CONTRACT_VERSION` that the type was made for; a class attribute will do, as for the
-        name and the version."""
+        """The `CONTRACT_VERSION` that the type was made for; a class attribute will do."""
 
     @property
     @abstractmethod
@@ -492,8 +493,7 @@ class IndexType(ABC):
         return files
 
     def stored(self, table: str) -> Mapping[str, float]:
-        """The data stored elsewhere for a table: data file path → time of storing, in seconds since
-        1970."""
+        """Data file path → when its data was stored elsewhere for a table, seconds since 1970."""
         return {}
 
     def destroy(self, table: str, paths: Sequence[str]) -> None:  # noqa: B027 - nothing is stored

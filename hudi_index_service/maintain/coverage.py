@@ -12,9 +12,10 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.documents import NewerFormat
-from hudi_index_service.index.metadata.entry import Entry, EntryListing
+from hudi_index_service.index.metadata.entry import Entry, EntryListing, refuse_newer
 from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.index.metadata.requirements import Requirement, holds_all
 from hudi_index_service.index.metadata.retention import (
@@ -108,12 +109,14 @@ class _Coverage:
     def of(self, requirement: Requirement) -> IndexStatus:
         """The status of one index type of one index."""
         listing = self._listings[requirement.index_type]
+        kind = index_type(requirement.index_type)
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         by_instant: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
         index_bytes = 0
         due: list[BaseFile] = []
         missing: list[BaseFile] = []  # those of the due ones that have no entry at all
         skipped: dict[str, tuple[int, str]] = {}
+        unread: dict[str, int] = {}
         outdated = newer = damaged = 0
         for file_slice in self._slices:
             base_file = file_slice.base_file
@@ -123,12 +126,16 @@ class _Coverage:
             entry: Entry | None
             try:
                 entry = listing.find(base_file)
+                refuse_newer(entry.manifest, kind)
             except NewerFormat:  # a newer release's entry, which is not rebuilt here either
                 newer += 1
                 continue
             except EntryInvalid:
                 entry = None
-            if entry is not None and holds_all(entry.manifest, requirement.columns):
+            not_read = None if entry is None else entry.manifest.not_read(kind)
+            if not_read is not None:
+                unread[not_read] = unread.get(not_read, 0) + 1
+            elif entry is not None and holds_all(entry.manifest, requirement.columns):
                 for spec in requirement.columns:
                     if reason := entry.manifest.skips(spec):
                         skipped[spec.name] = skipped.get(spec.name, (0, ""))[0] + 1, reason
@@ -139,7 +146,8 @@ class _Coverage:
                 key = (requirement.index_type, entry.data_path)
                 _, index_names = self._data_files.setdefault(key, (length, set()))
                 index_names.add(requirement.definition.name)
-            elif requirement.columns:
+                continue
+            if requirement.columns:
                 self.lacking.add((base_file.path, requirement.index_type))
                 is_retained = self._retained is None or base_file.instant in self._retained
                 if is_retained and self._selects(requirement.definition, base_file):
@@ -170,6 +178,7 @@ class _Coverage:
             newer=newer,
             skipped=skipped,
             damaged=damaged,
+            unread=unread,
             instants=tuple(InstantCoverage(name, *by_instant[name]) for name in newest),
         )
 

@@ -58,13 +58,17 @@ class IndexStatus:
             without any entry was written, including its own; 0 if there is none.
         lag_seconds: Time since that base file was written, by the store's clock; 0 if there is
             none.
-        outdated: Number of base files whose entry is of an earlier form of the definition: it
-            serves what still matches. INCREMENTAL leaves them as they are, REFRESH builds them.
+        outdated: Number of base files whose entry is of an earlier form of the definition, so that
+            it serves what still matches, or is one of `unread`. INCREMENTAL leaves them as they
+            are, REFRESH builds them.
         newer: Number of base files whose entry is of a newer release, which no build changes here.
         skipped: Columns that some entries lack, since only Spark reads them in that base file → the
             number of these base files, and the reason for one of them.
         damaged: Number of base files whose entry is damaged or not about them, so that they are
             scanned, and which INCREMENTAL does not build.
+        unread: What this release does not read of an entry, such as "the older version 1" → the
+            number of base files that have such an entry. They are scanned, and are among those that
+            are due or outdated.
         instants: The counts by instant, for the last ones that wrote base files of the snapshot,
             newest first.
     """
@@ -83,6 +87,7 @@ class IndexStatus:
     newer: int = 0
     skipped: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     damaged: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
     instants: tuple[InstantCoverage, ...] = ()
 
     def __repr__(self) -> str:
@@ -124,6 +129,9 @@ class IndexStatus:
             ],
             "stored": of_stored,
             "damaged": self.damaged,
+            "unread": [
+                {"reason": reason, "base_files": number} for reason, number in self.unread.items()
+            ],
         }
 
 
@@ -271,9 +279,9 @@ class TableStatus(Sequence[IndexStatus]):
     def _outdated(self, status: IndexStatus) -> str:
         if not status.outdated:
             return ""
-        serve = "serves" if status.outdated == 1 else "serve"
+        are = "is" if status.outdated == 1 else "are"
         return (
-            f" {counted(status.outdated, 'entry')} of an earlier form of the index still {serve}: "
+            f" {counted(status.outdated, 'entry')} {are} not up to date: "
             f"`hudi-index refresh {self.uri} {status.definition.name}` updates them."
         )
 
@@ -319,12 +327,18 @@ def coverage_hints(status: TableStatus) -> list[str]:
     if outdated := _files_of(status, lambda each: each.outdated):
         names = sorted({each.definition.name for each in status if each.outdated})
         hints.append(
-            f"Not up to date: {outdated}. The index was changed since their entries were built, "
-            "which serve what still matches: "
+            f"Not up to date: {outdated}. Their entries are of an earlier form of the index, and "
+            "serve what still matches, or this release does not read them: "
             + ", ".join(f"`hudi-index refresh {status.uri} {name}`" for name in names)
             + " updates them."
         )
     for each in status:
+        for reason, number in each.unread.items():
+            hints.append(
+                f"Not read, so scanned: the entries of {number} of {each.base_files} base files "
+                f"for {each.definition.name} ({each.index_type}). They have {reason}. `hudi-index "
+                f"refresh {status.uri} {each.definition.name}` builds them anew."
+            )
         for column, (number, reason) in each.skipped.items():
             hints.append(
                 f"Not indexed: column {column} in {number} of {each.base_files} base files for "

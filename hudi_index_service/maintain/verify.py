@@ -27,7 +27,7 @@ from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import Definitions
 from hudi_index_service.index.metadata.documents import NewerFormat, document_name
 from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing, refuse_newer
-from hudi_index_service.index.metadata.manifest import Layout, entry_folder
+from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.index.metadata.requirements import by_index_type, indexed, requirements
 from hudi_index_service.index.metadata.segments.store import SegmentStore
 from hudi_index_service.index.packed_file import checksums
@@ -229,8 +229,8 @@ class _Pass:
         kind = index_type(entry.manifest.index_type).configured(self._settings)
         refuse_newer(entry.manifest, kind)
         kind.check_runtime()
-        if entry.manifest.layout(kind) is Layout.OLDER:
-            yield f"it has the older version {entry.manifest.index_type_version}."
+        if (unread := entry.manifest.not_read(kind)) is not None:
+            yield f"it has {unread}."
             return
         try:
             with _as_stored(self._storage, entry, self._settings) as index:

@@ -18,7 +18,7 @@ from hudi_index_service.index.metadata.entry import (
     EntryMissing,
     StatedGeneration,
 )
-from hudi_index_service.index.metadata.manifest import Layout, Manifest, entry_folder
+from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.index.metadata.requirements import (
     Requirement,
     by_index_type,
@@ -245,9 +245,8 @@ def _entry_or_reason(entry: Entry, required: Sequence[Requirement]) -> ServingEn
     """A valid entry with the columns that it may serve, or why it does not serve."""
     name = entry.manifest.index_type
     kind = index_type(name)
-    layout = entry.manifest.layout(kind)
-    if layout is not Layout.READ:
-        return f"its {name} entry has the {layout} version {entry.manifest.index_type_version}"
+    if (unread := entry.manifest.not_read(kind)) is not None:
+        return f"its {name} entry has {unread}"
     columns = _usable_columns(entry.manifest, required)
     if not indexed(columns):
         specs = (spec for requirement in required for spec in requirement.columns)

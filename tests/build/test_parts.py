@@ -120,6 +120,7 @@ def test_building_in_parts_gives_the_same_entry(
     storage.delete([file.path for file in storage.files(".hoodie/.index")])
     run([task], parallelism=1)
     whole = only_manifest(storage, using)
+    assert in_parts.codec == whole.codec == ("Lucene912" if using == "lucene" else None)
     assert_index_answers(storage, task, rows, tmp_path / "cache")
     for manifest, segments in ((in_parts, 3), (whole, 1)):
         names = [member.name for member in manifest.data.members]

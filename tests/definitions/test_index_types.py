@@ -220,7 +220,7 @@ def test_definitions_of_format_1_0_and_1_1_are_read(table: IndexedTable) -> None
     created = table.create_index("new", ["amount"])
     folder = Path(table.uri, ".hoodie/.index/_service/definitions")
     written = json.loads((folder / "new-0001.json").read_bytes())
-    assert written["format"] == [1, 3]
+    assert written["format"] == [1, 4]
     assert (written["index_types"], written["index_type"]) == (["lucene"], "lucene")
 
     old = {key: written[key] for key in ("kind", "index_type", "columns", "seen", "created")}

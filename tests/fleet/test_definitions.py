@@ -244,7 +244,7 @@ def test_definitions_without_an_owner_are_read(table: IndexedTable) -> None:
     """Those of format 1.2 and before: only the name of writers' keys tells."""
     written = table.create_index("i", ["amount"], using="btree", owner="fleet")
     stored = json.loads(written.to_json())
-    assert (stored["owner"], stored["format"]) == ("fleet", [1, 3])
+    assert (stored["owner"], stored["format"]) == ("fleet", [1, 4])
     for name, owner in {"i": "manual", "write_config": "write_config"}.items():
         old = {key: value for key, value in stored.items() if key not in ("owner", "checksum")}
         old |= {"format": [1, 2], "name": name}

@@ -120,6 +120,64 @@ def test_its_stripped_footer_reads_all_rows(storage: Storage, entry: Entry, tmp_
     assert (known.start, known.stop, known.range) == (0, old.rows, None)
 
 
+LUCENE_WHERES = [
+    "key = 'user-042'",
+    "key IN ('user-001', 'user-599', 'none')",
+    "key BETWEEN 'user-100' AND 'user-199x'",
+    "key >= 'user-590'",
+    "key LIKE 'user-29%'",
+    "key LIKE '%0_7'",
+    "city = 'city 2'",
+    "city <> 'city 2'",
+    "city IS NULL",
+    "text = 'Green car car '",
+    "text LIKE 'red%car car%'",
+    "match(text, 'green')",
+    "match_phrase(text, 'red car car')",
+    "match_prefix(text, 'gr')",
+    "match_fuzzy(text, 'gren')",
+    "match(words, 'run')",
+    "raw = X'03FF'",
+    "raw < X'02'",
+    "age = 24",
+    "age < 1000",
+    "age IN (-1000, 999, 24, 8000)",
+    "age IS NOT NULL",
+    "member",
+    "score > 2.25",
+    "score = 0",
+    "born < date'1901-06-01'",
+    "seen >= timestamp'2026-01-01 22:00:00'",
+    "wide BETWEEN -5000000000 AND 100000000000",
+    "array_contains(tags, 't3')",
+    "NOT array_contains(tags, 't3')",
+]
+
+
+def test_the_golden_entry_of_lucene_9_12_answers_exactly(tmp_path: Path) -> None:
+    storage, kind = Storage(make.LUCENE_FOLDER), index_type("lucene")
+    entry = EntryListing(storage, "lucene").find(make.base_file(make.LUCENE_FOLDER))
+    columns = entry.manifest.columns
+    rows = pq.read_table(make.LUCENE_FOLDER / make.BASE_FILE, partitioning=None)
+    assert repr(rows.to_pydict()) == repr(make.LUCENE_ROWS.to_pydict())
+    assert entry.manifest.codec == "Lucene912"
+    assert {column.name for column in columns} == set(rows.column_names)
+    with packed_index(storage, entry, Settings(cache_folder=tmp_path)) as index:
+        assert kind.verify(index, columns) == []
+        reader = kind.open(index, columns)
+        analyzed = {each.name: kind.analyzed_text(each.spec) for each in columns}
+        texts = {name: (each,) for name, each in analyzed.items() if each is not None}
+        assert set(texts) == set(make.LUCENE_OPTIONS)
+        for where in LUCENE_WHERES:
+            condition = parse_predicate(where, rows.schema, texts=lambda: texts)
+            leaf = negation_normal_form(condition)
+            expected = rows_where(leaf, rows)
+            assert 0 < len(expected) < len(rows), where
+            assert kind.answer(leaf, columns) is Answer.EXACT, where
+            assert reader.row_ids(leaf) == expected, where
+        reader.close()
+
+
 BTREE_WHERES = [
     "key = 'user-0042'",
     "key BETWEEN 'user-0100' AND 'user-0199x'",
@@ -188,7 +246,7 @@ def test_a_btree_entry_of_the_first_version_is_scanned_and_built_anew(tmp_path: 
     storage, base_file = Storage(tmp_path / "table"), make.base_file(make.FIRST_BTREE_FOLDER)
     manifest = EntryListing(storage, "btree").find(base_file).manifest
     assert manifest.index_type_version == 1
-    assert manifest.layout(index_type("btree")) is Layout.OLDER
+    assert manifest.layout(index_type("btree")) is Layout.UNREAD
     due = DueEntry(base_file, "btree", manifest.specs(), manifest.definitions)
     outcome = run_task(BuildTask(storage, due, "000002", memory_mb=16, batch_rows=1000))
     assert outcome.status is TaskStatus.BUILT, outcome.error

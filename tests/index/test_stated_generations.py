@@ -221,7 +221,7 @@ def found(*manifests: Manifest, damaged: int = 0) -> Manifest | None:
 
 
 @pytest.mark.parametrize(
-    ("version", "layout"), [(1, Layout.OLDER), (2, Layout.READ), (3, Layout.READ)]
+    ("version", "layout"), [(1, Layout.UNREAD), (2, Layout.READ), (3, Layout.READ)]
 )
 def test_a_build_finds_an_entry_that_it_may_replace(version: int, layout: Layout) -> None:
     assert of_version(version).layout(KIND) is layout

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from hudi_index_service import IndexedTable
 from hudi_index_service.cli.reports import status_lines, verify_lines
 from hudi_index_service.index.metadata.build_records import BuildRecords
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.maintain.status import PartitionCoverage, Thresholds, coverage_hints
 from hudi_index_service.storage.store import Storage
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
@@ -193,7 +194,7 @@ def test_entries_from_before_a_column_was_added_ask_for_a_refresh(table: Indexed
     assert "Not up to date: 1 of 2 base files for by_amount (lucene)." in hint
     assert f"`hudi-index refresh {table.uri} by_amount` updates them." in hint
     (alert,) = changed.alerts(Thresholds(max_lag_seconds=60, max_lag_instants=0, min_coverage=0.9))
-    assert "less than 90%. 1 entry of an earlier form of the index still serves: `hudi-" in alert
+    assert "less than 90%. 1 entry is not up to date: `hudi-index refresh" in alert
     assert "  Due: 1 base file." in list(status_lines(changed))
 
     table.refresh("by_amount").raise_for_failures()
@@ -211,6 +212,21 @@ def test_entries_of_a_newer_release_are_not_to_be_built_again(table: IndexedTabl
     assert (found[0].covered, found[0].newer) == (0, 2)
     (hint,) = coverage_hints(found)
     assert hint.startswith("Of a newer release: the entries of 2 of 2 base files for by_amount")
+
+
+@pytest.mark.parametrize(("version", "counts"), [(2, (0, 0, 2, 0)), (0, (1, 1, 0, 2))])
+def test_entries_of_versions_that_are_not_read_do_not_count_as_covered(
+    table: IndexedTable, version: int, counts: tuple[int, ...]
+) -> None:
+    table.build(strategy="all")
+    for manifest in Path(table.uri, ".hoodie/.index/lucene").rglob("manifest-*.json"):
+        stored = Manifest.from_json(manifest.read_bytes(), source="here")
+        other = stored.model_copy(update={"index_type_version": version})
+        manifest.write_bytes(other.to_json())
+
+    (found,) = table.status()
+    assert found.covered == 0
+    assert (found.due, found.outdated, found.newer, sum(found.unread.values())) == counts
 
 
 @pytest.mark.slow
@@ -254,7 +270,7 @@ def test_as_json(table: IndexedTable) -> None:
     assert list(index) == [
         *("index", "index_type", "columns", "base_files", "covered", "coverage"),
         *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
-        *("outdated", "newer", "skipped", "stored", "damaged"),
+        *("outdated", "newer", "skipped", "stored", "damaged", "unread"),
     ]
     assert index["partitions"][0] == {
         "partition": FIRST,

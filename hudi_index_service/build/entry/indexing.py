@@ -298,6 +298,7 @@ class BaseFileIndexer:
             bounds=bounds_of(extremes, result.columns),
             unknown=tuple(name for name, each in extremes.items() if each.unknown),
             versions=dict(built.versions),
+            codec=built.codec,
         )
         staging.add(work / name, staged_part)
         return staged_part

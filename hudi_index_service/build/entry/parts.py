@@ -100,6 +100,7 @@ class StagedPart(Document):
     bounds: str
     unknown: tuple[str, ...]
     versions: dict[str, str]
+    codec: str | None = None
 
     def specs(self) -> tuple[ColumnSpec, ...]:
         """The column specs that the part was built with."""
@@ -107,7 +108,7 @@ class StagedPart(Document):
 
     def whole(self) -> tuple[object, ...]:
         """What it is a part of: parts that have this in common can be joined."""
-        return self.of, self.base_file, self.length, self.specs()
+        return self.of, self.base_file, self.length, self.specs(), self.codec
 
 
 class Staging:
@@ -225,6 +226,7 @@ def joined_index(parts: Sequence[StagedPart], files: Mapping[str, Path | FileRan
             for at, spec in enumerate(parts[0].specs())
         },
         versions=parts[0].versions,
+        codec=parts[0].codec,
     )
 
 

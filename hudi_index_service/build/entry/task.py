@@ -299,8 +299,8 @@ class _EntryBuild:
         """The manifest that serves now, if any. Raises NewerFormat if a newer release built it."""
         damaged = self._task.due.damaged
         present = present_manifest(listing, self._base_file, self._kind, damaged=damaged)
-        is_outdated = present is not None and present.layout(self._kind) is Layout.OLDER
-        return None if is_outdated else present
+        is_unread = present is not None and present.layout(self._kind) is Layout.UNREAD
+        return None if is_unread else present
 
     def _built(self, manifest: Manifest) -> TaskOutcome:
         """The outcome of an entry that this task published last."""
@@ -324,6 +324,7 @@ class _EntryBuild:
                 generation=generation,
                 index_type=self._kind.name,
                 index_type_version=self._kind.version,
+                codec=built.codec,
                 base_file=IndexedBaseFile(
                     path=self._base_file.path,
                     length=self._base_file.size,

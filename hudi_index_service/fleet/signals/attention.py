@@ -283,7 +283,7 @@ class _Table:
         words = (
             f"Index {worst.definition.name} covers {coverage:.1%} of the base files that it should."
         )
-        # Entries of an earlier form of the index are left as they are by other strategies.
+        # Entries that are not up to date are left as they are by other strategies.
         strategy = Strategy.REFRESH if worst.outdated > worst.due else None
         yield self._reason(Code.LOW_COVERAGE, self._at, words, coverage, limit, strategy=strategy)
 

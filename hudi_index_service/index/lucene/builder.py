@@ -204,6 +204,7 @@ class LuceneBuilder:
             for number, field in enumerate(self._fields)
             if field.field == KEYWORD
         }
+        codec = str(self._indexer.codec())
         self._indexer.finish()
         distinct = self._distinct_keywords()
         files = self._files()
@@ -220,6 +221,7 @@ class LuceneBuilder:
                 for spec in self._columns
             },
             versions={"lucene": str(Version.LATEST)},
+            codec=codec,
         )
 
     def _files(self) -> dict[str, Path | FileRange | bytes]:

@@ -39,6 +39,7 @@ class LuceneIndexType(IndexType):
     name = "lucene"
     contract = CONTRACT_VERSION
     version = 1
+    codecs = ("Lucene912", None)  # before entries named it, Lucene 9.12 wrote all
     fetches_blocks = True
     runs_jvm = True
 

@@ -30,7 +30,7 @@ FORMAT_MAJOR = 1
 """Major version of everything below ``.hoodie/.index``. For a newer one, a reader scans; a builder
 never rewrites it."""
 
-FORMAT_MINOR = 3
+FORMAT_MINOR = 4
 
 _NUMBERED = re.compile(r"(?P<stem>.+)-(?P<number>\d{4,9})\.json")
 

@@ -176,10 +176,10 @@ class BuildInfo(_Part):
 
 
 class Layout(StrEnum):
-    """How the layout of an entry compares with those of its index type that this release reads."""
+    """Whether this release reads an entry: the layout of its index type, and the codec."""
 
-    OLDER = "older"  #: a build replaces the entry
     READ = "read"
+    UNREAD = "unread"  #: a build replaces the entry
     NEWER = "newer"  #: another release's, which this one never replaces
 
 
@@ -191,6 +191,7 @@ class Manifest(Document):
     generation: Annotated[int, Field(ge=1)]
     index_type: str
     index_type_version: int
+    codec: str | None = None
     base_file: IndexedBaseFile
     data: DataFile
     columns: tuple[StoredColumn, ...]
@@ -200,9 +201,8 @@ class Manifest(Document):
 
     def _fields(self) -> dict[str, Any]:
         fields = super()._fields()
-        if not self.skipped:
-            del fields["skipped"]
-        return fields
+        absent = [name for name in ("codec", "skipped") if not fields[name]]
+        return {name: value for name, value in fields.items() if name not in absent}
 
     def __reduce__(self) -> tuple[object, ...]:
         # As JSON: the plans of Spark's tasks hold thousands of manifests, of 30 models each.
@@ -224,7 +224,17 @@ class Manifest(Document):
         """Whether this release reads the entry. If not, it does not serve."""
         if self.index_type_version > kind.version:
             return Layout.NEWER
-        return Layout.OLDER if self.index_type_version < kind.oldest else Layout.READ
+        return Layout.READ if self.not_read(kind) is None else Layout.UNREAD
+
+    def not_read(self, kind: IndexType) -> str | None:
+        """What the entry has that this release does not read, such as "the older version 1"; None
+        if it reads the entry."""
+        version = self.index_type_version
+        if not kind.oldest <= version <= kind.version:
+            return f"the {'newer' if version > kind.version else 'older'} version {version}"
+        if self.codec in kind.codecs:
+            return None
+        return f"the codec {self.codec}, which this release does not read"
 
     def specs(self) -> tuple[ColumnSpec, ...]:
         """The column specs that the entry was built with. Raises EntryInvalid for a type that is

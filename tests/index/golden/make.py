@@ -1,10 +1,10 @@
 """How the golden entries were made: ``python -m tests.index.golden.make <index type> <empty
 folder>``.
 
-They guard the disk format: ``format_1/`` was written by format 1.0, ``btree_2/`` by version 2 of
-the B+ tree's layout. Every later release must read both and answer from them. ``btree_1/`` was
-written by version 1, which is not read. A new format gets a folder of its own;
-these are never made again.
+They guard the disk format: ``format_1/`` was written by format 1.0, ``lucene_912/`` by the codec of
+Lucene 9.12, ``btree_2/`` by version 2 of the B+ tree's layout. Every later release must read them
+and answer from them, as long as its Lucene reads that codec. ``btree_1/`` was written by version 1,
+which is not read. A new format, or codec, gets a folder of its own; these are never made again.
 """
 
 import sys
@@ -43,6 +43,36 @@ ROWS = pa.table(
     }
 )
 
+
+LUCENE_FOLDER = Path(__file__).parent / "lucene_912"
+LUCENE_OPTIONS = {
+    "text": {"analyzer": "standard", "ranked": "true"},
+    "words": {"analyzer": "english", "keyword": "false"},
+}
+_FEW = range(600)
+LUCENE_ROWS = pa.table(
+    {  # more rows than a block of postings (128), or a leaf of points (512), has
+        "key": pa.array([f"user-{i * 7 % 600:03d}" for i in _FEW]),
+        "city": pa.array([None if i % 100 == 0 else f"city {i % 3}" for i in _FEW]),
+        "text": pa.array(
+            [None if i == 9 else f"{('red', 'Green')[i % 2]} car {'car ' * (i % 4)}" for i in _FEW]
+        ),
+        "words": pa.array([f"{('running', 'runs', 'walks')[i % 3]} fast" for i in _FEW]),
+        "raw": pa.array([None if i % 9 == 0 else bytes([i % 5, 255]) for i in _FEW]),
+        "age": pa.array([None if i % 50 == 0 else i * i - 1000 for i in _FEW], pa.int64()),
+        "member": pa.array([i % 2 == 0 for i in _FEW]),
+        "score": pa.array([float("nan") if i % 99 == 0 else (i % 40 - 20) / 8 for i in _FEW]),
+        "born": pa.array([date(1900 + i % 7, 1, 1) for i in _FEW]),
+        "seen": pa.array([datetime(2026, 1, 1, i % 24) for i in _FEW], pa.timestamp("us", "UTC")),
+        "wide": pa.array(
+            [Decimal((i % 60 - 30) * 10**20).scaleb(-10) for i in _FEW], pa.decimal128(38, 10)
+        ),
+        "tags": pa.array(
+            [None if i % 40 == 0 else [f"t{i % 7}", None][: i % 3] for i in _FEW],
+            pa.list_(pa.string()),
+        ),
+    }
+)
 
 FIRST_BTREE_FOLDER = Path(__file__).parent / "btree_1"
 BTREE_FOLDER = Path(__file__).parent / "btree_2"
@@ -100,7 +130,7 @@ def fields(kind: IndexType, column: pa.Field, options: Mapping[str, str]) -> tup
 
 def make(name: str, folder: Path) -> None:
     """Writes the base file, the definition and the entry."""
-    rows, options = (ROWS, ANALYZED) if name == "lucene" else (BTREE_ROWS, {})
+    rows, options = (LUCENE_ROWS, LUCENE_OPTIONS) if name == "lucene" else (BTREE_ROWS, {})
     path = folder / BASE_FILE
     path.parent.mkdir(parents=True)
     pq.write_table(rows, path, compression="gzip", write_page_index=True)

@@ -193,6 +193,11 @@ public final class ArrowIndexer {
     workers.close();
   }
 
+  /** The name of the codec that writes the segments. */
+  public String codec() {
+    return writer.codec();
+  }
+
   /** Number of terms of a field truncated so far because they exceed Lucene's maximum. */
   public long truncated(int field) {
     return fields.get(field).truncated;

@@ -58,6 +58,11 @@ final class SegmentWriter {
     number = first;
   }
 
+  /** The codec's name, as the list of segments holds it. */
+  String codec() {
+    return codec.getName();
+  }
+
   /** Writes the fields of {@code rows} rows as the next segment, and clears them. */
   void write(List<ArrowField> all, int rows) throws IOException {
     List<ArrowField> fields = all.stream().filter(field -> !field.isEmpty()).toList();
