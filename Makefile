@@ -16,7 +16,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope --no
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-turn turn coverage test-hdfs test-native test-oracle test-proof test-scala golden setup setup-demo lint format wheels bench-access bench-build bench-fleet bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
+.PHONY: calibrate help demo test test-slow test-all test-turn turn coverage test-hdfs test-java test-native test-oracle test-proof test-scala golden setup setup-demo lint format wheels bench-access bench-build bench-fleet bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -36,6 +36,7 @@ test-all: setup lint ## Run every test
 test-turn: setup lint ## Run what a landing runs: all tests, but a third of those that repeat one question many times
 	@$(ENVIRONMENT) && $(SHARED_OUT) -m "" --durations=30 $$(python -m tests.turns options) $(PYTEST_ARGS)
 	@$(ENVIRONMENT) && $(SHARED_OUT) -m "" $$(python -m tests.turns scala-2.13)
+	@$(ENVIRONMENT) && $(SHARED_OUT) $$(python -m tests.turns java-25)
 	@$(ENVIRONMENT) && python -m dev.native_code test
 
 coverage: setup ## Measure which lines of the package the fast tests reach
@@ -46,6 +47,9 @@ turn: ## Raise the number of the landing in .ci/turn, which picks that third
 
 test-scala: setup ## Run the tests of Spark's queries with Scala 2.13
 	@$(ENVIRONMENT) && $(SHARED_OUT) -m "" --scala 2.13 tests/spark_rule $(PYTEST_ARGS)
+
+test-java: setup ## Run the fast tests of indexes with JDK 25
+	@$(ENVIRONMENT) && $(SHARED_OUT) --java 25 tests/index $(PYTEST_ARGS)
 
 test-hdfs: setup ## Run the tests of tables in a real HDFS, which it starts on the loopback interface
 	@$(ENVIRONMENT) && TMPDIR=$(TESTS_TMPDIR) pytest tests/hdfs -m "" $(PYTEST_ARGS)

@@ -18,6 +18,11 @@ from pathlib import Path
 
 PYTHON = (3, 11)
 JDK_MAJOR = 17
+LATEST_JDK_MAJOR = 25
+"""The last one on which Lucene runs; Spark 3.5 stops at 17."""
+
+JAVAS = Path("/usr/lib/jvm")
+"""Where Linux has its Javas."""
 
 
 class Missing(Exception):
@@ -117,11 +122,17 @@ def find_jdk() -> Jdk:
     return Jdk(home, version)
 
 
-def find_other_java(major: int) -> Path | None:
-    """The folder of another version's Java, such as 25, where Linux has its Javas; None if it is
-    not there."""
-    homes = (each.parent for each in sorted(Path("/usr/lib/jvm").glob("*/release")))
-    return next((each for each in homes if _jdk_version(each).split(".")[0] == str(major)), None)
+def find_other_java(major: int) -> Path:
+    """The folder of another version's Java, such as 25, where Linux has its Javas.
+
+    Raises:
+        Missing: it is not there.
+    """
+    for each in sorted(JAVAS.glob("*/release")):
+        if _jdk_version(each.parent).split(".")[0] == str(major):
+            return each.parent
+    how = f"apt install openjdk-{major}-jdk-headless, or Temurin's temurin-{major}-jdk"
+    raise Missing(f"JDK {major}", f"no folder of {JAVAS} is one", how)
 
 
 def _java_home_on_path() -> Path | None:

@@ -105,6 +105,7 @@ def _spark() -> Iterator[Cell]:
 def _rest() -> Iterator[Cell]:
     yield Cell("Java", "17", "every index type", "tests/index")
     yield Cell("Java", "21", "not at hand", outcome=NOT_RUN)
+    yield Cell("Java", "25", "lucene and btree, without Spark", "tests/index", run="java 25")
     yield Cell("Airflow", "3", "the DAG and the sensor", "tests/airflow")
     yield Cell("HBase", "2", "the index type hbase", "tests/hbase")
     yield Cell("HDFS", "3", "tables in it, with Kerberos too", "tests/hdfs")

@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from dev import versions
 from dev.jars import fetch, hudi_bundle
+from dev.prerequisites import JDK_MAJOR, LATEST_JDK_MAJOR, Missing, find_other_java
 from dev.spark_home import spark_home
 from tests import example_counts, java_options, turns
 from tests.order import longest_first, record, scope_of
@@ -38,6 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.scala != "2.12":
         os.environ["SPARK_HOME"] = str(spark_home())
         os.environ["HUDI_INDEX_HUDI_JAR"] = str(fetch(hudi_bundle(scala=config.option.scala)))
+    if config.option.java != JDK_MAJOR:
+        try:
+            os.environ["JAVA_HOME"] = str(find_other_java(config.option.java))
+        except Missing as missing:
+            raise pytest.UsageError(str(missing)) from missing
     os.environ.setdefault(java_options.VARIABLE, java_options.BRIEF)
     folder = tempfile.mkdtemp(prefix="hudi-index-tests-")
     os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
@@ -49,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.record_seconds:
         config.pluginmanager.register(_Recorder())
     if config.option.record_versions:
-        config.pluginmanager.register(_VersionsRecorder(config.option.scala))
+        config.pluginmanager.register(_VersionsRecorder(_run_of(config)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,6 +71,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="2.12",
         help="run Spark with this version of Scala: with 2.13, on jars that replace PySpark's own "
         "(dev/spark_home.py)",
+    )
+    parser.addoption(
+        "--java",
+        type=int,
+        choices=(JDK_MAJOR, LATEST_JDK_MAJOR),
+        default=JDK_MAJOR,
+        help="run Lucene in the Java of this version; Spark needs 17",
     )
     parser.addoption(
         "--record-seconds",
@@ -133,12 +146,19 @@ class _Recorder:
         record(fast=self._seconds[False], slow=self._seconds[True])
 
 
+def _run_of(config: pytest.Config) -> str:
+    """The run's name in `dev.versions.CELLS`: what it has other versions of."""
+    scala, java = config.option.scala, config.option.java
+    others = {f"scala {scala}": scala != "2.12", f"java {java}": java != JDK_MAJOR}
+    return " ".join(name for name, is_other in others.items() if is_other)
+
+
 class _VersionsRecorder:
     """Writes on which versions all tests passed that ran."""
 
-    def __init__(self, scala: str) -> None:
+    def __init__(self, run: str) -> None:
         self._commit = versions.commit_of_checkout()
-        self._run = "" if scala == "2.12" else f"scala {scala}"
+        self._run = run
         self._outcomes: dict[str, bool] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from tests.turns import (
 
 ALL = set(FAMILIES)
 IN_SPARK = {"TPC-H", "generated queries"}
-RULE_TESTS = list(Path(__file__).with_name("spark_rule").glob("test_*.py"))
+FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -101,15 +102,21 @@ def test_three_landings_run_each_shared_out_test_once() -> None:
         assert {share_of(nodeid) for nodeid in tests} == shares
 
 
-def test_three_landings_run_each_query_of_spark_with_scala_2_13_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("folder", "files"), [("spark_rule", turns.on_scala_2_13), ("index", turns.on_java_25)]
+)
+def test_three_landings_run_each_file_with_the_other_version_once(
+    folder: str, files: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
     ran: list[str] = []
     for number in range(7, 10):
         turns.TURN.write_text(f"{number}\n")
-        ran += turns.on_scala_2_13()
-    assert sorted(ran) == sorted(f"tests/spark_rule/{each.name}" for each in RULE_TESTS)
+        of_this_landing = files()
+        assert of_this_landing, "without a file, pytest would run all tests"
+        ran += of_this_landing
+    tests = FOLDER.joinpath(folder).rglob("test_*.py")
+    assert sorted(ran) == sorted(str(each.relative_to(FOLDER.parent)) for each in tests)
 
 
 def test_one_landing_in_three_measures_coverage(

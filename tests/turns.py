@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from tests.order import ROOT, scope_of
 
@@ -212,6 +213,8 @@ FAMILIES: Mapping[str, Family] = {
 
 SPARK_RULE = ROOT / "tests" / "spark_rule"
 """Its files, fast tests and slow ones, run with Scala 2.13, too, by a command of their own."""
+INDEX = ROOT / "tests" / "index"
+"""Likewise, the fast ones run with the latest JDK."""
 
 ALWAYS = (
     "dags/*",
@@ -301,19 +304,30 @@ def options() -> list[str]:
 
 def on_scala_2_13() -> list[str]:
     """The files of `SPARK_RULE` that this landing runs with Scala 2.13."""
-    files = [str(each.relative_to(ROOT)) for each in sorted(SPARK_RULE.glob("test_*.py"))]
+    return _share_of_files(SPARK_RULE)
+
+
+def on_java_25() -> list[str]:
+    """The files of `INDEX` that this landing runs with JDK 25."""
+    return _share_of_files(INDEX)
+
+
+def _share_of_files(folder: Path) -> list[str]:
+    files = [str(each.relative_to(ROOT)) for each in sorted(folder.rglob("test_*.py"))]
     return [each for each in files if share_of(each) == turn() % SHARES]
 
 
 def main() -> None:
-    """``raise`` raises the turn; ``options`` prints pytest's options for it; ``scala-2.13`` prints
-    those of its run with that version."""
+    """``raise`` raises the turn; ``options`` prints pytest's options for it; ``scala-2.13`` and
+    ``java-25`` print those of its runs with these versions."""
     (command,) = sys.argv[1:]
     if command == "raise":
         TURN.write_text(f"{turn() + 1}\n")
         print(f"This is landing {turn()}: commit .ci/turn with it.")
     elif command == "scala-2.13":
         print("--scala", "2.13", *on_scala_2_13())
+    elif command == "java-25":
+        print("--java", "25", *on_java_25())
     else:
         print(*options())
 

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lucene
+
 from hudi_index_service.index.factory import index_type
 
+JAVA_HOME = Path(os.environ["JAVA_HOME"])
+JAVA = lucene.libjvm.major_version(JAVA_HOME)
 REMEDY = "Install JDK 17, 21 or 25 and set JAVA_HOME to its folder."
 
 PRINT_RUNTIME_ERRORS = """
@@ -96,8 +100,9 @@ print(depth)
 
 
 def printed(program: str, *arguments: str, **environment: str) -> list[str]:
-    """The lines printed by a Python program in a process with only this environment."""
-    kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    """The lines printed by a Python program in a process with only this environment, and with the
+    Java of the tests."""
+    kept = {name: os.environ[name] for name in ("JAVA_HOME", "PYTHONPATH") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env={**kept, **environment},
@@ -148,12 +153,9 @@ def test_concurrent_threads_all_get_the_cause(java_26: Path) -> None:
 
 
 def test_a_jvm_that_cannot_run_pylucene_is_not_used() -> None:
-    java_home = os.environ["JAVA_HOME"]
-    lines = printed(ATTACH_TWICE_WITHOUT_JARS, JAVA_HOME=java_home)
-
-    message, remedy, *again = lines
-    assert message.startswith("PyLucene does not run on Java 17.")
-    assert message.endswith(f" ({java_home}/lib/server/libjvm.so).")
+    message, remedy, *again = printed(ATTACH_TWICE_WITHOUT_JARS)
+    assert message.startswith(f"PyLucene does not run on Java {JAVA}.")
+    assert message.endswith(f" ({JAVA_HOME}/lib/server/libjvm.so).")
     assert remedy == "Install hudi-index-pylucene again, for this Python."
     assert again == [message, remedy]
 
@@ -161,7 +163,7 @@ def test_a_jvm_that_cannot_run_pylucene_is_not_used() -> None:
 def test_jvm_is_started_once_in_advance_by_a_thread_of_its_own() -> None:
     attached = "print(jvm.attach().getVMEnv().java_version)"
     threads, version = printed(START_IN_ADVANCE.format(before="", after=attached))
-    assert (threads, version.split(".")[0]) == ("1", "17")
+    assert (threads, version.split(".")[0]) == ("1", str(JAVA))
     started = START_IN_ADVANCE.format(before="jvm.attach()", after="")
     assert printed(started) == ["0"], "it runs already"
     unused = START_IN_ADVANCE.format(before="", after="")

@@ -13,13 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from dev import native
+from dev import native, prerequisites
 from dev.bootstrap import is_current
 from dev.checksums import sha256_of
 from dev.jars import JarRefused, PinnedJar, fetch, fetch_all, fetched, hbase_jars, hudi_bundle
 from dev.native import PYLUCENE, Project, WheelCache, cache_key, toolchain_of
 from dev.paths import CONSTRAINTS, ROOT
-from dev.prerequisites import Browser, Compiler, Jdk, Missing, find_browser, find_compiler, find_jdk
+from dev.prerequisites import (
+    Browser,
+    Compiler,
+    Jdk,
+    Missing,
+    find_browser,
+    find_compiler,
+    find_jdk,
+    find_other_java,
+)
 from dev.steps import StepFailed, Steps
 from tests.programs import awaited
 
@@ -92,6 +101,17 @@ class TestPrerequisites:
         monkeypatch.setenv("PATH", str(links))
 
         assert find_jdk() == Jdk(home, "17.0.15")
+
+    def test_other_java_is_found_or_reported(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        jdk(tmp_path / "a-17", "17.0.15")
+        home = jdk(tmp_path / "b-25", "25.0.3")
+        monkeypatch.setattr(prerequisites, "JAVAS", tmp_path)
+
+        assert find_other_java(25) == home
+        with pytest.raises(Missing, match=r"JDK 26: no folder of \S+ is one\. Get it: apt install"):
+            find_other_java(26)
 
     def test_cxx_names_the_compiler(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CXX", "no-such-compiler -O2")

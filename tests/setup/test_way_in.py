@@ -17,7 +17,7 @@ import pytest
 
 from dev.bootstrap import VENV
 from dev.paths import CONSTRAINTS
-from dev.prerequisites import find_jdk, find_other_java, find_other_python
+from dev.prerequisites import LATEST_JDK_MAJOR, find_jdk, find_other_java, find_other_python
 from dev.steps import Steps
 from dev.wheels import OTHER_PYTHONS, OWN_PYTHON, build_all, is_to_be_had
 from tests.golden.table import GoldenTable
@@ -29,8 +29,6 @@ WHERE = "city = 'city7' AND amount < 500000"
 
 WITHOUT_SPARK = ("3.14",)
 """PySpark 3.5 cannot pickle functions there."""
-
-LATEST_JAVA = 25
 
 
 class Newcomer:
@@ -92,7 +90,7 @@ class Newcomer:
 def newcomer(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Newcomer]:
-    """With Spark and its Java; without Spark, with the latest Java that is here."""
+    """With Spark and its Java; without Spark, with the latest Java."""
     python: str | None
     python, with_spark = request.param
     if python is not None and not is_to_be_had(python):
@@ -100,7 +98,7 @@ def newcomer(
     steps = Steps(tmp_path_factory.mktemp("log"))
     built = build_all(tmp_path_factory.mktemp("dist"), steps, [python])
     interpreter = find_other_python(python) if python else str(VENV / "bin" / "python")
-    java = (None if with_spark else find_other_java(LATEST_JAVA)) or find_jdk().home
+    java = find_jdk().home if with_spark else find_other_java(LATEST_JDK_MAJOR)
     folder = tmp_path_factory.mktemp("newcomer")
     newcomer = Newcomer(folder, interpreter, java)
     unused = ("hudi_index_hbase", *(() if with_spark else ("hudi_index_spark",)))

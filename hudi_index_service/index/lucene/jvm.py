@@ -220,6 +220,9 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
                     # leaves.
                     "-XX:-UsePerfData",
                     "-Djava.awt.headless=true",
+                    # Nobody who queries can act on what Lucene logs: that it does not make full use
+                    # of a later Java. Without a configuration there is no handler.
+                    "-Djava.util.logging.config.file=/dev/null",
                     *_consent(lucene.libjvm),
                     *class_options,
                 ]
