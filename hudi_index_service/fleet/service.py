@@ -128,6 +128,7 @@ class Service:
         machinery = Machinery(
             usual_wait=usual_wait,
             metrics=metrics.text,
+            ready=lambda: supervisor.is_ready,
             callback=metrics.callback,
             problems=all_problems,
         )

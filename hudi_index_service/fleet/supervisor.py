@@ -96,6 +96,7 @@ class Supervisor:
             self._polls.soon,
             slots=limits.slots,
         )
+        self._is_started = False
         self._by_name: dict[str, TableState] = {}
         self._pool = (slots or partial(Pool, limits=limits, runner=runner))(self._work.take)
         self.apply(policies)
@@ -106,6 +107,12 @@ class Supervisor:
         """Begins to look, and to build."""
         self._polls.start()
         self._pool.start()
+        self._is_started = True
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has begun to look and to build, and takes requests still."""
+        return self._is_started and not self._work.is_ending
 
     def finish(self) -> None:
         """Takes no further request, and returns once all that waits was tried. Retries are left to

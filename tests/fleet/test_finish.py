@@ -5,15 +5,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
 
+import httpx
 import pytest
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
-from hudi_index_service.fleet.builds.pool import Threads
+from hudi_index_service.fleet.builds.pool import Take, Threads
 from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.service import Service
 from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.work import Listener
 from tests.hook.callbacks import BlockedBuild, nothing_built
 
 Build = Callable[[Order, Progress], Ended]
@@ -69,6 +72,25 @@ def test_builds_that_wait_are_finished_and_no_more_is_taken(building) -> None:
     assert all(supervisor.end_of(each).done() for each in requests)
     with pytest.raises(CallbackRefused, match="ending"):
         supervisor.callback("/a")
+
+
+def test_it_is_ready_from_its_start_until_it_begins_to_end(tmp_path: Path) -> None:
+    settings = Settings(web={"port": 0}, state_folder=tmp_path)
+
+    def supervise(listener: Listener) -> Supervisor:
+        def slots(take: Take) -> Threads:
+            return Threads(take, 1, nothing_built)
+
+        return Supervisor(settings=settings, listener=listener, slots=slots, looks=0)
+
+    with Service(supervise, settings) as service:
+        service.answer()
+        ready = f"{service.server.url}/readyz"
+        assert httpx.get(ready).status_code == 503
+        service.supervisor.start()
+        assert httpx.get(ready).status_code == 200
+        service.supervisor.finish()
+        assert httpx.get(ready).status_code == 503
 
 
 def test_what_waits_for_a_rest_is_tried_once_more(building) -> None:
