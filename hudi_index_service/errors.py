@@ -463,6 +463,14 @@ class SparkUnsupported(IndexServiceError):
     default_remedy = Remedy("Use a session of PySpark 3.5, or table.scan(…).to_spark(spark).")
 
 
+class CombinationUntested(IndexServiceError):
+    """These versions were not tested together. It is logged once in a process, and never raised:
+    they are used all the same."""
+
+    code = "COMBINATION_UNTESTED"
+    default_remedy = Remedy("They are used. If something fails, try the tested versions.")
+
+
 class UsageInvalid(IndexServiceError):
     """A command line names an unknown command or option, or lacks or has a wrong argument."""
 
