@@ -58,17 +58,14 @@ def own_python() -> str:
     return ".".join(map(str, sys.version_info[:3]))
 
 
-def name_untested_here() -> None:
-    """Names what of this process was not tested; Lucene and Java are named where they start."""
-    name_untested(
-        {
-            "Python": own_python(),
-            "pyarrow": pa.__version__,
-            "glibc": _c_library(),
-            "processor": os.uname().machine,
-        },
-        WITHOUT_SPARK,
-    )
+def versions_here() -> dict[str, str]:
+    """Part → version, of this process. Java is known where it starts."""
+    return {
+        "Python": own_python(),
+        "pyarrow": pa.__version__,
+        "glibc": _c_library(),
+        "processor": os.uname().machine,
+    }
 
 
 def name_untested(found: Mapping[str, str], *combinations: Combination) -> None:
@@ -85,10 +82,7 @@ def name_untested(found: Mapping[str, str], *combinations: Combination) -> None:
         new = {part: each for part, each in nearest.items() if (part, found[part]) not in _named}
         _named.update((part, found[part]) for part in new)
     if new:
-        parts = [f"{part} {found[part]} (tested: {', '.join(new[part])})" for part in new]
-        others = [f"{part} {version}" for part, version in found.items() if part not in nearest]
-        together = f", together with {', '.join(others)}" if others else ""
-        log.warning("%s", CombinationUntested(f"Not tested: {', '.join(parts)}{together}."))
+        log.warning("%s", CombinationUntested(described(found, new)))
 
 
 def untested(found: Mapping[str, str], combination: Combination) -> Combination:
@@ -100,8 +94,16 @@ def untested(found: Mapping[str, str], combination: Combination) -> Combination:
     }
 
 
+def described(found: Mapping[str, str], unlike: Combination) -> str:
+    """A sentence on what was not tested, and what it was not tested with."""
+    parts = [f"{part} {found[part]} (tested: {', '.join(each)})" for part, each in unlike.items()]
+    others = [f"{part} {version}" for part, version in found.items() if part not in unlike]
+    together = f", together with {', '.join(others)}" if others else ""
+    return f"Not tested: {', '.join(parts)}{together}."
+
+
 def _is_tested(part: str, version: str, tested: tuple[str, ...]) -> bool:
-    """Releases alone count: what a vendor or a developer has changed ("3.5.1-amzn-0") may differ."""
+    """Releases alone count: what a vendor has changed ("3.5.1-amzn-0") may differ."""
     if re.fullmatch(r"\d+(\.\d+)*", version) is None:
         return version in tested
     if part in _LATER_RUNS_EARLIER:

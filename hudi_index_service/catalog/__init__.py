@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from hudi_index_service.catalog.entry import CatalogTable
 from hudi_index_service.errors import (
-    ConfigInvalid,
     Remedy,
     StorageUnsupported,
     TableAmbiguous,
     TableNotFound,
 )
+from hudi_index_service.spark_session import require_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,18 +50,15 @@ def table_location(table: str | Path, spark: "SparkSession | None" = None) -> st
         TableAmbiguous: a folder has the name of a table in Spark's catalog.
         NotAHudiTable: a view, or a table of another format.
         StorageUnsupported: not a valid name, or the catalog's client is not installed.
-        ConfigInvalid: `spark` is not a session.
+        ConfigInvalid, SparkUnsupported: see `require_session`.
         PermissionDenied, CatalogFailed: the catalog refuses, or does not answer.
     """
     if not isinstance(table, str | Path):
         raise TableNotFound(
             f"A table is named by text or by a Path, not by {type(table).__name__}."
         )
-    if spark is not None and not hasattr(spark, "sparkContext"):
-        raise ConfigInvalid(
-            f"spark is {type(spark).__name__}, not a Spark session.",
-            remedy="Write spark=SparkSession.builder.getOrCreate().",
-        )
+    if spark is not None:
+        require_session(spark)
     text = str(table)
     if not text.strip():
         raise TableNotFound("The table's path is empty.")

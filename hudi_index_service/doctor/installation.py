@@ -23,6 +23,8 @@ from hudi_index_service.hudi.bundle import (
 )
 from hudi_index_service.index.factory import ENTRY_POINT_GROUP, index_type
 from hudi_index_service.index.lucene.jvm import supported_java
+from hudi_index_service.spark_session import mixed_pyspark
+from hudi_index_service.tested import WITHOUT_SPARK, described, untested, versions_here
 
 _SPARKS_JAVA = 17
 """The latest Java that Spark 3.5 supports."""
@@ -46,6 +48,7 @@ def installation_checks() -> Iterator[Check]:
     yield package_check("HBase client", "The index type hbase needs it", "hbase")
     yield from _plugged_in()
     yield package_check("Airflow", "Operators and sensors need it", "airflow")
+    yield _tested()
 
 
 def _python() -> Check:
@@ -73,6 +76,17 @@ def _java() -> Check:
         return Check("Java", Status.WRONG_VERSION, f"{found} in {home}, not{needed}.", remedy)
     without_spark = "" if major == _SPARKS_JAVA else f" Spark needs {_SPARKS_JAVA}."
     return Check("Java", Status.OK, f"{found} in {home}.{without_spark}")
+
+
+def _tested() -> Check:
+    """What was tested together. Other versions are not wrong."""
+    home, found = _java_home(), versions_here()
+    if java := home and _java_version(home):
+        found["Java"] = java
+    unlike = untested(found, WITHOUT_SPARK)
+    together = ", ".join(f"{part} {version}" for part, version in found.items())
+    detail = described(found, unlike) if unlike else f"{together}."
+    return Check("tested versions", Status.OK, detail, required=False)
 
 
 def _java_home() -> Path | None:
@@ -142,10 +156,10 @@ def _spark_checks() -> Iterator[Check]:
     """The checks; all are optional. Without PySpark, there is only the first."""
     pyspark = package_check("Spark", "Builds and queries on Spark need them", "spark")
     yield pyspark
+    yield from _overwritten()
     if pyspark.status is not Status.OK:
         return
     yield from sparks_python()
-    yield from _overwritten()
     yield from _other_spark()
     yield _bundle()
 
@@ -165,19 +179,8 @@ def sparks_python() -> Iterator[Check]:
 
 def _overwritten() -> Iterator[Check]:
     """PySpark's files, if another distribution has replaced them."""
-    try:
-        version("pyspark-client")
-    except PackageNotFoundError:
-        return
-    yield Check(
-        "PySpark",
-        Status.FAILED,
-        "pyspark-client is installed, too, and overwrites PySpark's files.",
-        "Fix: pip uninstall pyspark-client; pip install --force-reinstall --no-deps "
-        f"pyspark=={version('pyspark')}. Version 6 of apache-airflow-providers-apache-spark brings "
-        "it.",
-        required=False,
-    )
+    if mixed := mixed_pyspark():
+        yield Check("PySpark", Status.FAILED, mixed.message, mixed.remedy, required=False)
 
 
 def _other_spark() -> Iterator[Check]:

@@ -12,6 +12,7 @@ from hudi_index_service.hudi.snapshot import (
 )
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.storage.store import Storage
+from hudi_index_service.tested import WITHOUT_SPARK, name_untested, versions_here
 
 __all__ = [
     "BaseFile",
@@ -38,4 +39,5 @@ def open_hudi_table(uri: str | Path, storage_options: Mapping[str, str] | None =
         NotAHudiTable: the location is not a Hudi table.
         StorageUnsupported: the scheme is not supported.
     """
+    name_untested(versions_here(), WITHOUT_SPARK)
     return HudiTable(Storage(uri, storage_options))

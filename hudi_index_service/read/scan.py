@@ -30,6 +30,7 @@ from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 from hudi_index_service.row_formats import html_table
+from hudi_index_service.spark_session import require_session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +186,9 @@ class Scan:
             TableFeatureUnsupported, SnapshotChanged: raised by the DataFrame's tasks if the
                 cause appears only there.
             IndexRequired: see `to_arrow`.
+            ConfigInvalid, SparkUnsupported: see `require_session`.
         """
+        require_session(spark)
         from hudi_index_service.read.spark.frames import rows_by_tasks
 
         assert self._planner.on_session is not None, "the façade gives it"

@@ -8,6 +8,12 @@
 >>> session.sql("OPTIMIZE TABLE messages STRATEGY ALL").show()
 """
 
+# ruff: noqa: E402
+
+from hudi_index_service.spark_session import require_pyspark
+
+require_pyspark()  # what follows imports it, and would fail in its terms, or later
+
 from hudi_index_service.sql.rule import enable, last_queries
 from hudi_index_service.sql.session import IndexSession
 

@@ -62,6 +62,14 @@ def test_a_wrong_java_is_named_with_its_version(
     assert f"wrong version  Java: 26.0.1 in {tmp_path}, not 17 to 25." in doctor(status=1)
 
 
+def test_what_was_not_tested_is_named_and_not_wrong(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyarrow.__version__", "127.0.0")
+    (line,) = (each for each in doctor().splitlines() if "tested versions (optional)" in each)
+    assert line.startswith("ok             tested versions (optional): Not tested: pyarrow 127.0.0")
+
+
 def test_a_python_that_pyspark_does_not_run_on_is_named(
     doctor: Doctor, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,85 +5,29 @@ PySpark does not run on it, the commands that need none."""
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
 from dev.bootstrap import VENV
-from dev.paths import CONSTRAINTS
 from dev.prerequisites import LATEST_JDK_MAJOR, find_jdk, find_other_java, find_other_python
 from dev.steps import Steps
 from dev.wheels import OTHER_PYTHONS, OWN_PYTHON, build_all, is_to_be_had
+from hudi_index_service import tested
 from tests.golden.table import GoldenTable
+from tests.setup.newcomer import Newcomer, rows
 
 # The demo takes half a minute, and installing Spark may take as long.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 WHERE = "city = 'city7' AND amount < 500000"
 
-WITHOUT_SPARK = ("3.14",)
+WITHOUT_SPARK = tuple(
+    each for each in tested.WITHOUT_SPARK["Python"] if each not in tested.WITH_SPARK[0]["Python"]
+)
 """PySpark 3.5 cannot pickle functions there."""
-
-
-class Newcomer:
-    """Somebody with a Python, a JDK and the wheels."""
-
-    def __init__(self, folder: Path, python: str, java: Path) -> None:
-        self.times: dict[str, float] = {}
-        self._python = python
-        self._bin = folder / "environment" / "bin"
-        self._desk = folder / "empty folder"
-        self._desk.mkdir()
-        ours = ("HUDI_INDEX_", "PYTHON", "PYSPARK_", "SPARK_", "VIRTUAL_ENV", "XDG_")
-        # What is left says how to reach the network.
-        inherited = {name: each for name, each in os.environ.items() if not name.startswith(ours)}
-        self._environ = {
-            **inherited,
-            "HOME": str(folder),
-            "JAVA_HOME": str(java),
-            "PATH": f"{self._bin}:/usr/bin:/bin",
-        }
-
-    def install(self, *wheels: Path, extra: str = "") -> None:
-        """Installs the wheels, with what an extra such as "[demo]" needs, at the versions that are
-        tested."""
-        began = perf_counter()
-        uv = VENV / "bin" / "uv"
-        create: list[str | Path] = [uv, "venv", "--quiet", "--python", self._python]
-        subprocess.run([*create, self._bin.parent], check=True)
-        requirements = [
-            f"{wheel.name.split('-')[0]}{extra if 'service' in wheel.name else ''} @ "
-            f"{wheel.as_uri()}"
-            for wheel in wheels
-        ]
-        into = ["--python", self._bin / "python", "--constraint", CONSTRAINTS / "demo.txt"]
-        command = [uv, "pip", "install", "--quiet", *into, *requirements]
-        subprocess.run(command, check=True)
-        self.times["install"] = perf_counter() - began
-
-    def run(self, *arguments: str) -> str:
-        """What `hudi-index` prints. It has to succeed, without a traceback or a cut value."""
-        began = perf_counter()
-        done = subprocess.run(
-            ["hudi-index", *arguments],
-            cwd=self._desk,
-            env=self._environ,
-            executable=self._bin / "hudi-index",
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        self.times[arguments[0]] = perf_counter() - began
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-        assert "Traceback" not in done.stdout + done.stderr
-        assert not re.search(r"\w…", done.stdout), "a value was cut"
-        return done.stdout
 
 
 @pytest.fixture
@@ -168,7 +112,3 @@ def test_wheels_suffice_without_spark(
     assert "by index: lucene" in newcomer.run("explain", table, where)
     newcomer.run("drop", table, "by_sender", "--purge")
     assert json.loads(newcomer.run("status", table, "--output", "json"))["indexes"] == []
-
-
-def rows(lines: str) -> list[str]:
-    return sorted(lines.splitlines())

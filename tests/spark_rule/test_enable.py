@@ -1,10 +1,11 @@
 """The rule is put on sessions that run, and on those that name it in their settings."""
 
+import re
 import sys
 
 import pytest
 
-from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
+from hudi_index_service.errors import ConfigInvalid, NativeModuleMissing, SparkUnsupported
 from hudi_index_service.sql import enable, last_queries
 from tests.spark_rule.programs import run_program
 
@@ -85,8 +86,8 @@ def test_jar_for_another_scala_is_named(tables, tmp_path):
     assert "SPARK_UNSUPPORTED: Spark scans: The session is of Spark 3.5 with Scala " in warning
 
 
-def test_session_without_jvm_is_refused():
-    with pytest.raises(SparkUnsupported, match="Spark Connect"):
+def test_what_is_no_session_is_refused():
+    with pytest.raises(ConfigInvalid, match="spark is object, not a Spark session"):
         enable(object())  # type: ignore[arg-type]
 
 
@@ -193,3 +194,22 @@ def test_jar_reaches_executors_of_a_cluster(tables, tmp_path):
     assert lines[0] == "8 10 True"
     assert lines[1] == f"{sorted(map(str, range(10)))} True"
     assert lines[2].startswith("30 True ")
+
+
+def test_versions_of_a_session_that_were_not_tested_are_named_once(tables, tmp_path):
+    program = """
+    import logging, sys
+    from hudi_index_service import open_table, spark_session, tested
+    logging.basicConfig(stream=sys.stdout, format="%(message)s")
+    # As if another release of Hudi had been tested.
+    spark_session.WITH_SPARK = ({**tested.WITH_SPARK[0], "Scala": ("2",), "Hudi": ("0.14",)},)
+    spark = session()
+    for _ in range(2):
+        enable(spark)
+        open_table(FOLDER + "/rule_cow", spark=spark).close()
+    """
+    lines = run_program(program, tables.folder, tmp_path)
+    [named] = [each for each in lines if "Hudi" in each and "COMBINATION_UNTESTED" in each]
+    assert re.search(
+        r"Not tested: Hudi 1\.\d\.\d \(tested: 0\.14\), together with Spark 3\.5", named
+    )

@@ -30,6 +30,7 @@ from hudi_index_parquet import raise_ended
 from hudi_index_service.config import settings
 from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
 from hudi_index_service.index.lucene.directory import answer_java
+from hudi_index_service.tested import WITHOUT_SPARK, name_untested
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
@@ -230,6 +231,7 @@ def _start(lucene: Any, class_options: Sequence[str]) -> None:
     except lucene.JavaError as error:  # it has no message; Java has printed the reason
         reason, remedy = _unusable = _not_running(lucene)
         raise NativeModuleMissing(reason, remedy=remedy) from error
+    name_untested({"Java": lucene.getVMEnv().java_version}, WITHOUT_SPARK)
 
 
 def _consent(libjvm: Any) -> Sequence[str]:

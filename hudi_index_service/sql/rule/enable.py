@@ -15,6 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
 from hudi_index_service.index.factory import ready_index_types
+from hudi_index_service.spark_session import require_session
 from hudi_index_service.sql.rule.answers import Answers
 from hudi_index_service.sql.rule.by_index import session_readers
 from hudi_index_service.sql.rule.reader import RelationReader
@@ -63,6 +64,7 @@ def enable(
         NativeModuleMissing: the distribution hudi-index-spark is not installed.
         SparkUnsupported: the session has no JVM in reach (Spark Connect), or another Spark than the
             jar was made for.
+        ConfigInvalid: `spark` is no session.
     """
     enabled(spark, storage_options, settings)
 
@@ -135,6 +137,7 @@ def _callback_client(context: "SparkContext") -> Any:
 
 def _jar_for(spark: "SparkSession") -> Path:
     """The jar of the extension, if the session can use it."""
+    require_session(spark)
     try:
         import hudi_index_spark
     except ImportError as error:
@@ -143,8 +146,6 @@ def _jar_for(spark: "SparkSession") -> Path:
             remedy="Install it with pip install 'hudi-index-service[spark]', or hudi-index-spark "
             "alone.",
         ) from error
-    if not hasattr(spark, "_jsparkSession"):
-        raise SparkUnsupported("A session of Spark Connect has its JVM elsewhere.")
     version, jvm = str(spark.version), cast(Any, spark._jvm)
     scala = _line(str(jvm.scala.util.Properties.versionNumberString()))
     jar = Path(hudi_index_spark.jar_path(scala, _line(version)))
