@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dev import versions
-from dev.versions import CELLS, NOT_RUN, Cell, Record, Unrecorded, page, recorded
+from dev.versions import BY_HAND, CELLS, NOT_RUN, Cell, Record, Unrecorded, page, recorded
 from tests.docs.markdown import ROOT
 
 PYTHON = Cell("Python", "3.13", "wheels", "tests/setup/test_way_in.py", "[3.13")
@@ -13,12 +13,14 @@ SCALA = Cell("Spark", "3.5, Scala 2.13", "queries", "tests/spark_rule", run="sca
 
 
 def test_each_version_has_the_state_and_the_commit_of_its_record() -> None:
-    absent = Cell("Java", "21", "not at hand", outcome=NOT_RUN)
+    by_hand = Cell("Java", "21", "look-ups", outcome=BY_HAND, commit="4567abcd")
+    absent = Cell("Java", "22", "not at hand", outcome=NOT_RUN)
 
-    text = page([PYTHON, absent], {"Python 3.13": Record("0123abcd", 2)})
+    text = page([PYTHON, by_hand, absent], {"Python 3.13": Record("0123abcd", 2)})
 
     assert "| 3.13 | wheels | ran | 2 | 0123abcd |" in text
-    assert "| 21 | not at hand | not run | | |" in text
+    assert "| 21 | look-ups | ran by hand | | 4567abcd |" in text
+    assert "| 22 | not at hand | not run | |  |" in text
 
 
 def test_version_without_a_record_fails_the_page_and_names_the_tests() -> None:
@@ -36,6 +38,12 @@ def test_record_is_of_the_run_that_a_version_belongs_to() -> None:
     assert SCALA.is_of(test, "scala 2.13")
     assert not SCALA.is_of(test, "")
     assert not SCALA.is_of("tests/spark_rule_other/test_counts.py::test_count", "scala 2.13")
+
+
+def test_what_was_run_by_hand_names_its_commit_and_nothing_else_lacks_tests() -> None:
+    for each in CELLS:
+        assert bool(each.tests) == (each.outcome not in (BY_HAND, NOT_RUN)), each
+        assert bool(each.commit) == (each.outcome == BY_HAND), each
 
 
 def test_failure_takes_the_record_away() -> None:
