@@ -33,7 +33,7 @@ class Cell:
         part: What of the project it is about. Of a version that nothing runs on: why not.
         tests: The file or folder of the tests that run on it, or compile for it; "" if none do.
         naming: What is in the names of those tests, their parameters included.
-        run: The run of pytest that they belong to, as `Recorder` has it; "" is the main one.
+        run: The run of pytest that they belong to, such as "java 25"; "" is the main one.
         outcome: What it shows that the tests pass, or without tests, what is known.
         commit: Without tests, the commit that was run by hand.
     """
