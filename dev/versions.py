@@ -200,8 +200,9 @@ def _state(cell: Cell, ran: Mapping[str, Record]) -> str:
     if not cell.tests:
         return f"{cell.outcome} | | {cell.commit}"
     if cell.name not in ran:
+        option = f"--{cell.run} " if cell.run else ""
         raise Unrecorded(
             f"{cell.name} has no record: commit, then run "
-            f"pytest -m '' --record-versions {cell.tests} (and its run {cell.run!r})"
+            f"pytest -m '' {option}--record-versions {cell.tests}"
         )
     return f"{cell.outcome} | {ran[cell.name].tests} | {ran[cell.name].commit}"

@@ -343,6 +343,7 @@ def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordB
 
 
 def _with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    # Rebuilt from no columns, a batch would have no rows.
     if not schema.names or batch.schema.equals(schema, check_metadata=True):
-        return batch  # rebuilt from no columns, it would have no rows
+        return batch
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -82,7 +82,7 @@ class SparkSessions:
                 caller.require(Action.SEE)
                 body = await _body(request)
                 answering = self._known(caller)
-                if answering is None:  # its modules are imported
+                if answering is None:  # the first question imports modules
                     answering = await run_in_threadpool(self._answering, caller, requests)
             except Refused as refusal:
                 return error_answer(refusal)
