@@ -95,13 +95,13 @@ class Environment:
         if afresh:
             command.append("--reinstall" if self._installer == "uv" else "--force-reinstall")
         with self._change():
-            self._steps.run(log, [*command, *requirements], env=_generous(), cwd=ROOT)
+            self._steps.run(log, [*command, *requirements], env=generous(), cwd=ROOT)
 
     def install_beside(self, requirements: Path, folder: Path, log: str) -> None:
         """Installs the packages of a file into a folder of their own: what is only run, as
         `python -m`, and not to be mixed with the rest."""
         command = [*self._packages("install"), "--no-deps", "--target", folder, "-r", requirements]
-        self._steps.run(log, command, env=_generous(), cwd=ROOT)
+        self._steps.run(log, command, env=generous(), cwd=ROOT)
 
     def run(self, module: str, log: str) -> None:
         """Runs one of this checkout's modules by the environment's Python."""
@@ -150,7 +150,7 @@ class Environment:
             command = [*_pip(self.python), "wheel", "--no-deps", "--wheel-dir", into]
         if constrained:
             command += self._build_constraint()
-        variables = {**_generous(), **(env or {})}
+        variables = {**generous(), **(env or {})}
         self._steps.run(log, [*command, source], env=variables, gives_way=gives_way)
 
     def build_sdist(self, source: Path, into: Path, log: str) -> None:
@@ -161,7 +161,7 @@ class Environment:
         """
         if self._installer != "uv":
             raise StepFailed(f"{log}: sdists are built by uv, which is not installed here")
-        self._steps.run(log, [*self._uv_build("--sdist", into), source], env=_generous())
+        self._steps.run(log, [*self._uv_build("--sdist", into), source], env=generous())
 
     def _uv_build(self, kind: str, into: Path, python: str | None = None) -> list[str | Path]:
         return [self._uv, "build", kind, "--python", python or self.python, "--out-dir", into]
@@ -203,9 +203,10 @@ def _pip(python: Path) -> list[str | Path]:
     return [python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
-def _generous() -> dict[str, str]:
-    """The process's environment, with time enough for Spark's 300 MB on a slow line."""
-    return {"UV_HTTP_TIMEOUT": "300", "PIP_DEFAULT_TIMEOUT": "300", **os.environ}
+def generous() -> dict[str, str]:
+    """The process's environment, with time and tries enough for Spark's 300 MB on a slow line."""
+    patience = {"UV_HTTP_TIMEOUT": "300", "UV_HTTP_RETRIES": "8", "PIP_DEFAULT_TIMEOUT": "300"}
+    return {**patience, **os.environ}
 
 
 def pinned(constraints: Path, name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from dev.bootstrap import VENV
+from dev.environment import generous
 from dev.paths import CONSTRAINTS
 
 UV = VENV / "bin" / "uv"
@@ -50,7 +51,8 @@ class Newcomer:
     def pip(self, action: str, *arguments: str | Path) -> None:
         """Installs or uninstalls, as pip would."""
         command = [UV, "pip", action, "--quiet", "--python", self._bin / "python", *arguments]
-        subprocess.run(command, check=True)
+        done = subprocess.run(command, env=generous(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
 
     def run(self, *arguments: str, status: int = 0) -> str:
         """What `hudi-index` prints. It has to end with the status, without a traceback or a cut

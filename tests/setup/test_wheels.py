@@ -17,7 +17,7 @@ import pytest
 
 from dev import crate_licenses
 from dev.bootstrap import VENV
-from dev.environment import Environment
+from dev.environment import Environment, generous
 from dev.native import HBASE, PARQUET_ROWS, PYLUCENE, SPARK_RULE, Project
 from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import find_jdk
@@ -52,7 +52,7 @@ class Host:
         self._bin = folder / "environment" / "bin"
         no_programs = folder / "no programs"
         no_programs.mkdir()
-        self._environ = {**os.environ, "PATH": str(no_programs), "JAVA_HOME": str(jdk)}
+        self._environ = {**generous(), "PATH": str(no_programs), "JAVA_HOME": str(jdk)}
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "CC", "CXX"):
             self._environ.pop(name, None)
         subprocess.run([VENV / "bin" / "python", "-m", "venv", self._bin.parent], check=True)
