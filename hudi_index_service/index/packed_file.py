@@ -46,7 +46,7 @@ def pack(
     """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name.
 
     Args:
-        first: The name of a member to put at the very beginning, if there is one of that name.
+        first: How the names of members begin that are put before the others.
     """
     with target.open("wb") as out:
         return pack_into(members, out, first=first)
@@ -59,7 +59,7 @@ def pack_into(
     contents: dict[str, tuple[int, int]] = {}
     sums = _Checksums()
     length = 0
-    for name in sorted(members, key=lambda name: (name != first, name)):
+    for name in sorted(members, key=lambda name: (not name.startswith(first), name)):
         padding = b"\0" * (-length % _ALIGNMENT)
         start = length + len(padding)
         for chunk in chain((padding,), _chunks(members[name])):

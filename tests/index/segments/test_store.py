@@ -411,6 +411,28 @@ def test_a_large_segment_is_read_block_by_block(
     assert asking < 150_000, "the directory, and the block with the bucket"
 
 
+def test_one_read_opens_a_large_segment_and_one_more_asks_its_run(
+    storage: Storage, store: SegmentStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "hudi_index_service.index.metadata.segments.segment_file.FIRST_READ", 150_000
+    )
+    dice = np.random.default_rng(1)
+    for number in range(60):
+        numbers = dice.integers(0, 2**62, 3_000)
+        store.add(facts(number, {"u": pa.array([str(each) for each in numbers])}))
+    store.merge()
+    (file,) = store.listed()
+    assert file.size > 600_000
+    before = storage.io.requests
+    segment = store.open(file)
+    assert storage.io.requests - before == 1
+    where = parse_predicate(f"u IN ({', '.join(repr(str(each)) for each in numbers[:9])})", SCHEMA)
+    (found,) = Exclusion([segment], segment.columns.keys()).may_match(where)
+    assert segment.files["path"].filter(pa.array(found)).to_pylist() == [path_of(59)]
+    assert storage.io.requests - before == 2
+
+
 def test_files_whose_run_is_lost_are_not_excluded_by_the_merged_one(store: SegmentStore) -> None:
     """As after a run that could not be packed again: its files count as routed no longer."""
     lost = facts(8, columns(8))

@@ -1,9 +1,9 @@
 """A segment's file: packed members, then the document that describes them, then where that begins.
 
-    <members, each on a 64-byte boundary> <document: JSON> <its length: 8 bytes> HISEG001
+    <pairs> <directories> <statistics> <document: JSON> <its length: 8 bytes> HISEG001
 
-One request to a remote store fetches the end of the file with the document; another the statistics
-and directories. Blocks of runs are fetched when they are first needed. All bytes are checked before
+One request to a remote store fetches the end of the file: all but the pairs, if the table is not
+very large. Blocks of pairs are fetched when they are first needed. All bytes are checked before
 their first use, and copied, so that a file that is cut short or changed is an error, not a crash.
 """
 
@@ -42,13 +42,12 @@ from hudi_index_service.storage.store import Storage, StoredFile
 _MAGIC = b"HISEG001"
 _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 _TAIL = 8 + len(_MAGIC)
-FIRST_READ = 256 * 2**10
-"""Bytes read from the end of a file at first; smaller files are read whole."""
-
-_ONE_REQUEST = 2**20
-"""Bytes of statistics and directories that cost less together than by two requests."""
+FIRST_READ = 2**20
+"""Bytes read from the end of a file at first; smaller files are read whole. So many cost a remote
+store less than another request."""
 
 _FACTS = "facts"
+_PAIRS = "pairs-"
 _DATA_NAME = f"data{SEGMENT_SUFFIX}"
 
 
@@ -70,7 +69,7 @@ def segment_bytes(index_type: str, facts: Facts, replaces: Iterable[str] = ()) -
             )
         )
     content = io.BytesIO()
-    data = DataFile.of(_DATA_NAME, pack_into(members, content))
+    data = DataFile.of(_DATA_NAME, pack_into(members, content, first=_PAIRS))
     document = Segment(
         index_type=index_type,
         files=facts.count,
@@ -86,7 +85,7 @@ def _directory(number: int) -> str:
 
 
 def _pairs(number: int) -> str:
-    return f"pairs-{number:05d}"
+    return f"{_PAIRS}{number:05d}"
 
 
 def _table_bytes(facts: Facts) -> bytes:
@@ -230,9 +229,7 @@ class SegmentFile:
         return Run.of(layout, directory, packed)
 
     def _table(self) -> pa.Table:
-        offset, length = self._place(_FACTS)
-        if offset + length <= _ONE_REQUEST:
-            self._blocks.read(0, offset + length)  # with the directories of all runs before it
+        self._read_directories()
         try:
             # A file object of Python would be read, and let go of, by a thread of Arrow's, which
             # may happen while the interpreter ends.
@@ -252,6 +249,13 @@ class SegmentFile:
         if table.num_rows != self.document.files or table.schema != pa.schema(expected):
             raise EntryInvalid(f"{self.name} has other statistics than it says.")
         return table
+
+    def _read_directories(self) -> None:
+        """Reads the statistics with the directories of all runs, if that is not much."""
+        places = [self._place(name) for name in self._members if not name.startswith(_PAIRS)]
+        first, end = min(offset for offset, _ in places), max(map(sum, places))
+        if end - first <= FIRST_READ:
+            self._blocks.ensure([(first, end)])
 
     def _column(self, table: pa.Table, number: int) -> pa.Table:
         column = table.select([f"{number}.{name}" for name in COLUMN_FIELDS])
