@@ -138,6 +138,8 @@ class Connections:
             self._open[connection] = None
 
 
+# httptools takes a third less of the processor, but loses the body of a request that offers an
+# upgrade to HTTP/2, as those of Java's client do.
 class LimitedConnection(H11Protocol):
     """A connection that is closed if no whole request arrives in time."""
 
