@@ -209,6 +209,17 @@ FAMILIES: Mapping[str, Family] = {
         ("tests/spark_rule/conftest.py", *IN_SPARK),
         by_test=True,
     ),
+    "deployment": Family(
+        ("tests/deploy/*",),
+        (
+            "configs/*",
+            "constraints/deploy.txt",
+            "deploy/*",
+            "dev/deploy_tools.py",
+            "hudi_index_service/config.py",
+            "hudi_index_service/fleet/*",
+        ),
+    ),
     "Spark 4": Family(
         ("tests/spark_4/*",), ("constraints/spark-4.txt", "native/spark_rule/*"), by_test=True
     ),

@@ -122,6 +122,16 @@ def test_chart_and_package_have_one_version() -> None:
     assert chart["appVersion"] == hudi_index_service.__version__
 
 
+def test_image_and_chart_have_the_same_folders() -> None:
+    """The image's variables come before the chart's settings."""
+    image = (DEPLOY / "docker" / "Dockerfile").read_text()
+    chart = (CHART / "templates" / "_helpers.tpl").read_text()
+    folders = re.findall(r"HUDI_INDEX_(\w+_FOLDER)=(\S+)", image)
+    assert [name for name, _ in folders] == ["STATE_FOLDER", "CACHE_FOLDER"]
+    for name, path in folders:
+        assert f'"{name.lower()}" "{path}"' in chart
+
+
 def test_the_chart_ships_the_alerts_and_the_dashboard() -> None:
     for name, file in (
         ("alerts.yaml", "prometheus/alerts.yaml"),
