@@ -19,6 +19,7 @@ from hudi_index_service.fleet.policies.discovery import Discovery
 from hudi_index_service.fleet.policies.found_before import FoundBefore
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policies.reload import FleetFileWatcher
+from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.signals.attention import Code
 from hudi_index_service.fleet.signals.logs import count_repeats, log_change
@@ -35,6 +36,7 @@ from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.web.api import Machinery
 from hudi_index_service.fleet.web.application import Application, WebServer
 from hudi_index_service.fleet.web.queries import Queries
+from hudi_index_service.fleet.web.reads import Reads
 from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.fleet.web.spark_sessions import SparkSessions
 from hudi_index_service.fleet.work import Listener
@@ -134,6 +136,7 @@ class Service:
         )
         web = web_settings(settings, section)
         sessions = SparkSessions(settings, self._readable, self._options_of)
+        reads = Reads(ReadTables(settings, supervisor.means))
 
         def application(most_streams: int) -> Application:
             return Application(
@@ -145,13 +148,17 @@ class Service:
                 most_streams=most_streams,
                 session_token=session_token,
                 ask=queries.ask,
-                more_routes=sessions.routes,
+                more_routes=lambda requests, gate: [
+                    *sessions.routes(requests, gate),
+                    *reads.routes(requests, gate),
+                ],
             )
 
         with ExitStack() as stack:
             stack.callback(metrics.close)
             stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
             stack.callback(sessions.close)
+            stack.callback(reads.close)
             stack.callback(queries.close)
             self.server = WebServer(web, settings.hook, application, section=section)
             stack.callback(self.server.close)

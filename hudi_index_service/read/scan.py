@@ -138,16 +138,20 @@ class Scan:
             if left == 0:
                 return
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows of `to_batches`, in the form in which libraries exchange Arrow data: DuckDB,
-        Polars, pandas and pyarrow take a scan as it is. Planning, and reading the first batch,
-        raise what `to_arrow` raises; the library reports errors of later batches in its own way.
-        """
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The rows of `to_batches` with their schema. The first batch is read at once, and raises
+        what `to_arrow` raises."""
         batches = self.to_batches()
         first = next(batches, None)
-        schema = self._output() if first is None else first.schema
-        rows = batches if first is None else chain([first], batches)
-        reader = pa.RecordBatchReader.from_batches(schema, rows)
+        if first is None:
+            return self._output(), batches
+        return first.schema, chain([first], batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows of `stream`, in the form in which libraries exchange Arrow data: DuckDB, Polars,
+        pandas and pyarrow take a scan as it is. The library reports errors of later batches in its
+        own way."""
+        reader = pa.RecordBatchReader.from_batches(*self.stream())
         return reader.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> "pd.DataFrame":

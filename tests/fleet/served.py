@@ -12,7 +12,7 @@ from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.web.access import Role, digest_of
 from hudi_index_service.fleet.web.api import Machinery
-from hudi_index_service.fleet.web.application import Application
+from hudi_index_service.fleet.web.application import Application, MoreRoutes
 from hudi_index_service.fleet.web.queries import Answer, Ask, Kind
 from tests.fleet.memory_fleet import MemoryFleet
 
@@ -125,6 +125,7 @@ def served(
     metrics: Callable[[], bytes] = lambda: b"up 1\n",
     ready: Callable[[], bool] = lambda: True,
     ask: Ask | None = None,
+    more_routes: MoreRoutes = lambda requests, gate: (),
     **settings: object,
 ) -> Served:
     """An application over a fleet."""
@@ -134,6 +135,12 @@ def served(
     machinery = Machinery(metrics, ready=ready, callback=outcomes.append, problems=lambda: problems)
     known = WebSettings(**{"tokens": token_file(folder), **settings})  # type: ignore[arg-type]
     application = Application(
-        fleet, fleet.reasons_of, machinery, known, callback_secret=CALLBACK_SECRET, ask=ask
+        fleet,
+        fleet.reasons_of,
+        machinery,
+        known,
+        callback_secret=CALLBACK_SECRET,
+        ask=ask,
+        more_routes=more_routes,
     )
     return Served(fleet, application, outcomes, problems)

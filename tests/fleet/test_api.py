@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.web.access import ALLOWED, Action, Role
 from hudi_index_service.fleet.web.api import ROUTES, openapi
+from hudi_index_service.fleet.web.reads import ROUTES as READ_ROUTES
 from hudi_index_service.hook.write_options import SECRET_HEADER
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, seen, status_of
 from tests.fleet.served import CALLBACK_SECRET, CANARY, SALES_SECRET, SECRETS, Browser, served
@@ -64,7 +65,12 @@ def test_every_route_is_described_and_the_description_is_open(service):
 
     assert answer.json() == json.loads(json.dumps(DESCRIPTION))
     described = {(p, m.upper()) for p, each in DESCRIPTION["paths"].items() for m in each}
-    assert described == {(f"/api/v1{route.path}", route.method) for route in ROUTES}
+    reads = {
+        (f"/api/v1/tables/{{name}}/{route.path}", method)
+        for route in READ_ROUTES
+        for method in (("GET", "POST") if route.by_get else ("POST",))
+    }
+    assert described == reads | {(f"/api/v1{route.path}", route.method) for route in ROUTES}
     assert DESCRIPTION["openapi"].startswith("3.1")
 
 

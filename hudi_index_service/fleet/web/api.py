@@ -23,11 +23,13 @@ from hudi_index_service import __version__
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import RequestInvalid
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
+from hudi_index_service.fleet.reads.formats import FORMATS
 from hudi_index_service.fleet.signals.metrics import CONTENT_TYPE
 from hudi_index_service.fleet.web.access import Action
 from hudi_index_service.fleet.web.events import Streams
 from hudi_index_service.fleet.web.exchange import (
     MAX_FORM_BYTES,
+    STATUS_OF,
     Gate,
     JsonAnswer,
     address_of,
@@ -48,6 +50,8 @@ from hudi_index_service.fleet.web.messages import (
     UnmuteRequest,
     VerifyRequest,
 )
+from hudi_index_service.fleet.web.reads import ROUTES as READ_ROUTES
+from hudi_index_service.fleet.web.reads import ReadRoute
 from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.fleet.web.table_view import selected
 from hudi_index_service.wording import first_mistake
@@ -252,12 +256,19 @@ def openapi() -> dict[str, Any]:
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorMessage, "serialization")]
     models += [(each.answer, "serialization") for each in ROUTES]
     models += [(each.body, "validation") for each in ROUTES if each.body is not None]
+    models += [(each.question, "validation") for each in READ_ROUTES]
+    models += [(each.answer, "serialization") for each in READ_ROUTES if each.answer is not None]
     _, schemas = models_json_schema(
         list(dict.fromkeys(models)), ref_template="#/components/schemas/{model}"
     )
     paths: dict[str, dict[str, Any]] = {}
     for each in ROUTES:
         paths.setdefault(PREFIX + each.path, {})[each.method.lower()] = _operation(each)
+    for read in READ_ROUTES:
+        paths[f"{PREFIX}/tables/{{name}}/{read.path}"] = {
+            method: _read_operation(read, by_get=method == "get")
+            for method in (("get", "post") if read.by_get else ("post",))
+        }
     return {
         "openapi": "3.1.0",
         "info": {"title": "hudi-index-service", "version": __version__},
@@ -316,6 +327,35 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
     if route.body is not None:
         operation["requestBody"] = {"required": False, "content": _content(route.body)}
     return operation
+
+
+def _read_operation(route: ReadRoute, *, by_get: bool) -> dict[str, Any]:
+    parameters: list[dict[str, Any]] = [
+        {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    ]
+    content: dict[str, Any] = {each.media_type.partition(";")[0]: {} for each in FORMATS}
+    if route.answer is not None:
+        content = _content(route.answer)
+    answers: dict[str, Any] = {"200": {"description": "Done", "content": content}}
+    statuses = {*STATUS_OF.values(), HTTPStatus.NOT_ACCEPTABLE, HTTPStatus.TOO_MANY_REQUESTS}
+    operation: dict[str, Any] = {"summary": route.summary, "parameters": parameters}
+    if by_get:
+        schema = route.question.model_json_schema()
+        needed = schema.get("required", ())
+        for name, field in schema["properties"].items():
+            parameters.append(
+                {"name": name, "in": "query", "required": name in needed, "schema": field}
+            )
+        answers["304"] = {"description": "The table has not changed since If-None-Match"}
+    else:
+        operation["requestBody"] = {"required": False, "content": _content(route.question)}
+        statuses.add(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    for status in sorted(statuses):
+        answers[str(int(status))] = {
+            "description": status.phrase,
+            "content": _content(ErrorMessage),
+        }
+    return {**operation, "responses": answers}
 
 
 def _content(model: type[BaseModel]) -> dict[str, Any]:

@@ -16,10 +16,22 @@ from hudi_index_service.errors import (
     AccessDenied,
     AccessRefused,
     CallbackRefused,
+    ColumnNotFound,
     ConfigInvalid,
+    IndexRequired,
     IndexServiceError,
+    NotAHudiTable,
+    PermissionDenied,
+    PredicateInvalid,
+    PredicateUnsupported,
+    QueryCancelled,
     RequestInvalid,
     RequestUnknown,
+    SnapshotChanged,
+    SnapshotUnavailable,
+    StorageFailed,
+    TableFeatureUnsupported,
+    TableNotFound,
     TableNotInFleet,
 )
 from hudi_index_service.fleet.web.access import Attempts, Token, Tokens
@@ -33,6 +45,19 @@ STATUS_OF: Mapping[type[IndexServiceError], HTTPStatus] = {
     RequestInvalid: HTTPStatus.BAD_REQUEST,
     ConfigInvalid: HTTPStatus.BAD_REQUEST,
     CallbackRefused: HTTPStatus.SERVICE_UNAVAILABLE,  # too many requests wait
+    # Of queries.
+    ColumnNotFound: HTTPStatus.BAD_REQUEST,
+    PredicateInvalid: HTTPStatus.BAD_REQUEST,
+    PredicateUnsupported: HTTPStatus.BAD_REQUEST,
+    SnapshotUnavailable: HTTPStatus.CONFLICT,
+    SnapshotChanged: HTTPStatus.CONFLICT,
+    IndexRequired: HTTPStatus.CONFLICT,
+    TableFeatureUnsupported: HTTPStatus.NOT_IMPLEMENTED,  # only Spark reads the table
+    QueryCancelled: HTTPStatus.REQUEST_TIMEOUT,
+    StorageFailed: HTTPStatus.BAD_GATEWAY,
+    PermissionDenied: HTTPStatus.BAD_GATEWAY,
+    TableNotFound: HTTPStatus.BAD_GATEWAY,  # the fleet names it
+    NotAHudiTable: HTTPStatus.BAD_GATEWAY,
 }
 """The status of an error; any other error of the service is 500."""
 

@@ -99,6 +99,19 @@ class Requests:
         self._require_table(caller, Action.SEE, name)
         return TableView.of(self._fleet.table(name), self._reasons_of)
 
+    def readable(self, caller: Caller, name: str) -> TablePolicy:
+        """The table of that name, whose rows the caller may read.
+
+        Raises:
+            TableNotInFleet: there is none for this caller.
+            Refused: the service does not read it.
+        """
+        self._require_table(caller, Action.SEE, name)
+        policy = self._fleet.table(name).policy
+        if not policy.reads:
+            raise Refused(HTTPStatus.CONFLICT, unread(name))
+        return policy
+
     def policy_of(self, caller: Caller, base_path: str) -> TablePolicy | None:
         """The table that a writer names by its base path, in any spelling; None if the fleet has
         none. The writer's path is only compared.
@@ -259,6 +272,14 @@ def paused(name: str) -> CallbackRefused:
         f"The table {shortened(name)!r} is paused.",
         remedy="Enable it in the fleet's file first; nothing is lost: the service then builds what "
         "is due.",
+    )
+
+
+def unread(name: str) -> CallbackRefused:
+    """The error of a query on a table that the service does not read."""
+    return CallbackRefused(
+        f"The service answers no queries on {shortened(name)!r}.",
+        remedy="The fleet's file says `reads: false`.",
     )
 
 

@@ -1,0 +1,50 @@
+"""The tables that requests read, opened once for all."""
+
+from collections.abc import Mapping
+from threading import Lock
+
+from hudi_index_service.config import Settings
+from hudi_index_service.fleet.means import Means
+from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.table import IndexedTable, open_table
+
+
+class ReadTables:
+    """Opens the tables of a fleet. May be used in any thread.
+
+    Args:
+        settings: The process's.
+        means: The options of the tables' stores.
+    """
+
+    def __init__(self, settings: Settings, means: Means) -> None:
+        self._settings, self._means = settings, means
+        self._lock = Lock()
+        self._opened: dict[str, tuple[IndexedTable, Mapping[str, str]]] = {}
+
+    def table(self, policy: TablePolicy) -> IndexedTable:
+        """The table of a policy. One whose options have changed is opened again.
+
+        Raises:
+            ConfigInvalid, TableNotFound, NotAHudiTable, StorageFailed: it cannot be opened.
+        """
+        options = self._means.storage_options(policy)
+        with self._lock:
+            found = self._opened.get(policy.uri)
+        if found is not None and found[1] == options:
+            return found[0]
+        table = open_table(
+            policy.uri,
+            storage_options=options or None,
+            settings=self._means.settings(policy, self._settings),
+        )
+        with self._lock:
+            self._opened[policy.uri] = table, options
+        return table
+
+    def close(self) -> None:
+        """Closes the tables."""
+        with self._lock:
+            opened, self._opened = self._opened, {}
+        for table, _ in opened.values():
+            table.close()
