@@ -81,7 +81,7 @@ lint: setup ## Check style, types, which module may import which; Rust by rustfm
 format: setup ## Rewrite the code in the project's style
 	@$(ENVIRONMENT) && ruff check --fix . && ruff format . && python -m dev.native_code format
 
-wheels: setup-demo ## Build the five distributions into dist/, as wheels and as sdists
+wheels: setup-demo ## Build the six distributions into dist/, as wheels and as sdists
 	@$(ENVIRONMENT) && python -m dev.wheels dist
 
 bench-access: setup ## Measure rows by position against a scan: benchmarks/results/access.json

@@ -2,7 +2,8 @@
 
 Prerequisites first; then, side by side, the dependencies (and Hudi's jar) and the three native
 wheels, that of Spark as soon as PySpark is there; then the checkout itself, editable, for tests
-with the index type hbase. A run that finds everything as the last one left it ends at once.
+with the index type hbase and Airflow's provider. A run that finds everything as the last one left
+it ends at once.
 INSTALLER=pip does without uv; HUDI_INDEX_CACHE moves the cache.
 """
 
@@ -25,8 +26,8 @@ from pathlib import Path
 from dev import jars, prerequisites
 from dev.environment import Environment, wanted_installer
 from dev.native import (
-    HBASE,
     PARQUET_ROWS,
+    PLUGINS,
     PYLUCENE,
     SPARK_RULE,
     Project,
@@ -44,8 +45,8 @@ STAMP = VENV / "set-up.json"
 # Profiles in order: each holds all that the ones before it hold.
 PROFILES = ("demo", "test")
 REQUIREMENTS = {"demo": CONSTRAINTS / "demo.txt", "test": CONSTRAINTS / "dev.txt"}
-# The demo has no HBase, nor its client.
-EDITABLE = {"demo": (ROOT,), "test": (ROOT, HBASE.folder)}
+# The demo has neither HBase nor Airflow.
+EDITABLE = {"demo": (ROOT,), "test": (ROOT, *(each.folder for each in PLUGINS))}
 
 
 @dataclass(frozen=True)

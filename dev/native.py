@@ -66,7 +66,9 @@ PYLUCENE = Project("hudi-index-pylucene", ROOT / "native" / "pylucene")
 PARQUET_ROWS = Project("hudi-index-parquet", ROOT / "native" / "parquet_rows", gives_way=False)
 SPARK_RULE = Project("hudi-index-spark", ROOT / "native" / "spark_rule")
 HBASE = Project("hudi-index-hbase", ROOT / "plugins" / "hbase")
-"""Python alone: built, or installed editable, whenever it is needed."""
+AIRFLOW = Project("airflow-provider-hudi-index", ROOT / "plugins" / "airflow")
+PLUGINS = (HBASE, AIRFLOW)
+"""Python alone: built, or installed editable, whenever they are needed."""
 
 
 def _files(folder: Path) -> Iterator[Path]:

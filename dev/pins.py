@@ -12,13 +12,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from dev.native import HBASE, PARQUET_ROWS, PYLUCENE, SPARK_RULE
+from dev.native import PARQUET_ROWS, PLUGINS, PYLUCENE, SPARK_RULE
 from dev.paths import CONSTRAINTS, ROOT
 
 # Built here, not fetched.
 OURS = (
     "hudi-index-service",
-    *(each.distribution for each in (HBASE, PARQUET_ROWS, PYLUCENE, SPARK_RULE)),
+    *(each.distribution for each in (*PLUGINS, PARQUET_ROWS, PYLUCENE, SPARK_RULE)),
 )
 
 # Build tools that pyproject.toml does not name: PySpark comes as source, built by setuptools.
@@ -42,7 +42,8 @@ def resolve(into: Path, *arguments: str | Path, given: Sequence[str] = ()) -> No
 def main() -> None:
     dev, demo, build = (CONSTRAINTS / name for name in ("dev.txt", "demo.txt", "build.txt"))
     project = ("pyproject.toml", "--excludes", "-")
-    resolve(dev, HBASE.folder / "pyproject.toml", *project, "--extra", "dev", given=OURS)
+    plugins = [each.folder / "pyproject.toml" for each in PLUGINS]
+    resolve(dev, *plugins, *project, "--extra", "dev", given=OURS)
     resolve(demo, *project, "--extra", "demo", "--constraints", dev, given=OURS)
     own = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     resolve(build, "-", given=[*own, *SOURCE_BUILDS])

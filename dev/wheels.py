@@ -1,4 +1,4 @@
-"""Builds the five distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
+"""Builds the six distributions, as wheels and as sdists: `python -m dev.wheels FOLDER`.
 
 The native wheels come from the user's cache where a set-up has put them, and get the manylinux tag
 of the oldest C library that they run with. That of Lucene comes once for each Python; the others
@@ -19,8 +19,8 @@ from pathlib import Path
 from dev.bootstrap import VENV, survey
 from dev.environment import Environment, wanted_installer
 from dev.native import (
-    HBASE,
     PARQUET_ROWS,
+    PLUGINS,
     PYLUCENE,
     SPARK_RULE,
     Project,
@@ -90,7 +90,8 @@ def build_all(
         with steps.step(f"row reader for {processor}"):
             tagged.append(build_row_reader(processor, into, environment, steps))
     pure = Path(shutil.copy2(rule, into))
-    own = {"hudi_index_service": ROOT, "hudi_index_hbase": HBASE.folder}
+    own = {"hudi_index_service": ROOT}
+    own |= {each.distribution.replace("-", "_"): each.folder for each in PLUGINS}
     for name, folder in own.items():
         with steps.step(f"wheel {name}"):
             environment.build_wheel(folder, into, log=name)
@@ -166,11 +167,11 @@ def build_sdists(into: Path, steps: Steps) -> list[Path]:
         # Copies have files where the projects have links to those at the top.
         others = (
             project.copied_to(Path(scratch, project.folder.name)).folder
-            for project in (PARQUET_ROWS, PYLUCENE, SPARK_RULE, HBASE)
+            for project in (PARQUET_ROWS, PYLUCENE, SPARK_RULE, *PLUGINS)
         )
         for source in (ROOT, *others):
             environment.build_sdist(source, into, log=f"sdist-{source.name}")
-    return sorted(into.glob("hudi_index_*.tar.gz"))
+    return sorted(into.glob("*hudi_index*.tar.gz"))
 
 
 def main(into: Path) -> None:
