@@ -3,8 +3,9 @@
     spark-submit "$(python -c 'from hudi_index_service.submit import APPLICATION as a; print(a)')" \
         --table /data/messages
 
-Run it after a compaction or clustering job, from a scheduler, or manually. Driver and executors
-need this package and its native distributions.
+Run it after a compaction or clustering job, from a scheduler, or manually; or let it run Hudi's
+procedure first (``--table-service``). Driver and executors need this package and its native
+distributions.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from hudi_index_service.build.strategy import Budget, Strategy
-from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.errors import IndexNotFound, IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.write_options import read_write_config
 from hudi_index_service.wording import counted
@@ -60,6 +61,10 @@ def _build(
 ) -> str:
     with TableUpkeep(table, spark=spark, options=options) as upkeep:
         keys = upkeep.define()
+        if args.require_index and keys.failure is None and not upkeep.table.indexes():
+            raise IndexNotFound(f"The table {upkeep.uri} has no index.")
+        if args.table_service:
+            _serve(spark, upkeep.uri, args)
         build = upkeep.table.build(
             strategy=keys.strategy if args.strategy == "auto" else Strategy(args.strategy),
             partitions=args.partition,
@@ -80,6 +85,20 @@ def _build(
                 f", removed {counted(len(cleaning.removals), 'file')} ({cleaning.bytes} bytes)"
             )
     return report
+
+
+def _serve(spark: SparkSession, uri: str, args: argparse.Namespace) -> None:
+    """Has Hudi's procedure schedule and execute the table service. Raises what the procedure
+    does."""
+    given = {"op": "scheduleAndExecute", "path": uri, "options": args.service_options}
+    arguments = ", ".join(f"{name} => {_literal(text)}" for name, text in given.items() if text)
+    instants = spark.sql(f"CALL run_{args.table_service}({arguments})").collect()
+    print(f"{uri}: {args.table_service} of {counted(len(instants), 'instant')}")
+
+
+def _literal(text: str) -> str:
+    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{quoted}'"
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -121,6 +140,19 @@ def argument_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="a hoodie.index.* key as key=value, or several on separate lines; may be repeated",
+    )
+    parser.add_argument(
+        "--require-index",
+        action="store_true",
+        help="fail if a table has no index, and its keys define none",
+    )
+    parser.add_argument(
+        "--table-service",
+        choices=["clustering", "compaction"],
+        help="run Hudi's procedure for it first; the session needs Hudi's extension",
+    )
+    parser.add_argument(
+        "--service-options", default="", help="options of Hudi's for it: key=value,..."
     )
     parser.add_argument(
         "--clean",

@@ -72,6 +72,7 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
         self.env_vars = env_vars
         self._id: str | None = None
         self._uri: str | None = None
+        self._is_killed = False
 
     @abstractmethod
     def _request(self) -> tuple[str, dict[str, object]]:
@@ -120,6 +121,7 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
 
     def on_kill(self) -> None:
         """Cancels what was begun. A deferred task's request is cancelled by its trigger."""
+        self._is_killed = True
         if self._id is not None:
             self._job.cancel(self._id)
         elif (spark := self.__dict__.get("_spark")) is not None:
@@ -133,6 +135,8 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
         """Submits, once for all tries."""
         self._id = self._job.submit(key_of(context))
         self.log.info("%s: submitted %s.", self.table, self._id)
+        if self._is_killed:  # while it was submitted
+            self._job.cancel(self._id)
         return self._id
 
     def get_job_status(self, external_id: Any, context: "Context") -> str:

@@ -98,6 +98,7 @@ class SparkSubmit:
     def submit(self, name: str, arguments: Sequence[str], tag: str) -> str:
         """Starts the application in cluster mode, unless one with this tag runs, and returns its
         id."""
+        self.check()
         for each in self._apps(tag):
             return str(each["id"])
         conf = {

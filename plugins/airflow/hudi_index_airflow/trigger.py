@@ -7,7 +7,7 @@ from typing import Any
 from airflow.providers.common.compat.triggers import BaseEventTrigger
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from hudi_index_airflow.errors import HudiIndexError, TableMissing
+from hudi_index_airflow.errors import HudiIndexError, HudiIndexFailed, TableMissing
 from hudi_index_airflow.hook import HudiIndexHook
 from hudi_index_airflow.service import WAIT_SECONDS, Instant, is_active
 
@@ -125,7 +125,11 @@ class HudiInstantTrigger(BaseEventTrigger):
             # A watcher outlives the table that it watches. An error here would end the trigger, and
             # the triggerer would start it again each second until the table is there.
             self.log.debug("%s is not there yet: %s", self.table, error)
-            return []
+        except HudiIndexFailed:
+            raise
+        except HudiIndexError as error:
+            self.log.warning("%s cannot be looked at now: %s", self.table, error)
+        return []
 
     async def _store(self) -> Any:
         """Where the watermark is kept; None if there is no such place."""
