@@ -9,23 +9,21 @@ with their commits, or by those given here:
 
     … --conf '{"table": "/data/messages", "hoodie_conf": {"hoodie.index.columns": "msg;sender"}}'
 
-With the Spark connection ``spark_default`` the build is a Spark job: the Airflow worker needs
-spark-submit on its PATH, and the executors need this package. Without that connection the build
-runs in the Airflow worker, which needs no Spark, but a JDK 17 that ``JAVA_HOME`` names.
+The connection ``hudi_index_default`` says what builds: a running service, spark-submit or, as
+without that connection, the Airflow worker, which needs no Spark, but the extra ``local`` of the
+provider and a JDK 17 that ``JAVA_HOME`` names.
 """
 
-import os
-import sys
 from datetime import timedelta
 
 from airflow.sdk import Param, dag
 
-from hudi_index_service.airflow.build_operator import BuildIndexOperator
-from hudi_index_service.airflow.sensor import TableServiceSensor
-from hudi_index_service.airflow.tasks import clean_index
+from hudi_index_airflow.operators import HudiIndexBuildOperator, HudiIndexCleanOperator
+from hudi_index_airflow.sensor import HudiIndexDueSensor
 
 TABLE = "{{ params.table }}"
 STRATEGY = "{{ params.strategy }}"
+CONNECTION = "{{ params.connection }}"
 # In the format of a properties file: one key per line.
 HOODIE_CONF = (
     "{% for key, value in params.hoodie_conf.items() %}{{ key }}={{ value }}\n{% endfor %}"
@@ -40,9 +38,17 @@ HOODIE_CONF = (
     is_paused_upon_creation=False,
     max_active_runs=4,
     tags=["hudi", "index"],
+    default_args={
+        "table": TABLE,
+        "hudi_index_conn_id": CONNECTION,
+        "retries": 2,
+        "retry_delay": timedelta(minutes=1),
+    },
     params={
         "table": Param(
-            type="string", minLength=1, description="Base path: the folder that holds .hoodie"
+            type="string",
+            minLength=1,
+            description="Base path: the folder that holds .hoodie; or its name in the fleet",
         ),
         "strategy": Param(
             "auto",
@@ -61,12 +67,12 @@ HOODIE_CONF = (
             description="If the table has no index, or no base file is indexed or due: fail at "
             "once, or wait for a table service",
         ),
+        "connection": Param("hudi_index_default", type="string", description="What builds"),
     },
 )
 def hudi_index() -> None:
-    wait = TableServiceSensor(
+    wait = HudiIndexDueSensor(
         task_id="wait_for_table_service",
-        table=TABLE,
         strategy=STRATEGY,
         hoodie_conf=HOODIE_CONF,
         when_idle="{{ params.when_idle }}",
@@ -75,21 +81,11 @@ def hudi_index() -> None:
         timeout=timedelta(hours=6),
         # With nothing to build within that time, the run is skipped and does not fail.
         soft_fail=True,
-        retries=2,
-        retry_delay=timedelta(minutes=1),
     )
-    build = BuildIndexOperator(
-        task_id="build_index",
-        table=TABLE,
-        strategy=STRATEGY,
-        hoodie_conf=HOODIE_CONF,
-        name="hudi-index-build",
-        # Driver and executors must run the same Python.
-        env_vars={"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},
-        retries=2,
-        retry_delay=timedelta(minutes=1),
+    build = HudiIndexBuildOperator(
+        task_id="build_index", strategy=STRATEGY, hoodie_conf=HOODIE_CONF
     )
-    wait >> build >> clean_index(TABLE)
+    wait >> build >> HudiIndexCleanOperator(task_id="clean_index")
 
 
 hudi_index()

@@ -1,4 +1,4 @@
-"""Files to copy or to pass on, which the wheel holds too: the DAG for Airflow, the options for
+"""Files to copy or to pass on, which the wheel holds too: DAGs for Airflow, the options for
 Hudi's writes, the settings of the service with their defaults, a fleet file.
 
 >>> from hudi_index_service.files import DAG, SERVICE_SETTINGS, WRITE_OPTIONS
@@ -14,8 +14,11 @@ from pathlib import Path
 # In the repository these folders are links to those at its top.
 _FOLDER = Path(__file__).parent
 
-DAG = _FOLDER / "dags" / "hudi_index.py"
-"""For the DAGs folder of Airflow 3."""
+DAGS = _FOLDER / "dags"
+"""For the DAGs folder of Airflow 3, with its provider for indexes."""
+
+DAG = DAGS / "hudi_index.py"
+"""The one of them that keeps the table up to date with which it is triggered."""
 
 ALERT_RULES = _FOLDER / "configs" / "prometheus" / "alerts.yaml"
 """Alert rules for Prometheus, on the service's metrics."""

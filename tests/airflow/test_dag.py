@@ -1,83 +1,93 @@
-"""The whole DAG on a real table: it waits, builds by spark-submit and cleans. Its operator fails at
-once with an unusable connection, and where nothing can build."""
+"""The DAGs, whole, on real tables: in the worker, by a running service, and by spark-submit."""
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.fleet.web.access import Role
+from tests.fleet.served import SECRETS
+from tests.golden.table import Golden
+from tests.indexed import covered
 from tests.programs import ROOT, output_of
 
 # Each command of a test may take almost as long as the usual limit for a whole test.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-
-LOCAL_SPARK = json.dumps({"conn_type": "spark", "host": "local[1]"})
-YARN = json.dumps({"conn_type": "spark", "host": "yarn"})
+LOCAL_SPARK = {"host": "local[1]", "extra": {"run_by": "spark-submit"}}
 
 # Airflow reads its environment when it is imported.
-RUN_DAG = """
+RUN_DAGS = """
 import json, sys
 from airflow.dag_processing.dagbag import DagBag
 
 bag = DagBag(sys.argv[1])
-spark_at_parsing = "pyspark" in sys.modules
-keys = {"hoodie.index.columns": "ts;id", "hoodie.index.wait": "1"}
-run = bag.dags["hudi_index"].test(run_conf={"table": sys.argv[2], "hoodie_conf": keys})
-waited = run.get_task_instance("wait_for_table_service")
 report = {
     "import_errors": bag.import_errors,
-    "spark_at_parsing": spark_at_parsing,
-    "state": str(run.state),
-    "tasks": {each.task_id: str(each.state) for each in run.get_task_instances()},
-    # Read outside a task, a value of digits only comes back as a number.
-    "instant": str(waited.xcom_pull(task_ids="wait_for_table_service")),
+    "dags": sorted(bag.dags),
+    "parsed_with": sorted({"pyspark", "hudi_index_service", "lucene"} & sys.modules.keys()),
+    "runs": [],
 }
-print(json.dumps(report))
+for dag_id, conf in json.loads(sys.argv[2]):
+    dag = bag.dags[dag_id]
+    run = dag.test(run_conf=conf)
+    tasks, values = {}, {}
+    for each in run.get_task_instances():
+        name = each.task_id if each.map_index < 0 else f"{each.task_id}[{each.map_index}]"
+        tasks[name] = str(each.state)
+        values[name] = each.xcom_pull(task_ids=each.task_id, map_indexes=each.map_index)
+    report["runs"].append({"state": str(run.state), "tasks": tasks, "values": values})
+print(json.dumps(report, default=str))
 """
 
-EXECUTE = """
-import sys
-from hudi_index_service.airflow.build_operator import BuildIndexOperator
-
-operator = BuildIndexOperator(task_id="build", table=sys.argv[1], strategy="all")
-try:
-    operator.execute({})
-except Exception as error:
-    print(type(error).__name__, error)
-"""
+Report = dict[str, Any]
 
 
-@pytest.mark.slow
-def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment, tmp_path):
+@pytest.fixture
+def run_dags(airflow_environment: dict[str, str]) -> Callable[..., Report]:
+    """Runs DAGs, one after the other, with a connection; the last runs' states and values."""
+    environment = airflow_environment
+
+    def run(*runs: tuple[str, dict[str, Any]], connection: dict[str, Any], **more: str) -> Report:
+        if connection:
+            given = json.dumps({"conn_type": "hudi_index", **connection})
+            environment["AIRFLOW_CONN_HUDI_INDEX_DEFAULT"] = given
+        environment.update(more)
+        output_of([sys.executable, "-m", "airflow", "db", "migrate"], environment)
+        command = [sys.executable, "-c", RUN_DAGS, ROOT / "dags", json.dumps(runs)]
+        report: Report = json.loads(output_of(command, environment).splitlines()[-1])
+        assert report["import_errors"] == {}
+        assert report["parsed_with"] == []
+        return report
+
+    return run
+
+
+def test_dag_waits_builds_by_spark_submit_and_cleans(
+    clustered_table: Path, run_dags: Callable[..., Report]
+) -> None:
     clustered = open_table(clustered_table).build(dry_run=True).due[0].base_file
     orphan = clustered_table / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
     orphan.parent.mkdir(parents=True)
     orphan.write_text("{}")
-    output_of([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
+    keys = {"hoodie.index.columns": "ts;id", "hoodie.index.wait": "1"}
+    conf = {"table": str(clustered_table), "hoodie_conf": keys}
 
-    # Without a connection, the worker builds by itself (test_fresh_airflow.py), if it has Java.
-    refused = run_operator(clustered_table, airflow_environment | {"JAVA_HOME": str(tmp_path)})
-    assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
+    (run,) = run_dags(("hudi_index", conf), connection=LOCAL_SPARK)["runs"]
 
-    airflow_environment["AIRFLOW_CONN_SPARK_DEFAULT"] = LOCAL_SPARK
-    command = [sys.executable, "-c", RUN_DAG, ROOT / "dags", clustered_table]
-    output = output_of(command, airflow_environment)
-    report = json.loads(output.splitlines()[-1])
-
-    assert report == {
-        "import_errors": {},
-        "spark_at_parsing": False,
-        "state": "success",
-        "tasks": {
-            "wait_for_table_service": "success",
-            "build_index": "success",
-            "clean_index": "success",
-        },
-        "instant": clustered.instant,
+    assert run["state"] == "success"
+    assert set(run["tasks"].items()) == {
+        ("wait_for_table_service", "success"),
+        ("build_index", "success"),
+        ("clean_index", "success"),
     }
+    # Read outside a task, a value of digits only comes back as a number.
+    assert str(run["values"]["wait_for_table_service"]) == clustered.instant
+    assert run["values"]["build_index"]["built"] == 1
     assert not orphan.exists()
     by_sender, by_keys = open_table(clustered_table).status()
     assert (by_sender.base_files, by_sender.covered) == (1, 1)
@@ -88,76 +98,74 @@ def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment, tmp_p
     assert found.count() == 30
 
 
-WITHOUT_A_TABLE_SERVICE = """
-import json, logging, sys
-from hudi_index_service.airflow.sensor import TableServiceSensor
-from hudi_index_service.airflow.tasks import build_index
-
-logging.basicConfig(stream=sys.stdout, level="INFO", format="%(message)s")
-table, undefined = sys.argv[1:]
-
-def poke(table, when_idle):
-    sensor = TableServiceSensor(
-        task_id="wait", table=table, when_idle=when_idle, timeout=21_600, soft_fail=True
-    )
-    try:
-        sensor.execute({}) if when_idle == "fail" else sensor.poke({})
-    except Exception as error:
-        print(type(error).__name__, error)
-
-def is_due(**options):
-    return TableServiceSensor(task_id="wait", table=table, **options).poke({}).is_done
-
-poke(undefined, "fail")
-poke(table, "fail")
-poke(table, "wait")
-before = is_due(strategy="incremental"), is_due(strategy="all")
-built = build_index.function(table, "all", max_files=5)
-keys = {"hoodie.index.columns": "ts", "hoodie.index.strategy": "all"}
-by_keys = is_due(hoodie_conf=keys)
-built_by_keys = build_index.function(table, hoodie_conf=keys)
-print(json.dumps([*before, built, by_keys, built_by_keys, is_due(strategy="all")]))
-"""
-
-
-def test_sensor_and_tasks_without_a_table_service(
-    golden, indexed_table, tmp_path, airflow_environment
-):
-    """The sensor fails at once, or says how long it waits."""
-    undefined = golden("messages_of_users").put(tmp_path / "undefined", "written")
-    program = [sys.executable, "-c", WITHOUT_A_TABLE_SERVICE, indexed_table, undefined]
-
-    lines = output_of(program, airflow_environment).splitlines()
-
-    no_index, unindexed = (line for line in lines if line.startswith("AirflowFailException "))
-    assert f"{undefined}: The table has no index: `hudi-index create {undefined} NAM" in no_index
-    assert f"`hudi-index build {indexed_table} --strategy all` indexes them." in unindexed
-    waiting = f"Nothing is due for {indexed_table}. Waiting up to 6:00:00 for a table service."
-    assert any(waiting in line for line in lines)
-    assert json.loads(lines[-1]) == [False, True, 1, True, 1, False]
-
-
-def run_operator(table: Path, environment: dict[str, str]) -> str:
-    """The error of the operator's task: its type and text."""
-    return output_of([sys.executable, "-c", EXECUTE, table], environment).splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_unusable_connection_fails_at_once_and_is_named(
-    indexed_table: Path, airflow_environment: dict[str, str], tmp_path: Path
+def test_all_dags_in_the_worker(
+    put_table: Callable[..., Path], golden: Golden, tmp_path: Path, run_dags: Callable[..., Report]
 ) -> None:
-    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
-        airflow_environment.pop(name, None)
+    first, second = (put_table(name, step="clustered") for name in ("first", "second"))
+    parts = golden("seven_partitions").put(tmp_path / "parts")
+    plain = put_table("plain")
+    with open_table(parts) as opened:
+        opened.create_index("by_amount", ["amount"], using="btree")
 
-    no_hadoop = {**airflow_environment, "AIRFLOW_CONN_SPARK_DEFAULT": YARN}
-    assert run_operator(indexed_table, no_hadoop).startswith(
-        "AirflowFailException The connection spark_default names the master yarn, and neither "
-        "HADOOP_CONF_DIR nor YARN_CONF_DIR is set on this worker."
+    report = run_dags(
+        ("hudi_index", {"table": str(first)}),
+        ("hudi_index_nightly_maintenance", {}),
+        ("hudi_index_backfill", {"table": str(parts)}),
+        ("hudi_index_backfill", {"table": str(plain)}),
+        connection={},
+        HUDI_INDEX_TABLES=f"{first} {second}",
     )
 
-    local = {**airflow_environment, "AIRFLOW_CONN_SPARK_DEFAULT": LOCAL_SPARK}
-    no_spark_submit = {**local, "PATH": str(tmp_path)}
-    assert run_operator(indexed_table, no_spark_submit).startswith(
-        "AirflowFailException The connection spark_default needs Spark, but spark-submit is not "
-        "on this worker's PATH."
+    assert [each for each in report["dags"] if "after" not in each] == [
+        *("hudi_index", "hudi_index_backfill", "hudi_index_nightly_maintenance")
+    ]
+    assert sum("after_table_service" in each for each in report["dags"]) == 2
+    assert [each["state"] for each in report["runs"]] == ["success"] * 4
+    once, nightly, by_partition, whole = (each["values"] for each in report["runs"])
+    assert once["build_index"]["built"] == covered(first) == 1
+    built = [nightly[f"maintain.build_index[{number}]"]["built"] for number in (0, 1)]
+    assert (built, covered(second)) == ([0, 1], 1)
+    assert nightly["maintain.verify_index[1]"]["entries"] == 1
+    each_partition = [by_partition[f"build_partition[{number}]"]["built"] for number in range(7)]
+    assert each_partition == [1] * 7
+    assert covered(parts) == 7
+    assert whole["build_partition[0]"]["built"] == covered(plain) == 1
+
+
+def test_all_dags_by_a_service(
+    put_table: Callable[..., Path],
+    cluster_table: Callable[[Path], None],
+    serve: Callable[..., Any],
+    run_dags: Callable[..., Report],
+) -> None:
+    first, second = put_table("first"), put_table("second")
+    service = serve(first, second)
+    cluster_table(first)
+    cluster_table(second)
+
+    report = run_dags(
+        ("hudi_index_after_table_service_first", {}),
+        ("hudi_index_nightly_maintenance", {}),
+        connection={"host": service.url, "password": SECRETS[Role.OPERATE]},
+        HUDI_INDEX_TABLES="first second",
+        AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE="true",
     )
+
+    assert [each["state"] for each in report["runs"]] == ["success", "success"]
+    after, nightly = (each["values"] for each in report["runs"])
+    assert after["build_index"]["built"] == covered(first) == 1
+    assert covered(second) == nightly["maintain.build_index[1]"]["built"] == 1
+    assert nightly["maintain.verify_index[0]"]["summary"].startswith("1 entry read, 0 damaged")
+    ids = [nightly[f"maintain.build_index[{number}]"]["build_id"] for number in (0, 1)]
+    assert ids[1] in service.requests("second")
+    assert [ids[0], after["build_index"]["build_id"]] == service.requests("first")[-2:]
+
+
+def test_table_that_is_not_indexed_fails_at_once_and_is_told_of(
+    put_table: Callable[..., Path], run_dags: Callable[..., Report]
+) -> None:
+    table = put_table(index=False)
+    (run,) = run_dags(("hudi_index", {"table": str(table)}), connection={})["runs"]
+    assert run["state"] == "failed"
+    assert run["tasks"]["wait_for_table_service"] == "failed"
+    assert run["tasks"]["build_index"] == "upstream_failed"

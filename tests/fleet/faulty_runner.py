@@ -26,6 +26,11 @@ def run(order: Order, progress: Progress) -> Ended:
     if fault == "sleeps":
         _say(order, progress)
         sleep(3600)
+    elif fault == "waits":
+        _say(order, progress)
+        while not Path(order.table, "..", "is_free").exists():
+            sleep(0.05)
+        return run_for_real(order, progress)
     elif fault == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _say(order, progress)

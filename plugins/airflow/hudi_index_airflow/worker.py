@@ -46,6 +46,21 @@ class Worker:
             found = seen_instants(self._tables[table].hudi_table, ())
             return [Instant(each.requested, each.action) for each in found if each.completed]
 
+    def partitions(self, table: str, pattern: str = "*") -> list[str]:
+        """The paths of partitions with base files, in order; "" for a table without partitions.
+
+        Args:
+            pattern: A path or pattern, as for builds; ``*`` for all.
+        """
+        with _told():
+            from hudi_index_service import open_table
+            from hudi_index_service.build.scope import partitions_in_scope
+
+            with open_table(table, storage_options=self._options) as opened:
+                files = opened.hudi_table.snapshot().base_files()
+            found = {each.partition for each in files}
+            return sorted(found if pattern == "*" else partitions_in_scope(found, [pattern]))
+
     def build(
         self,
         table: str,

@@ -1,1 +1,0 @@
-"""The trigger for Airflow 3 (extra ``airflow``): a sensor and tasks, which ``dags/`` combines."""
