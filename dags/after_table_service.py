@@ -3,8 +3,8 @@
 Airflow watches the tables' timelines, so no writer has to call. ``HUDI_INDEX_TABLES`` names the
 tables for the scheduler and the workers, with spaces between them, by their base paths, or with a
 service by their names in its fleet; ``HUDI_INDEX_CONN_ID`` names another connection than
-``hudi_index_default``. There is a DAG for each table; its build is skipped by none, and catches up
-what an earlier one has missed.
+``hudi_index_default``. There is a DAG for each table; its build catches up what an earlier one has
+missed.
 """
 
 import os
@@ -38,6 +38,7 @@ def after_table_service(table: str) -> DAG:
             table=table,
             hudi_index_conn_id=CONNECTION,
             outlets=[Asset(f"hudi_index_{name}")],
+            deferrable=True,  # with a service, no worker waits
             retries=2,
         )
     return dag

@@ -39,7 +39,6 @@ HOODIE_CONF = (
     max_active_runs=4,
     tags=["hudi", "index"],
     default_args={
-        "table": TABLE,
         "hudi_index_conn_id": CONNECTION,
         "retries": 2,
         "retry_delay": timedelta(minutes=1),
@@ -73,6 +72,7 @@ HOODIE_CONF = (
 def hudi_index() -> None:
     wait = HudiIndexDueSensor(
         task_id="wait_for_table_service",
+        table=TABLE,
         strategy=STRATEGY,
         hoodie_conf=HOODIE_CONF,
         when_idle="{{ params.when_idle }}",
@@ -83,9 +83,9 @@ def hudi_index() -> None:
         soft_fail=True,
     )
     build = HudiIndexBuildOperator(
-        task_id="build_index", strategy=STRATEGY, hoodie_conf=HOODIE_CONF
+        task_id="build_index", table=TABLE, strategy=STRATEGY, hoodie_conf=HOODIE_CONF
     )
-    wait >> build >> HudiIndexCleanOperator(task_id="clean_index")
+    wait >> build >> HudiIndexCleanOperator(task_id="clean_index", table=TABLE)
 
 
 hudi_index()

@@ -1,4 +1,5 @@
-"""Resolves dev.txt, demo.txt and build.txt in constraints/ from pyproject.toml: `make pins`.
+"""Resolves dev.txt, demo.txt, build.txt and airflow-2.txt in constraints/ from the files
+pyproject.toml: `make pins`.
 
 Versions that still fit stay; to move one, edit or delete its line first. The resolution names no
 registry. Needs uv.
@@ -12,7 +13,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from dev.native import PARQUET_ROWS, PLUGINS, PYLUCENE, SPARK_RULE
+from dev.native import AIRFLOW, PARQUET_ROWS, PLUGINS, PYLUCENE, SPARK_RULE
 from dev.paths import CONSTRAINTS, ROOT
 
 # Built here, not fetched.
@@ -45,6 +46,8 @@ def main() -> None:
     plugins = [each.folder / "pyproject.toml" for each in PLUGINS]
     resolve(dev, *plugins, *project, "--extra", "dev", given=OURS)
     resolve(demo, *project, "--extra", "demo", "--constraints", dev, given=OURS)
+    older = ("apache-airflow<3", "apache-airflow-providers-openlineage")
+    resolve(CONSTRAINTS / "airflow-2.txt", AIRFLOW.folder / "pyproject.toml", "-", given=older)
     own = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     resolve(build, "-", given=[*own, *SOURCE_BUILDS])
 

@@ -29,6 +29,7 @@ from hudi_index_service.fleet.web.application import Application, WebServer
 from tests.fleet.faulty_runner import RUNNER
 from tests.fleet.served import token_file
 from tests.golden.table import Golden
+from tests.ports import free_port
 from tests.programs import ROOT
 
 
@@ -46,6 +47,24 @@ def airflow_environment(tmp_path: Path) -> dict[str, str]:
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
         "HUDI_INDEX_CLEAN__GRACE_SECONDS": "0",
+    }
+
+
+@pytest.fixture
+def fresh_airflow(airflow_environment: dict[str, str]) -> dict[str, str]:
+    """An environment with its own ports and without login, and otherwise Airflow's defaults."""
+    port = str(free_port())
+    return {
+        **airflow_environment,
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": port,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__PARALLELISM": "1",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "true",
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
     }
 
 

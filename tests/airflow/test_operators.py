@@ -42,7 +42,7 @@ def operator(provider: SimpleNamespace) -> Callable[..., Any]:
     """Makes an operator: ``Build``, ``Clean`` or ``Verify``."""
 
     def make(kind: str, table: Path | str, **options: Any) -> Any:
-        options = {"task_id": "task", "deferrable": False, **options}
+        options = {"task_id": "task", "deferrable": False, "poll_interval": 0.1, **options}
         name = f"HudiIndex{kind}Operator"
         return getattr(provider.operators, name)(table=str(table), **options)
 

@@ -14,12 +14,11 @@ from selenium.common.exceptions import (
     NoSuchElementException,
     StaleElementReferenceException,
 )
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from dev.prerequisites import find_browser
 from hudi_index_service.config import HookSettings, WebSettings
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
@@ -29,6 +28,7 @@ from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.fleet.web.api import Machinery
 from hudi_index_service.fleet.web.application import Application, WebServer
 from hudi_index_service.fleet.web.queries import Answer
+from tests.fleet.chromium import started_chromium
 from tests.fleet.memory_fleet import FakeReason, MemoryFleet, progress, seen, status_of
 from tests.fleet.served import SECRETS, Asked, served, token_file
 
@@ -37,18 +37,6 @@ pytestmark = pytest.mark.slow
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 
 HOSTILE = "<img src=x onerror=window.hostile=1>'\"><script>window.hostile=1</script>"
-
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",  # root's browser has none
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--window-size=1280,900",
-)
 
 
 def fleet_of_200() -> MemoryFleet:
@@ -93,13 +81,7 @@ def server(fleet: MemoryFleet, ask: Asked, tmp_path: Path) -> Iterator[WebServer
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Chrome]:
-    found = find_browser()
-    options = ChromeOptions()
-    options.binary_location = found.program
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = Chrome(options, ChromeService(found.driver))
+    driver = started_chromium()
     yield driver
     driver.quit()
 

@@ -76,7 +76,7 @@ os._exit(0)  # the session would take its leave of the server for minutes
 def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
     built = build_all(tmp_path / "dist", Steps(tmp_path / "log"))
     newcomer = Newcomer(tmp_path, str(VENV / "bin" / "python"), find_jdk().home)
-    unused = ("hudi_index_hbase", "hudi_index_spark")
+    unused = ("airflow_provider", "hudi_index_hbase", "hudi_index_spark")
     newcomer.install(*(each for each in built if not each.name.startswith(unused)))
     yield newcomer
     shutil.rmtree(tmp_path)  # a gigabyte, maybe in memory

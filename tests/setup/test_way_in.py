@@ -45,7 +45,8 @@ def newcomer(
     java = find_jdk().home if with_spark else find_other_java(LATEST_JDK_MAJOR)
     folder = tmp_path_factory.mktemp("newcomer")
     newcomer = Newcomer(folder, interpreter, java)
-    unused = ("hudi_index_hbase", *(() if with_spark else ("hudi_index_spark",)))
+    plugins = ("airflow_provider", "hudi_index_hbase")
+    unused = plugins if with_spark else (*plugins, "hudi_index_spark")
     needed = (each for each in built if not each.name.startswith(unused))
     newcomer.install(*needed, extra="[demo]" if with_spark else "")
     yield newcomer

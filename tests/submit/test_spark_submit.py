@@ -83,3 +83,26 @@ def test_wrong_keys_are_reported_with_code_and_remedy(spark, clustered_table, ca
     assert captured.startswith("CONFIG_INVALID: hoodie.index.colums is neither a key of the index")
     # The index defined before is built nevertheless.
     assert covered(clustered_table) == 1
+
+
+def test_table_without_an_index_is_an_error_where_one_is_required(spark, golden, tmp_path, capsys):
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
+
+    assert main(["--table", str(path), "--require-index"]) == 1
+    assert capsys.readouterr().err.startswith(f"INDEX_NOT_FOUND: The table {path} has no index.")
+    key = "hoodie.index.columns=ts"
+    assert main(["--table", str(path), "--require-index", "--hoodie-conf", key]) == 0
+
+
+@pytest.mark.parametrize("options", ["", "hoodie.clustering.plan.strategy.sort.columns=sender"])
+def test_table_service_runs_first_and_what_it_writes_is_indexed(
+    spark, indexed_table, options, capsys
+):
+    arguments = ["--table", str(indexed_table), "--table-service", "clustering"]
+
+    assert main([*arguments, "--service-options", options]) == 0
+
+    printed = capsys.readouterr().out
+    assert f"{indexed_table}: clustering of 1 instant" in printed
+    assert f"{indexed_table}: built 1 entry in " in printed
+    assert covered(indexed_table) == 1

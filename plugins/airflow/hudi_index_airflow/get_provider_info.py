@@ -37,6 +37,10 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "hooks": modules("hook"),
+        "operators": modules("operators"),
+        "sensors": modules("sensor"),
+        "triggers": modules("trigger"),
+        "extra-links": ["hudi_index_airflow.links.TablePageLink"],
         "connection-types": [
             {
                 "hook-class-name": "hudi_index_airflow.hook.HudiIndexHook",

@@ -42,6 +42,7 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
         hudi_index_conn_id: See `HudiIndexHook`; a template.
         deferrable: Whether the triggerer waits for the service, and no slot of a worker does. For
             the service alone.
+        poll_interval: The seconds between the triggerer's looks at the request.
         patience: The seconds for which a service that does not answer is asked again.
         spark_conf: Spark's settings, for spark-submit; a template.
         env_vars: Further environment variables, for spark-submit; a template.
@@ -58,6 +59,7 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
         table: str,
         hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        poll_interval: float = 10.0,
         patience: float = 120.0,
         spark_conf: Mapping[str, str] | None = None,
         env_vars: Mapping[str, str] | None = None,
@@ -67,6 +69,7 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id
         self.deferrable = deferrable
+        self.poll_interval = poll_interval
         self.patience = patience
         self.spark_conf = spark_conf
         self.env_vars = env_vars
@@ -204,6 +207,7 @@ class HudiIndexOperator(ResumableJobMixin, BaseOperator):
             request=self._id or "",
             hudi_index_conn_id=self.hudi_index_conn_id,
             patience=self.patience,
+            poll_interval=self.poll_interval,
         )
         self._id = None  # from here on the trigger cancels it
         self.defer(trigger=trigger, method_name="execute_complete")

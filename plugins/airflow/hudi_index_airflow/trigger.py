@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from time import monotonic
 from typing import Any
 
 from airflow.providers.common.compat.triggers import BaseEventTrigger
@@ -9,13 +10,11 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from hudi_index_airflow.errors import HudiIndexError, HudiIndexFailed, TableMissing
 from hudi_index_airflow.hook import HudiIndexHook
-from hudi_index_airflow.service import WAIT_SECONDS, Instant, is_active
+from hudi_index_airflow.service import Instant, ServiceSilent, is_active
 
 WATERMARK_KEY = "instants"
 # Raised by Airflow's AssetStateStoreAccessors when several assets share the trigger.
 _MULTI_ASSET_ERROR = "concrete inlets and outlets"
-
-_PAUSE_SECONDS = 1.0
 
 
 class HudiInstantTrigger(BaseEventTrigger):
@@ -84,7 +83,7 @@ class HudiInstantTrigger(BaseEventTrigger):
         if store is not None:
             seen = await asyncio.to_thread(store.get, WATERMARK_KEY) or []
             previous = await asyncio.to_thread(store.get, f"{WATERMARK_KEY}_event", previous)
-        hook = HudiIndexHook(self.hudi_index_conn_id)
+        hook = HudiIndexHook(self.hudi_index_conn_id, patience=0)
         while True:
             # Both clients are synchronous: they must not hold up other triggers.
             found = await asyncio.to_thread(self._instants, hook)
@@ -158,14 +157,25 @@ class HudiIndexRequestTrigger(BaseTrigger):
 
     Args:
         request: Its id.
-        hudi_index_conn_id, patience: As for `HudiIndexHook`.
+        hudi_index_conn_id: See `HudiIndexHook`.
+        patience: For how many seconds a service that does not answer is asked again.
+        poll_interval: The seconds between two looks. Each takes one of the triggerer's few threads
+            for a moment: the service answers at once.
     """
 
-    def __init__(self, *, request: str, hudi_index_conn_id: str, patience: float = 120.0) -> None:
+    def __init__(
+        self,
+        *,
+        request: str,
+        hudi_index_conn_id: str,
+        patience: float = 120.0,
+        poll_interval: float = 10.0,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.request = request
         self.hudi_index_conn_id = hudi_index_conn_id
         self.patience = patience
+        self.poll_interval = poll_interval
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """How Airflow makes it anew."""
@@ -175,27 +185,33 @@ class HudiIndexRequestTrigger(BaseTrigger):
                 "request": self.request,
                 "hudi_index_conn_id": self.hudi_index_conn_id,
                 "patience": self.patience,
+                "poll_interval": self.poll_interval,
             },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Fires once, with the request as it ended, or the error that keeps from asking."""
-        hook = HudiIndexHook(self.hudi_index_conn_id, patience=self.patience)
-        try:
-            while is_active((build := await asyncio.to_thread(self._look, hook))["state"]):
-                await asyncio.sleep(_PAUSE_SECONDS)
-        except HudiIndexError as error:
-            yield _event({"error": {"code": error.code, "message": error.message}})
-            return
-        yield _event({"build": build})
+        hook = HudiIndexHook(self.hudi_index_conn_id, patience=0)
+        answered = monotonic()
+        while True:
+            try:
+                build = await asyncio.to_thread(lambda: hook.service.request(self.request))
+            except HudiIndexError as error:
+                is_silent = isinstance(error, ServiceSilent)
+                if not is_silent or monotonic() > answered + self.patience:
+                    yield _event({"error": {"code": error.code, "message": error.message}})
+                    return
+            else:
+                answered = monotonic()
+                if not is_active(build["state"]):
+                    yield _event({"build": build})
+                    return
+            await asyncio.sleep(self.poll_interval)
 
     async def on_kill(self) -> None:
         """Cancels the request."""
         hook = HudiIndexHook(self.hudi_index_conn_id, patience=10)
         await asyncio.to_thread(lambda: hook.service.cancel(self.request))
-
-    def _look(self, hook: HudiIndexHook) -> dict[str, Any]:
-        return hook.service.request(self.request, wait=WAIT_SECONDS)
 
 
 def _event(payload: dict[str, Any]) -> TriggerEvent:
