@@ -1,4 +1,4 @@
-"""The five wheels on another machine: without a compiler, without packages, with a moved JDK."""
+"""The wheels on another machine: without a compiler, without packages, with a moved JDK."""
 
 from __future__ import annotations
 
