@@ -27,7 +27,7 @@ from hudi_index_service.cli.installation import demo, doctor, pack, prepare
 from hudi_index_service.cli.maintain import build, cancel, clean, refresh, status, verify
 from hudi_index_service.cli.progress import INTERRUPTED, TERMINATED
 from hudi_index_service.cli.read import explain, locate, query, search, sql
-from hudi_index_service.cli.serve import serve, serve_spark, watch
+from hudi_index_service.cli.serve import mcp, serve, serve_spark, watch
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(
@@ -41,7 +41,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *(query, search, locate, explain, sql),
     *(history, forget, advise),
     *(disable, enable),
-    *(clean, verify, serve, serve_spark, watch, pack, prepare, demo),
+    *(clean, verify, serve, serve_spark, watch, mcp, pack, prepare, demo),
 )
 for _command in _COMMANDS:
     app.command()(_command)

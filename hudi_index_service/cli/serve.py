@@ -1,4 +1,4 @@
-"""Commands that run until they are stopped: serve, serve-spark, watch."""
+"""Commands that run until they are stopped: serve, serve-spark, watch, mcp."""
 
 from pathlib import Path
 from typing import Annotated
@@ -133,3 +133,22 @@ def watch(
     )
     if once and not succeeded:
         raise typer.Exit(1)
+
+
+def mcp(
+    tables: Annotated[list[str], typer.Argument(help="Base paths of the tables to read.")],
+    rows: Annotated[int, typer.Option(min=1, help="The most rows of an answer.")] = 50,
+    kib: Annotated[int, typer.Option(min=1, help="The most KiB of an answer's rows.")] = 32,
+) -> None:
+    """Let an agent read tables, by the Model Context Protocol on standard input and output. It can
+    change nothing."""
+    with extra_required("The server for agents", "mcp"):
+        from hudi_index_service.mcp.server import server_of
+
+    from hudi_index_service.mcp.answers import Tables
+
+    known = Tables(tables, rows=rows, kib=kib)
+    try:
+        server_of(known).run("stdio")
+    finally:
+        known.close()

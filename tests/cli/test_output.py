@@ -44,7 +44,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_command_except_long_running_ones_has_the_output_option() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    long_running = ("serve", "serve-spark", "answer", "watch", "demo")
+    long_running = ("serve", "serve-spark", "answer", "watch", "mcp", "demo")
     commands = {name: each for name, each in commands.items() if name != "fleet"}  # a group
     for name, command in commands.items():
         options = [option for each in command.params for option in each.opts]

@@ -1,0 +1,216 @@
+"""What an agent may ask of tables, and what it is told: plain values of limited size.
+
+Values of rows, and names that somebody else has chosen, may hold instructions. They are data in an
+answer's fields, and part of no text that says what something is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import TableNotFound, UsageInvalid
+from hudi_index_service.row_formats import plain, python_rows
+from hudi_index_service.table import IndexedTable, open_table
+from hudi_index_service.wording import shortened
+
+
+class TableName(BaseModel):
+    """A table."""
+
+    name: str
+    uri: str
+
+
+class TableNames(BaseModel):
+    """The tables that may be asked."""
+
+    tables: list[TableName]
+
+
+class ColumnOfTable(BaseModel):
+    """A column; `type` is Arrow's."""
+
+    name: str
+    type: str
+
+
+class IndexOfTable(BaseModel):
+    """An index: of the base files of the present snapshot, so many have an entry."""
+
+    name: str
+    index_type: str
+    columns: list[str]
+    base_files: int
+    covered: int
+
+
+class Description(BaseModel):
+    """A table's schema and indexes."""
+
+    name: str
+    columns: list[ColumnOfTable]
+    record_key: list[str]
+    partitioned_by: list[str]
+    instant: str
+    indexes: list[IndexOfTable]
+
+
+class Rows(BaseModel):
+    """Rows as lists in the order of the columns; `more` if there are others."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    more: bool
+
+
+class Count(BaseModel):
+    """A number of rows."""
+
+    count: int
+
+
+class Explained(BaseModel):
+    """How a query would be read, and why."""
+
+    text: str
+
+
+class Advised(BaseModel):
+    """What would make the queries of this user cheaper."""
+
+    advice: list[str]
+
+
+class Tables:
+    """The tables that an agent may ask. May be used in any thread.
+
+    Args:
+        uris: Their locations.
+        rows, kib: The most rows, and KiB of JSON, of an answer.
+
+    Raises:
+        UsageInvalid: two tables have the same name.
+        TableNotFound, NotAHudiTable, StorageFailed: one cannot be opened.
+    """
+
+    def __init__(
+        self,
+        uris: Sequence[str],
+        *,
+        settings: Settings | None = None,
+        rows: int = 50,
+        kib: int = 32,
+    ) -> None:
+        self._rows, self._bytes = rows, kib * 1024
+        self._tables: dict[str, IndexedTable] = {}
+        for uri in uris:
+            table = open_table(uri, settings=settings)
+            if table.name in self._tables:
+                raise UsageInvalid(
+                    f"Two tables have the name {shortened(table.name)!r}.",
+                    remedy="Run a server for each of them.",
+                )
+            self._tables[table.name] = table
+
+    def close(self) -> None:
+        """Closes them."""
+        for table in self._tables.values():
+            table.close()
+
+    def names(self) -> TableNames:
+        """The tables."""
+        tables = [TableName(name=name, uri=each.uri) for name, each in self._tables.items()]
+        return TableNames(tables=tables)
+
+    def describe(self, table: str) -> Description:
+        """A table's schema and indexes. Raises what `IndexedTable.status` raises."""
+        found = self._named(table)
+        status = found.status()
+        return Description(
+            name=found.name,
+            columns=[ColumnOfTable(name=each.name, type=str(each.type)) for each in found.schema()],
+            record_key=list(found.hudi_table.record_key_columns()),
+            partitioned_by=list(found.hudi_table.partition_columns()),
+            instant=status.instant,
+            indexes=[
+                IndexOfTable(
+                    name=each.definition.name,
+                    index_type=each.index_type,
+                    columns=[column.name for column in each.definition.columns],
+                    base_files=each.base_files,
+                    covered=each.covered,
+                )
+                for each in status
+            ],
+        )
+
+    def rows(
+        self, table: str, where: str | None, columns: list[str] | None, limit: int | None
+    ) -> Rows:
+        """The matching rows, as many as an answer may have. Raises what `IndexedTable.scan`
+        raises."""
+        most = self._rows if limit is None else max(0, min(limit, self._rows))
+        scan = self._named(table).scan(where, columns=columns, limit=most + 1)
+        return self._limited(scan.columns, scan.to_batches(), most)
+
+    def search(
+        self, table: str, column: str, text: str, where: str | None, limit: int | None
+    ) -> Rows:
+        """The best matches of a text. Raises what `IndexedTable.search` raises."""
+        most = self._rows if limit is None else max(1, min(limit, self._rows))
+        found = self._named(table).search(column, text, k=most, where=where)
+        return self._limited(found.column_names, iter(found.to_batches()), most)
+
+    def count(self, table: str, where: str | None) -> Count:
+        """The number of matching rows. Raises what `Scan.count` raises."""
+        return Count(count=self._named(table).scan(where).count())
+
+    def explain(self, table: str, where: str | None) -> Explained:
+        """How the matching rows would be read. Raises what `Scan.explain` raises."""
+        return Explained(text=str(self._named(table).scan(where).explain()))
+
+    def advise(self, table: str) -> Advised:
+        """Advice from the history of this user's queries. Raises what `IndexedTable.advise`
+        raises."""
+        return Advised(advice=self._named(table).advise().lines())
+
+    def _named(self, name: str) -> IndexedTable:
+        found = self._tables.get(name)
+        if found is None:
+            raise TableNotFound(
+                f"There is no table {shortened(name)!r}.", remedy="Ask for the list of tables."
+            )
+        return found
+
+    def _limited(self, names: Sequence[str], batches: Iterator[pa.RecordBatch], most: int) -> Rows:
+        rows: list[list[Any]] = []
+        size = 0
+        for row in python_rows(batches):
+            values = [*map(_value, row)]
+            size += len(json.dumps(values, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+            if len(rows) == most or size > self._bytes:
+                return Rows(columns=list(names), rows=rows, more=True)
+            rows.append(values)
+        return Rows(columns=list(names), rows=rows, more=False)
+
+
+def _value(value: Any) -> Any:
+    """A value in JSON; decimals are texts, so that they keep their digits, and so is what is no
+    character."""
+    if isinstance(value, Mapping):
+        return {_text(str(name)): _value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_value, value)]
+    if isinstance(value, Decimal):
+        return str(value)
+    value = plain(value)
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
