@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hudi_index_service.build.strategy import Budget
     from hudi_index_service.cancellation import Cancellation
+    from hudi_index_service.engines.dataset import HudiDataset
+    from hudi_index_service.engines.polars import explain_hudi, scan_hudi
     from hudi_index_service.errors import IndexServiceError
     from hudi_index_service.fleet.forms.index_hook import IndexHook
     from hudi_index_service.index.metadata.definitions import Column
@@ -24,20 +26,26 @@ __all__ = [
     "Budget",
     "Cancellation",
     "Column",
+    "HudiDataset",
     "IndexHook",
     "IndexServiceError",
     "IndexedTable",
+    "explain_hudi",
     "open_table",
+    "scan_hudi",
 ]
 
 _MODULES = {
     "Budget": "build.strategy",
     "Cancellation": "cancellation",
     "Column": "index.metadata.definitions",
+    "HudiDataset": "engines.dataset",
     "IndexHook": "fleet.forms.index_hook",
     "IndexServiceError": "errors",
     "IndexedTable": "table",
+    "explain_hudi": "engines.polars",
     "open_table": "table",
+    "scan_hudi": "engines.polars",
 }
 
 

@@ -332,6 +332,13 @@ class IndexRequired(IndexServiceError):
     )
 
 
+class DatasetUnsupported(IndexServiceError, NotImplementedError):
+    """A dataset of Arrow on a table does not do this."""
+
+    code = "DATASET_UNSUPPORTED"
+    default_remedy = Remedy("Go on from the rows of to_table(columns=…, filter=…).")
+
+
 class QueryCancelled(IndexServiceError):
     """Nobody waits for a query any more, or it has taken too long; see `Cancellation`."""
 

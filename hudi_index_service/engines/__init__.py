@@ -1,0 +1,1 @@
+"""Tables for engines without Spark: a LazyFrame for Polars, a dataset for DuckDB and Arrow."""
