@@ -209,6 +209,15 @@ FAMILIES: Mapping[str, Family] = {
         ("tests/spark_rule/conftest.py", *IN_SPARK),
         by_test=True,
     ),
+    "engines": Family(
+        ("tests/engines/*",),
+        (
+            "constraints/engines.txt",
+            "hudi_index_service/engines/*",
+            "hudi_index_service/predicate/*",
+        ),
+        by_test=True,
+    ),
     "deployment": Family(
         ("tests/deploy/*",),
         (

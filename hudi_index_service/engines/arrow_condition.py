@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import integer_scalar, scalar
+from hudi_index_service.arrow import integer_scalar, integers_array, scalar
 from hudi_index_service.engines.arrow_expression import Node, tree_of
 from hudi_index_service.engines.implied import (
     FLIPPED,
@@ -47,11 +47,13 @@ class Filter:
     Attributes:
         implied: What it implies.
         columns: The top-level columns that it uses.
+        has_floating: Whether it may be about floating-point numbers.
         has_true: Whether TRUE is a part of it, as DuckDB 1 writes ``x <= 'NaN'``.
     """
 
     implied: Implied
     columns: frozenset[str] = frozenset()
+    has_floating: bool = False
     has_true: bool = False
 
 
@@ -66,13 +68,16 @@ def read_filter(expression: pc.Expression, schema: pa.Schema, *, nan_is_greatest
     try:
         tree = tree_of(expression)
     except (pa.ArrowException, ValueError):
-        return Filter(UNKNOWN, frozenset(schema.names))
-    columns = frozenset(each.path[0] for each in tree.leaves() if each.kind == "column")
+        return Filter(UNKNOWN, frozenset(schema.names), has_floating=True)
+    paths = [each.path for each in tree.leaves() if each.kind == "column"]
+    bound = [column_at(schema, path) for path in paths]
+    has_floating = any(each is None or pa.types.is_floating(each.type) for each in bound)
+    columns = frozenset(path[0] for path in paths)
     try:
         implied = _Reader(schema, nan_is_greatest).condition(tree)
-        return Filter(implied, columns, _has_true(tree))
+        return Filter(implied, columns, has_floating, _has_true(tree))
     except RecursionError:  # hundreds of operators in a chain
-        return Filter(UNKNOWN, columns)
+        return Filter(UNKNOWN, columns, has_floating)
 
 
 def _has_true(node: Node) -> bool:
@@ -135,7 +140,7 @@ class _Reader:
     def _listed(self, column: BoundColumn | None, options: pa.Scalar | None) -> Implied:
         if column is None or not isinstance(options, pa.StructScalar):
             return UNKNOWN
-        found = among(column, options["value_set"].values)
+        found = among(column, _listed_values(options["value_set"].values, column.type))
         # Arrow's is FALSE for NULL, and compares the bits of -0.0 and NaN.
         alike = column == self.not_null and not pa.types.is_floating(column.type)
         return replace(found, exact=found.exact and (alike or self.nan_is_greatest))
@@ -164,7 +169,25 @@ def _of_type(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_signed_integer(kind) and pa.types.is_integer(value.type):
         number = value.as_py()
         return integer_scalar(number, kind) if fits(number, kind) else value
+    if pa.types.is_float32(kind) and pa.types.is_float64(value.type):
+        single = value.cast(kind, safe=False)
+        return single if single.cast(value.type).equals(value) else value
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(value.type):
         alike = value.type.unit == kind.unit and (value.type.tz is None) == (kind.tz is None)
         return scalar(value.value, kind) if alike else value
     return value
+
+
+def _listed_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Those of the values that a column of a type can hold, in that type; as they are if Arrow does
+    not compare the two exactly."""
+    if values.type == kind or values.null_count:
+        return values
+    if pa.types.is_signed_integer(kind) and pa.types.is_integer(values.type):
+        return integers_array([each for each in values.to_pylist() if fits(each, kind)], kind)
+    if pa.types.is_decimal128(kind) and pa.types.is_decimal128(values.type):
+        try:
+            return values.cast(kind)
+        except pa.ArrowInvalid:  # more digits
+            return values
+    return values

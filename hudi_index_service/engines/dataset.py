@@ -152,7 +152,7 @@ def _scanner(
     condition = _read(rows, filter, nan_is_greatest=is_for_duckdb)
     names = rows.schema.names
     if is_for_duckdb and _is_duckdb_1():
-        _refuse_lost_nan(rows.schema, condition)
+        _refuse_lost_nan(condition)
     if condition.implied.exact:
         filter = None
     wanted: Iterable[str] = names if isinstance(columns, Mapping) or columns is None else columns
@@ -174,22 +174,16 @@ def _is_duckdb_1() -> bool:
     return duckdb is not None and Version(duckdb.__version__).major < 2
 
 
-def _refuse_lost_nan(schema: pa.Schema, condition: Filter) -> None:
+def _refuse_lost_nan(condition: Filter) -> None:
     """DuckDB 1 writes ``x > 1`` where it means NaN, too, which is read here as it is meant. It
     writes ``x <= 'NaN'`` as TRUE, where it means that x is not NULL.
 
     Raises:
         PredicateUnsupported: what it means cannot be told.
     """
-    uses_floating = any(_has_floating(schema.field(name).type) for name in condition.columns)
-    if condition.has_true or (uses_floating and not condition.implied.exact):
+    if condition.has_true or (condition.has_floating and not condition.implied.exact):
         raise PredicateUnsupported(
-            "DuckDB before 2.0 hands over this comparison with NaN in a form that has lost its "
-            "meaning.",
-            remedy="Write x IS NOT NULL in place of x <= 'NaN', or use DuckDB 2.0.",
+            "DuckDB before 2.0 hands over this condition in a form that a comparison with NaN has, "
+            "too, and in which that has lost its meaning.",
+            remedy="Use DuckDB 2.0; or write x IS NOT NULL in place of x <= 'NaN'.",
         )
-
-
-def _has_floating(kind: pa.DataType) -> bool:
-    inner = (kind.field(place).type for place in range(kind.num_fields))
-    return bool(pa.types.is_floating(kind)) or any(map(_has_floating, inner))
