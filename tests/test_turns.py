@@ -39,7 +39,7 @@ FOLDER = Path(__file__).parent
         (["hudi_index_service/storage/hdfs.py"], {"HDFS", "faults"}),
         (
             ["hudi_index_service/predicate/cast.py"],
-            {"texts", "proof", "partition values", *IN_SPARK},
+            {"texts", "proof", "partition values", "engines", *IN_SPARK},
         ),
         (["hudi_index_service/index/btree/tree.py"], {"proof"}),
         (["hudi_index_service/index/metadata/entry.py"], {"faults", "proof"}),
