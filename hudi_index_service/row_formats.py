@@ -59,6 +59,13 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def cell_text(value: Any) -> str:
+    """A value in a cell of a table or of CSV: text unchanged, a list, a map or a struct as JSON."""
+    is_nested = isinstance(value, Mapping | list | tuple)
+    text = None if is_nested else plain(value)
+    return text if isinstance(text, str) else json_text(value)
+
+
 def python_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
     """The rows of batches, one batch at a time, as values for `json_text`: a map is a dict, and a
     float of 32 bits has the digits that Spark prints."""

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hudi_index_service.row_formats import csv_line, json_text, plain
+from hudi_index_service.row_formats import cell_text, csv_line, json_text, plain
 from hudi_index_service.wording import counted, printable
 
 _LEAST_COLUMN = 8
@@ -157,12 +157,8 @@ def _cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A value in a cell: text unchanged, a list or a struct as JSON."""
-    if isinstance(value, datetime):
-        return str(value)
-    is_nested = isinstance(value, Mapping | list | tuple)
-    text = None if is_nested else plain(value)
-    return text if isinstance(text, str) else json_text(value)
+    """A value in a cell; times as Python prints them."""
+    return str(value) if isinstance(value, datetime) else cell_text(value)
 
 
 def _printable_json(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from hudi_index_service.row_formats import csv_line, json_text, python_rows
+from hudi_index_service.row_formats import cell_text, csv_line, json_text, python_rows
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 
@@ -72,16 +72,12 @@ def _json_lines(schema: pa.Schema, batches: Batches) -> Generator[bytes]:
 def _csv(schema: pa.Schema, batches: Batches) -> Generator[bytes]:
     yield f"{csv_line(schema.names)}\r\n".encode("utf-8", "backslashreplace")
     for batch in batches:
-        rows = (csv_line(map(_csv_text, row)) for row in python_rows([batch]))
-        yield "".join(f"{row}\r\n" for row in rows).encode("utf-8", "backslashreplace")
+        rows = (map(_csv_text, row) for row in python_rows([batch]))
+        yield "".join(f"{csv_line(row)}\r\n" for row in rows).encode("utf-8", "backslashreplace")
 
 
 def _csv_text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    text = json_text(value)
-    # A text of its own in JSON: a time, bytes, NaN.
-    return text[1:-1] if text.startswith('"') else text
+    return None if value is None else cell_text(value)
 
 
 ARROW = RowFormat("application/vnd.apache.arrow.stream", _arrow)

@@ -266,8 +266,7 @@ def openapi() -> dict[str, Any]:
         paths.setdefault(PREFIX + each.path, {})[each.method.lower()] = _operation(each)
     for read in READ_ROUTES:
         paths[f"{PREFIX}/tables/{{name}}/{read.path}"] = {
-            method: _read_operation(read, by_get=method == "get")
-            for method in (("get", "post") if read.by_get else ("post",))
+            method.lower(): _read_operation(read, by_get=method == "GET") for method in read.methods
         }
     return {
         "openapi": "3.1.0",

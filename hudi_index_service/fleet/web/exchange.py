@@ -65,7 +65,8 @@ RETRY_SECONDS = 5.0
 
 MAX_FORM_BYTES = 64 * 1024
 
-_PARSED_AT_ONCE = 256 * 1024
+PARSED_AT_ONCE = 256 * 1024
+"""Bytes of a body. A longer one is parsed in a thread, so that others need not wait for it."""
 
 
 class Refused(Exception):
@@ -142,7 +143,7 @@ async def json_of(body: bytes) -> object:
     Raises:
         ValueError: it is none, or too deep.
     """
-    if len(body) > _PARSED_AT_ONCE:
+    if len(body) > PARSED_AT_ONCE:
         return await run_in_threadpool(_parsed, body)
     return _parsed(body)
 

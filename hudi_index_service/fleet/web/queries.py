@@ -25,6 +25,7 @@ from hudi_index_service.fleet.means import Means, settings_for_child
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.web.exchange import RETRY_SECONDS, Refused
+from hudi_index_service.fleet.web.requests import unread
 
 RUNNER = "hudi_index_service.fleet.builds.querying:run"
 
@@ -103,11 +104,7 @@ class Queries:
         if len(where) > MOST_CHARACTERS:
             raise RequestInvalid(f"The predicate is longer than {MOST_CHARACTERS:,} characters.")
         if not policy.reads:
-            error = CallbackRefused(
-                f"The service answers no queries on {policy.name}.",
-                remedy="The fleet's file says `reads: false`.",
-            )
-            raise Refused(HTTPStatus.CONFLICT, error)
+            raise Refused(HTTPStatus.CONFLICT, unread(policy.name))
         if not self._places.acquire(blocking=False):
             error = CallbackRefused(
                 f"{_MOST_WAITING} queries run or wait already.", remedy="Try again later."

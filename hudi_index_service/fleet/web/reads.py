@@ -55,7 +55,14 @@ from hudi_index_service.fleet.reads.questions import (
     SearchQuestion,
 )
 from hudi_index_service.fleet.reads.tables import ReadTables
-from hudi_index_service.fleet.web.exchange import Gate, JsonAnswer, Refused, address_of, body_of
+from hudi_index_service.fleet.web.exchange import (
+    PARSED_AT_ONCE,
+    Gate,
+    JsonAnswer,
+    Refused,
+    address_of,
+    body_of,
+)
 from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.wording import first_mistake
@@ -70,8 +77,6 @@ MAX_BODY_BYTES = 16 * 2**20
 _THREADS = 8
 """That read for all clients; each holds one for a batch at a time, so that none waits for a long
 answer of another."""
-
-_PARSED_AT_ONCE = 256 * 1024
 
 _HEADERS = {
     "Vary": "Accept, Accept-Encoding, Authorization",
@@ -99,6 +104,11 @@ class ReadRoute:
     answer: type[BaseModel] | None = None
     by_get: bool = True
 
+    @property
+    def methods(self) -> Sequence[str]:
+        """Those of HTTP."""
+        return ("GET", "POST") if self.by_get else ("POST",)
+
 
 ROUTES: Sequence[ReadRoute] = (
     ReadRoute("rows", "The matching rows", RowsQuestion),
@@ -123,7 +133,7 @@ class Reads:
             Route(
                 f"/api/v1/tables/{{name:path}}/{each.path}",
                 self._endpoint(each, requests, gate),
-                methods=["GET", "POST"] if each.by_get else ["POST"],
+                methods=each.methods,
             )
             for each in ROUTES
         ]
@@ -267,7 +277,7 @@ async def _question(model: type[Question], request: Request) -> Question:
             return model.model_validate(_parameters(model, request.query_params))
         body = await body_of(request, MAX_BODY_BYTES)
         validate = partial(model.model_validate_json, body.strip() or b"{}")
-        return await to_thread.run_sync(validate) if len(body) > _PARSED_AT_ONCE else validate()
+        return await to_thread.run_sync(validate) if len(body) > PARSED_AT_ONCE else validate()
     except ValidationError as error:
         raise RequestInvalid(f"The question is wrong: {first_mistake(error)}.") from error
 

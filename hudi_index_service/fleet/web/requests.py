@@ -278,7 +278,7 @@ def paused(name: str) -> CallbackRefused:
 def unread(name: str) -> CallbackRefused:
     """The error of a query on a table that the service does not read."""
     return CallbackRefused(
-        f"The service answers no queries on {shortened(name)!r}.",
+        f"The service answers no queries on {name}.",
         remedy="The fleet's file says `reads: false`.",
     )
 
