@@ -14,7 +14,7 @@ from tests.turns import (
     FAMILIES,
     HARMLESS,
     SHARES,
-    are_of_lint,
+    changes_what_tests_run_on,
     family_of,
     matches,
     share_of,
@@ -73,16 +73,43 @@ def test_the_reason_names_the_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "of_lint"),
+    ("lines", "changes"),
     [
-        ("-ruff==0.12.1\n+ruff==0.12.2\n+types-pyyaml==6.0", True),
-        ("--- a/constraints/dev.txt\n+++ b/constraints/dev.txt\n+pytest-cov==6.0", True),
-        ("-ruff==0.12.1\n+pyarrow==27.0", False),
+        ("-ruff==0.12.1\n+ruff==0.12.2\n+types-pyyaml==6.0", False),
+        ("--- a/constraints/dev.txt\n+++ b/constraints/dev.txt\n+pytest-cov==6.0", False),
+        ("-ruff==0.12.1\n-pyarrow==26.0\n+ruff==0.12.2\n+pyarrow==27.0", True),
+        ("-grpcio-status==1.85.1\n+mcp==2.3.0", False),
         ("", False),
     ],
 )
-def test_pins_of_lint_touch_no_test(lines: str, of_lint: bool) -> None:
-    assert are_of_lint(lines.splitlines()) == of_lint
+def test_packages_of_another_version_touch_all_tests(lines: str, changes: bool) -> None:
+    assert changes_what_tests_run_on(lines.splitlines()) == changes
+
+
+def test_the_first_commit_after_a_landing_raises_the_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def git(*arguments: str) -> None:
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    def commit(path: str, text: str) -> None:
+        file = tmp_path / path
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(text)
+        git("add", ".")
+        git("commit", "-m", path)
+
+    monkeypatch.setattr(turns, "ROOT", tmp_path)
+    monkeypatch.setattr(turns, "TURN", tmp_path / ".ci" / "turn")
+    git("init", "-q")
+    commit(".ci/turn", "1\n")
+    assert turns.changed_paths() is None
+    commit("landed.py", "")
+    commit(".ci/turn", "2\n")
+    commit(turns.PINS, "mcp==2.3.0\n")
+    commit("new.py", "")
+    assert turns.changed_paths() == [".ci/turn", "new.py"]
 
 
 def test_every_pattern_names_files() -> None:

@@ -1,8 +1,9 @@
 """Which slow tests a landing runs: what is long because it repeats one question many times is
 shared out over three landings, unless the landing touches what it is about.
 
-`.ci/turn` holds a number, which each landing raises by one (``make turn``). What has changed since
-it was raised before decides what runs whole.
+`.ci/turn` holds a number, which the first commit after a landing raises by one (``make turn``).
+What has changed since that commit's parent, and so since the last landing, decides what runs
+whole.
 """
 
 import re
@@ -20,7 +21,7 @@ TURN = ROOT / ".ci" / "turn"
 SHARES = 3
 
 PINS = "constraints/dev.txt"
-"""The packages that tests run on, and those that do not change what tests see:"""
+"""The packages that tests run on."""
 
 OF_LINT = (
     "ast-serialize",
@@ -35,6 +36,7 @@ OF_LINT = (
     "ruff",
     "types-*",
 )
+"""Packages of it that no test uses."""
 
 EVERYWHERE = (
     PINS,
@@ -52,6 +54,7 @@ HARMLESS = (
     ".gitignore",
     ".pre-commit-config.yaml",
     "benchmarks/*",
+    "constraints/airflow-2.txt",
     "constraints/bench.txt",
     "constraints/java-tools.txt",
     "docs/*",
@@ -277,22 +280,26 @@ def touched(changed: Iterable[str] | None) -> dict[str, str]:
 
 
 def changed_paths() -> list[str] | None:
-    """The paths that have changed since the turn before this one was raised; None where git does
-    not know."""
-    raised = _git("log", "-2", "--format=%H", "--", str(TURN.relative_to(ROOT)))
-    if raised is None or len(raised) < 2:
+    """The paths that have changed since the last landing; None where git does not know."""
+    raised = _git("log", "-1", "--format=%P", "--", str(TURN.relative_to(ROOT)))
+    if not raised or len(raised[0].split()) != 1:
         return None
-    changed = _git("diff", "--name-only", raised[1])
-    lines = _git("diff", "--unified=0", raised[1], "--", PINS)
-    if changed is not None and lines is not None and are_of_lint(lines):
-        changed.remove(PINS)
+    landed = raised[0]
+    changed = _git("diff", "--name-only", landed)
+    lines = _git("diff", "--unified=0", landed, "--", PINS)
+    if changed is not None and lines is not None and not changes_what_tests_run_on(lines):
+        changed = [each for each in changed if each != PINS]
     return changed
 
 
-def are_of_lint(difference: Iterable[str]) -> bool:
-    """Whether there are lines of a diff of pins, and all of them pin what only lint needs."""
-    pins = [each[1:] for each in difference if re.match(r"[+-]\w", each)]
-    return bool(pins) and all(matches(pin.partition("==")[0], OF_LINT) for pin in pins)
+def changes_what_tests_run_on(difference: Iterable[str]) -> bool:
+    """Whether a diff of pins gives a package that tests use another version. One that is new is
+    used by the tests that came with it, which run; one that is gone, by none."""
+    pins = [each for each in difference if re.match(r"[+-]\w", each)]
+    before, after = (
+        {pin[1:].partition("==")[0] for pin in pins if pin[0] == sign} for sign in "-+"
+    )
+    return any(not matches(package, OF_LINT) for package in before & after)
 
 
 def turn() -> int:
