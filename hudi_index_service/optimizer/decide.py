@@ -339,15 +339,12 @@ class RelationCosts:
         """
         work += Work(rows=work.rows * self.beside)
         among = [Reader.TASKS] if self.costs.readers.tasks else []
-        if driver and not self.many_bytes and not self.is_too_much(work):
+        few = self.costs.values(work) <= self.costs.readers.most_values
+        if driver and few and not self.many_bytes:
             among.insert(0, Reader.DRIVER)
         if not self.searched or not among:
             among.append(Reader.SPARK)
         return self.cheapest(work, among)
-
-    def is_too_much(self, work: Work) -> bool:
-        """Whether some work returns more rows than are handed to Spark at once."""
-        return self.costs.values(work) > self.costs.readers.most_values
 
     def settled(self, least: Work, most: Work, likely: Work | None) -> Reader | None:
         """The reader, if no further look-up can change it; else None.

@@ -55,6 +55,21 @@ def test_decision_and_rows(orders: Path) -> None:
     assert pa.ipc.open_stream(rows).read_all().to_pylist() == [{"o_orderkey": 7}]
 
 
+def test_many_rows_come_in_parts_to_sessions_that_ask_for_parts(
+    orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DRIVER_VALUES", "DRIVER_BYTES"):
+        monkeypatch.setattr(f"hudi_index_service.sql.rule.by_index.{name}", 0)
+    text = request(orders, 7)
+    with daemon(orders.parent) as listener:
+        _, parts = post(listener.url, "rows?cores=2&parts=true", text)
+        _, reason = post(listener.url, "rows?cores=2", text)
+    length = int.from_bytes(parts[:8])
+    assert pa.ipc.open_stream(parts[8 : 8 + length]).read_all().to_pylist() == [{"o_orderkey": 7}]
+    assert json.loads(parts[parts.rindex(bytes(8)) + 8 :])["rows"] == 1
+    assert json.loads(reason) == {"reason": "they are too many for the session's jar"}
+
+
 def test_a_timeline_that_spark_has_just_listed_is_not_listed_again(
     orders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,9 @@ with Python, and Spark's scan whenever the daemon does not answer."""
 # ruff: noqa: S608 - the queries are the test's own
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import Event
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -13,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.sql import enable, last_queries
+from hudi_index_service.sql.daemon import questions
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.spark_rule.conftest import compared, rows_of
@@ -58,8 +61,7 @@ def test_queries(served, spark, query):
     assert "HudiIndexScan" in served.sql(query)._jdf.queryExecution().toString()
 
 
-def test_many_rows_come_in_one_answer(served, spark, costs):
-    """Tasks cannot read by index; what is read otherwise may be larger than with them."""
+def test_no_row_is_read_by_index_if_all_match(served, spark, costs):
     costs(spark_scan_ms=1e12)
     [use] = compared(served, spark, "SELECT * FROM rule_cow WHERE amount >= 0")
     assert (use.by_index, use.in_tasks, use.rows) == (False, False, None), "all rows"
@@ -67,20 +69,78 @@ def test_many_rows_come_in_one_answer(served, spark, costs):
     assert (use.by_index, use.in_tasks, use.rows) == (True, False, 190)
 
 
-def test_too_many_rows_are_left_to_spark(served, spark, costs, monkeypatch):
-    monkeypatch.setattr("hudi_index_service.optimizer.cost.in_spark.DRIVER_VALUES", 20)
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch, costs: Callable[..., None]) -> None:
+    """Rows come in parts of a batch each, and Spark's scan is never cheaper."""
+    for name in ("DRIVER_VALUES", "DRIVER_BYTES"):
+        monkeypatch.setattr(f"hudi_index_service.sql.rule.by_index.{name}", 1)
+    monkeypatch.setattr("hudi_index_service.hook.streaming.SENT_AT_ONCE", 1)
     costs(spark_scan_ms=1e12)
-    assert compared(served, spark, "SELECT id FROM rule_cow WHERE amount < 60")[0].by_index
-    [use] = compared(served, spark, "SELECT id, msg, age, day FROM rule_cow WHERE amount < 300")
-    assert use.reason == (
-        "the index finds 100 of 200 rows, too many to hand to a session without Python"
-    )
 
 
-def test_rows_larger_than_thought_are_left_to_spark(served, spark, monkeypatch):
-    monkeypatch.setattr("hudi_index_service.optimizer.cost.in_spark.DRIVER_BYTES", 1)
-    [use] = compared(served, spark, "SELECT id FROM rule_cow WHERE amount = 303")
-    assert use.reason == ("the rows that the index finds are large, and Spark scans them faster")
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("SELECT * FROM rule_cow WHERE amount >= 30", marks=pytest.mark.fast),
+        "SELECT * FROM rule_merged WHERE amount BETWEEN 30 AND 300",
+        "SELECT id, place.city, tags, at, price FROM rule_partitioned WHERE amount < 500",
+        "SELECT id, amount / 3 FROM rule_cow WHERE amount > 30 AND length(msg) > 11",
+        "SELECT max(t.amount), s.dt FROM rule_cow t JOIN rule_partitioned s ON t.id = s.id "
+        "WHERE t.amount > 30 AND s.amount > 60 GROUP BY s.dt",
+        "SELECT t.id FROM rule_cow t JOIN VALUES ('7'), ('9'), ('11') v(k) ON t.id = v.k",
+        "SELECT id FROM rule_cow WHERE amount > (SELECT min(amount) FROM rule_partitioned)",
+        "SELECT id FROM rule_cow WHERE amount >= 30 ORDER BY id LIMIT 7",
+        "SELECT 1 FROM rule_cow WHERE amount < 0",
+    ],
+)
+def test_many_rows_come_in_parts(served, spark, query):
+    uses = compared(served, spark, query)
+    assert any(each.by_index for each in uses)
+    assert not any(each.in_tasks for each in uses)
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_what_parts_have_cost_is_told(served, spark):
+    [use] = compared(served, spark, "SELECT id FROM rule_cow WHERE amount >= 30")
+    assert use.observed is not None
+    assert use.observed.rows == 190
+    assert use.observed.bytes > 0
+
+
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize("kept", [4, 500, -1])
+def test_spark_scans_if_the_parts_end_early(served, spark, monkeypatch, kept):
+    """After a part of the length, in the middle of the rows, before the cost."""
+    whole = questions.in_parts
+
+    def cut(*arguments: Any) -> Iterator[bytes]:
+        sent = b"".join(whole(*arguments))
+        yield sent[: kept if kept > 0 else sent.rindex(b"{") - 4]
+        raise OSError("gone")
+
+    monkeypatch.setattr(questions, "in_parts", cut)
+    [use] = compared(served, spark, "SELECT id FROM rule_cow WHERE amount >= 30")
+    assert use.reason.startswith("reading by index failed: ")
+    assert "Exception" in use.reason
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_spark_scans_if_the_parts_take_too_long(served, spark, monkeypatch):
+    over = Event()
+
+    def slow(*_: Any) -> Iterator[bytes]:
+        yield (2**20).to_bytes(8) + bytes(300_000)
+        over.wait(60)
+        yield b""
+
+    monkeypatch.setattr(questions, "in_parts", slow)
+    served.conf.set("spark.hudi.index.readMillis", "300")
+    try:
+        [use] = compared(served, spark, "SELECT id FROM rule_cow WHERE amount >= 30")
+    finally:
+        over.set()
+    assert use.reason == "reading by index failed: no answer within 300 ms"
 
 
 @pytest.fixture

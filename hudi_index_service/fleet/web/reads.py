@@ -1,27 +1,13 @@
 """Rows by HTTP, below ``/api/v1/tables/{name}/``. Queries are never logged: neither conditions nor
 values.
-
-A client that leaves ends the work on its answer. What fails after an answer has begun cuts the
-connection off, so that no client takes the beginning for the whole.
 """
 
-import asyncio
 import hashlib
-import logging
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Generator,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel, ValidationError
@@ -29,10 +15,9 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 
 from hudi_index_service.cancellation import Cancellation
-from hudi_index_service.errors import IndexServiceError, QueryCancelled, RequestInvalid
+from hudi_index_service.errors import RequestInvalid
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.formats import (
     FORMATS,
@@ -64,10 +49,9 @@ from hudi_index_service.fleet.web.exchange import (
     body_of,
 )
 from hudi_index_service.fleet.web.requests import Caller, Requests
+from hudi_index_service.hook.streaming import Begun, StreamedAnswer, while_wanted
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.wording import first_mistake
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -82,11 +66,6 @@ _HEADERS = {
     "Vary": "Accept, Accept-Encoding, Authorization",
     "Cache-Control": "private, no-cache",  # asked for again by its ETag
 }
-
-_SENT_AT_ONCE = 256 * 1024
-
-_SEND_SECONDS = 60.0
-"""For a client to take a piece of its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +130,17 @@ class Reads:
             format = _format(request)
             question = await _question(route.question, request)
             cancellation = Cancellation()
-            async with _while_wanted(request, cancellation):
+            async with while_wanted(request, cancellation):
                 begun = await self._work(lambda: self._begun(request, policy, question, format))
             if isinstance(begun, Response):
                 return begun
-            return RowsAnswer(request, begun, cancellation, self._work)
+            return StreamedAnswer(request, begun, cancellation, self._work)
 
         return respond
 
     def _begun(
         self, request: Request, policy: TablePolicy, question: Question, format: RowFormat
-    ) -> "Response | _Begun":
+    ) -> Response | Begun:
         """The answer, or its beginning. In one thread, since each change of threads costs as much
         as a look-up."""
         table, headers = self._tables.table(policy), dict(_HEADERS)
@@ -179,90 +158,10 @@ class Reads:
             pieces = compressed(pieces, codec)
             headers["Content-Encoding"] = codec
         headers["Content-Type"] = format.media_type
-        return _Begun(headers, pieces, *_next_of(pieces))
+        return Begun.of(headers, pieces)
 
     async def _work(self, work: Callable[[], T]) -> T:
         return await to_thread.run_sync(work, limiter=self._threads)
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """An answer whose first bytes are read; `is_whole` if there are no more."""
-
-    headers: Mapping[str, str]
-    pieces: Generator[bytes]
-    first: bytes
-    is_whole: bool
-
-
-class RowsAnswer(Response):
-    """Rows that are read while they are sent."""
-
-    def __init__(
-        self,
-        request: Request,
-        begun: _Begun,
-        cancellation: Cancellation,
-        work: Callable[[Callable[[], Any]], Awaitable[Any]],
-    ) -> None:
-        self._request, self._begun = request, begun
-        self._cancellation, self._work = cancellation, work
-        self.status_code, self.background = HTTPStatus.OK, None
-        if begun.is_whole:
-            self.body = begun.first  # for the header Content-Length
-        self.init_headers(begun.headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, pieces, is_whole = self.raw_headers, self._begun.pieces, self._begun.is_whole
-
-        async def send_body(data: bytes, is_whole: bool) -> None:
-            message = {"type": "http.response.body", "body": data, "more_body": not is_whole}
-            await asyncio.wait_for(send(message), _SEND_SECONDS)
-
-        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
-        try:
-            await send_body(self._begun.first, is_whole)
-            async with _while_wanted(self._request, self._cancellation):
-                while not is_whole:
-                    data, is_whole = await self._work(partial(_next_of, pieces))
-                    await send_body(data, is_whole)
-        except QueryCancelled:
-            pass  # the client has left
-        except TimeoutError:
-            log.warning("An answer was cut off: its client took nothing for %g s.", _SEND_SECONDS)
-        except (IndexServiceError, OSError) as error:
-            # Without its end, the answer is known to be a part.
-            log.warning("An answer was cut off: %s.", getattr(error, "code", type(error).__name__))
-        finally:
-            if not is_whole:
-                await self._work(pieces.close)
-
-
-def _next_of(pieces: Iterator[bytes]) -> tuple[bytes, bool]:
-    """The next pieces, some `_SENT_AT_ONCE` bytes, and whether they are the last."""
-    data = bytearray()
-    for piece in pieces:
-        data += piece
-        if len(data) >= _SENT_AT_ONCE:
-            return bytes(data), False
-    return bytes(data), True
-
-
-@asynccontextmanager
-async def _while_wanted(request: Request, cancellation: Cancellation) -> AsyncIterator[None]:
-    """Ends the queries within it when the client leaves."""
-
-    async def cancel_when_left() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        cancellation.cancel()
-
-    leaving = asyncio.create_task(cancel_when_left())
-    try:
-        with cancellation:
-            yield
-    finally:
-        leaving.cancel()
 
 
 async def _question(model: type[Question], request: Request) -> Question:

@@ -143,9 +143,6 @@ DRIVER_VALUES = 250_000
 DRIVER_BYTES = 4 * MIB
 """Bytes in memory of rows that the driver hands to Spark."""
 
-WITHOUT_TASKS = 4
-"""How many times as much is handed over where Spark's tasks cannot read by index."""
-
 DRIVER_SLICES = 1_000
 """Slices that the driver asks one by one."""
 

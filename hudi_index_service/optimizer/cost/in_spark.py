@@ -7,14 +7,13 @@ The work after reading costs the same each way and is left out.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 
 from hudi_index_service.optimizer.cost.constants import (
-    DRIVER_BYTES,
     DRIVER_VALUES,
     LOG_ROWS_MS,
     MIB,
     ROW_GROUP_BYTES,
-    WITHOUT_TASKS,
 )
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.expected import RowEstimate
@@ -42,14 +41,10 @@ class SessionReaders:
     tasks: bool = True
 
     @property
-    def most_values(self) -> int:
-        """Values that are handed to Spark by the driver, or by a process beside it."""
-        return DRIVER_VALUES if self.tasks else DRIVER_VALUES * WITHOUT_TASKS
-
-    @property
-    def most_bytes(self) -> int:
-        """The same in bytes in memory."""
-        return DRIVER_BYTES if self.tasks else DRIVER_BYTES * WITHOUT_TASKS
+    def most_values(self) -> float:
+        """Values that the driver hands to Spark. Those that a process beside it reads come in
+        parts, however many they are."""
+        return DRIVER_VALUES if self.tasks else inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 Needs the extra ``hook`` (starlette). Each question is a POST to ``/v<version>/<question>``
 with a JSON body:
 
-- ``decide`` and ``rows``, with a request. Rows are a stream in Arrow's format; the header
-  ``Hudi-Index-Cost`` says in JSON what reading them has cost.
+- ``decide`` and ``rows``, with a request. Few rows are a stream in Arrow's format; the header
+  ``Hudi-Index-Cost`` says in JSON what reading them has cost. Many, for sessions that say
+  ``parts=true`` in the query string, are such streams one after the other, each after its length
+  in eight bytes; at the end are a length of 0 and the cost in JSON.
 - ``bind``, with a full-text call.
 - ``statement``, ``run`` and ``explain``, about index statements (`SessionStatements`).
 
@@ -15,14 +17,16 @@ Answers with the status 200 are those that Python gives by py4j (`Answers`). Oth
 with the error's code, message and remedy in JSON: 4xx if asking again is of no use.
 """
 
-import asyncio
 import json
 import logging
 from asyncio import Semaphore
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from http import HTTPStatus
+from typing import Any, TypeAlias
 
+from anyio import CapacityLimiter, to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -30,6 +34,7 @@ from starlette.responses import JSONResponse, Response
 from hudi_index_service.cancellation import Cancellation
 from hudi_index_service.errors import IndexServiceError, RequestRefused
 from hudi_index_service.hook.server import refusal, report
+from hudi_index_service.hook.streaming import Begun, StreamedAnswer, while_wanted
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.daemon.statements import SessionStatements
 from hudi_index_service.sql.rule.answers import Answers
@@ -39,11 +44,14 @@ from hudi_index_service.sql.rule.uses import Observed
 
 log = logging.getLogger(__name__)
 
+Answer: TypeAlias = Callable[[str], Response | Begun]
+
 ARROW = "application/vnd.apache.arrow.stream"
+PARTS = "application/vnd.hudi-index.arrow-streams"
 COST = "Hudi-Index-Cost"
 
-# Questions that are answered at once; others wait, and are not answered if their session has left.
-# An answer of rows is in memory as a whole.
+# Questions that are answered at once, and parts of rows that are read at once; others wait, and are
+# not answered if their session has left. A part is in memory as a whole.
 _ROWS_AT_ONCE = 4
 _OTHERS_AT_ONCE = 32
 _CORES_DIGITS = 9
@@ -54,6 +62,7 @@ class Questions:
 
     def __init__(self) -> None:
         self._rows, self._others = Semaphore(_ROWS_AT_ONCE), Semaphore(_OTHERS_AT_ONCE)
+        self._pieces = CapacityLimiter(_ROWS_AT_ONCE)
 
     async def answer(
         self,
@@ -74,22 +83,28 @@ class Questions:
         except RequestRefused as error:
             return refusal(HTTPStatus.BAD_REQUEST, error)
         try:
-            asks_for_rows = request.path_params["question"] == "rows"
-            async with self._rows if asks_for_rows else self._others:
+            question = request.path_params["question"]
+            cancellation = Cancellation()
+            async with self._rows if question == "rows" else self._others:
                 if await request.is_disconnected():
                     return Response(status_code=HTTPStatus.REQUEST_TIMEOUT)  # nobody reads it
-                if request.path_params["question"] == "run":  # what has begun to change is finished
-                    return await run_in_threadpool(answer, text)
-                return await _while_awaited(request, answer, text)
+                # What has begun to change is finished.
+                changes = question == "run"
+                async with nullcontext() if changes else while_wanted(request, cancellation):
+                    begun = await run_in_threadpool(answer, text)
+            if isinstance(begun, Response):
+                return begun
+            return StreamedAnswer(request, begun, cancellation, self._piece)
         except Exception as error:  # of this program: sessions that wait need an answer
             log.exception("A session gets no answer.")
             failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
             return JSONResponse(report(failure), HTTPStatus.INTERNAL_SERVER_ERROR)
 
+    async def _piece(self, work: Callable[[], Any]) -> Any:
+        return await to_thread.run_sync(work, limiter=self._pieces)
 
-def _answering(
-    request: Request, reader: RelationReader, statements: SessionStatements
-) -> Callable[[str], Response]:
+
+def _answering(request: Request, reader: RelationReader, statements: SessionStatements) -> Answer:
     """What answers a request's body. Raises RequestRefused if nothing does."""
     version, question = request.path_params["version"], request.path_params["question"]
     versions = [str(each) for each in answered_versions()]
@@ -105,9 +120,9 @@ def _answering(
         raise RequestRefused("The number of cores is not a positive number.")
     readers = SessionReaders(int(cores), tasks=False)
     answers = Answers(reader, readers)
-    known: dict[str, Callable[[str], Response]] = {
+    known: dict[str, Answer] = {
         "decide": lambda body: _json(answers.decision(body)),
-        "rows": lambda body: _rows(answers, body),
+        "rows": lambda body: _rows(answers, body, parts="parts" in request.query_params),
         "bind": lambda body: _json(answers.bound(body)),
         "statement": lambda body: _json(statements.described(body)),
         "run": lambda body: _json(statements.done(body)),
@@ -118,35 +133,30 @@ def _answering(
     return known[question]
 
 
-async def _while_awaited(
-    request: Request, answer: Callable[[str], Response], body: str
-) -> Response:
-    """The answer to a request whose body was read. Work on it ends if its session leaves."""
-    with Cancellation() as cancellation:
-        left = asyncio.create_task(_cancelled_when_left(request, cancellation))
-        try:
-            return await run_in_threadpool(answer, body)
-        finally:
-            left.cancel()
-
-
-async def _cancelled_when_left(request: Request, cancellation: Cancellation) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    cancellation.cancel()
-
-
 def _json(text: str) -> Response:
     return Response(text, media_type="application/json")
 
 
-def _rows(answers: Answers, body: str) -> Response:
+def _rows(answers: Answers, body: str, *, parts: bool) -> Response | Begun:
     cost = Observed()
     rows = answers.rows(body, observed=cost)
     if isinstance(rows, str):
         return _json(rows)
-    headers = {COST: json.dumps(asdict(cost))}
-    return Response(rows, media_type=ARROW, headers=headers)
+    if not isinstance(rows, Iterator):
+        headers = {COST: json.dumps(asdict(cost))}
+        return Response(rows, media_type=ARROW, headers=headers)
+    if not parts:
+        return _json(json.dumps({"reason": "they are too many for the session's jar"}))
+    return Begun.of({"Content-Type": PARTS}, in_parts(rows, cost))
+
+
+def in_parts(streams: Iterator[bytes], cost: Observed) -> Generator[bytes]:
+    """The body of an answer in parts: the streams, and what reading them all has cost."""
+    for each in streams:
+        yield len(each).to_bytes(8)
+        yield each
+    yield bytes(8)
+    yield json.dumps(asdict(cost)).encode()
 
 
 def _json_object(body: bytes) -> str:

@@ -3,7 +3,8 @@
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -57,9 +58,9 @@ class Answers:
         session: Any = None,
         use: int | None = None,
         observed: Observed | None = None,
-    ) -> "bytes | str | DataFrame":
-        """The rows of a request: a stream in Arrow's format, or a DataFrame whose tasks read them;
-        or JSON with `reason`, why Spark has to scan, or with `cancelled`.
+    ) -> "bytes | Iterator[bytes] | str | DataFrame":
+        """The rows of a request: a stream in Arrow's format; several, for many rows; or a DataFrame
+        whose tasks read them; or JSON with `reason`, why Spark has to scan, or with `cancelled`.
 
         Args:
             session, use, observed: As for `RelationReader.rows`.
@@ -76,10 +77,14 @@ class Answers:
 
     def _rows(
         self, request: str, session: Any, use: int | None, observed: Observed | None
-    ) -> "bytes | str | DataFrame":
+    ) -> "bytes | Iterator[bytes] | str | DataFrame":
         rows = self._reader.rows(session, request, use, self._readers, observed)
         if isinstance(rows, str):
             return json.dumps({"reason": rows})
+        if isinstance(rows, Iterator):
+            parts = map(arrow_stream, rows)
+            first, *second = islice(parts, 2)  # as far as Spark can still scan in their place
+            return chain((first, *second), parts) if second else first
         return arrow_stream(rows) if isinstance(rows, pa.Table) else rows
 
 

@@ -5,17 +5,17 @@ With conditions on values that are known when the query runs, such as that of a 
 is decided then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from hudi_index_service.columns import column_name
-from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
+from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES, DRIVER_VALUES
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import MatchMode, Predicate, conjunction
@@ -44,6 +44,9 @@ from hudi_index_service.sql.rule.weighing import (
 )
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
+
+if TYPE_CHECKING:
+    from hudi_index_service.sql.rule.decision import RowsRead
 
 AWAITED = "awaited"
 """The `op` of conditions with such a value."""
@@ -82,7 +85,7 @@ def by_index(
         where,
         run.plan.snapshot.instant,
         run,
-        partial(_read, run, columns, rows, readers.most_bytes),
+        partial(_read, run, columns, rows, readers.tasks),
     )
 
 
@@ -136,18 +139,23 @@ def _read(
     planned: Execution,
     columns: Columns,
     rows: Candidates,
-    most_bytes: int,
+    tasks: bool,
     session: Any,
     statistics: ReadStatistics,
     observe: Callable[[SliceStatistics], None],
-) -> pa.Table | DataFrame | str:
-    """The rows of a relation, see `ReadRows`; the driver hands over `most_bytes` of them at most.
-    Raises what reading raises."""
+) -> "RowsRead":
+    """The rows of a relation, see `ReadRows`. Raises what reading raises.
+
+    Args:
+        tasks: Whether Spark's tasks can read.
+    """
     # As if for the first time: a decision may serve several queries.
     run = replace(planned, statistics=statistics)
+    if not tasks:
+        return _parts(run, columns, rows.rows)
     if rows.few:
         table = run.table()
-        if table.nbytes <= most_bytes:
+        if table.nbytes <= DRIVER_BYTES:
             return columns.table(table)
         if not rows.by_tasks:
             return _LARGE
@@ -155,6 +163,25 @@ def _read(
         in_python(session), run.reader, run.plan, None, history=run.history, observe=observe
     )
     return columns.frame(frame)
+
+
+def _parts(run: Execution, columns: Columns, rows: int) -> Iterator[pa.Table]:
+    """The rows in parts of some `DRIVER_BYTES`, which are read as they are taken. Raises what
+    reading raises.
+
+    Args:
+        rows: So many are expected.
+    """
+    if rows * max(1, len(run.schema)) <= DRIVER_VALUES:
+        yield columns.table(run.table())  # of several slices at once
+        return
+    part: list[pa.RecordBatch] = []
+    for batch in run.batches():
+        part.append(batch)
+        if sum(each.nbytes for each in part) >= DRIVER_BYTES:
+            yield columns.table(pa.Table.from_batches(part))
+            part = []
+    yield columns.table(pa.Table.from_batches(part, run.schema))
 
 
 def _candidates(run: Execution, key: Key | None, readers: SessionReaders) -> Candidates | str:

@@ -1,8 +1,8 @@
 """Who reads a relation, and how."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.requirements import names_by_use
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    ReadRows = Callable[
-        [Any, ReadStatistics, Callable[[SliceStatistics], None]],
-        pa.Table | DataFrame | str,
-    ]
-    """Reads the rows of a relation: a table of few, a DataFrame whose tasks read many, or the
-    reason why Spark has to scan. The arguments: the JVM's session, by whose settings tasks read;
+    RowsRead: TypeAlias = pa.Table | DataFrame | Iterator[pa.Table] | str
+    """The rows of a relation: a table of few; a DataFrame whose tasks read many; for sessions whose
+    tasks cannot read, parts, at least one, which are read as they are taken; or the reason why
+    Spark has to scan."""
+
+    ReadRows = Callable[[Any, ReadStatistics, Callable[[SliceStatistics], None]], RowsRead]
+    """Reads the rows of a relation. The arguments: the JVM's session, by whose settings tasks read;
     what receives the statistics of the driver's read; and what receives those of each slice that a
     task has read."""
 

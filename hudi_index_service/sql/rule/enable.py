@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
@@ -215,7 +216,7 @@ class Callback:
                 case "rows":
                     session, text, use = request
                     rows = self._answers.rows(text, session, use)
-                    return rows if isinstance(rows, str | bytes) else rows._jdf
+                    return rows._jdf if isinstance(rows, DataFrame) else rows
                 case "bind":
                     return self._answers.bound(request)
                 case "function":

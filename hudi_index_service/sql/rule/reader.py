@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from threading import Lock
@@ -26,7 +26,9 @@ from hudi_index_service.sql.rule.uses import Observed, Read, RelationUse, Use
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from hudi_index_service.sql.rule.decision import RowsRead
 
 log = logging.getLogger(__name__)
 
@@ -108,9 +110,8 @@ class RelationReader:
         use: int | None,
         readers: SessionReaders,
         observed: Observed | None = None,
-    ) -> "pa.Table | DataFrame | str":
-        """The rows of a request: a table of few, a DataFrame whose tasks read many, or the reason
-        why Spark has to scan.
+    ) -> "RowsRead":
+        """The rows of a request.
 
         Args:
             session: The JVM's session, by whose settings tasks read; not used if none can.
@@ -131,6 +132,8 @@ class RelationReader:
         rows = decided.read(session, statistics, observed.read_by_task)
         if isinstance(rows, str):
             return rows
+        if isinstance(rows, Iterator):
+            return _observed(rows, observed, statistics, started)
         # A search for the best rows has no statistics.
         in_driver = isinstance(rows, pa.Table) and bool(statistics.plans)
         if in_driver:
@@ -250,3 +253,11 @@ class RelationReader:
         with self._lock:
             decided, since = self._kept.get(text, (None, 0.0))
         return decided if monotonic() - since < _FRESH_SECONDS else None
+
+
+def _observed(
+    parts: Iterator[pa.Table], observed: Observed, statistics: ReadStatistics, started: float
+) -> Iterator[pa.Table]:
+    """The parts; what reading all of them has cost is known at their end."""
+    yield from parts
+    observed.read_here(statistics, perf_counter() - started)

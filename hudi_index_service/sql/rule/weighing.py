@@ -211,10 +211,9 @@ class _Estimates:
             rows = f"{sum(each.most for each in self._row_estimates):,}"
         if not self._least.rows and not self._guess:
             return "Spark scans the table faster than the index finds rows"
-        summary = f"the index finds {rows} of {counted(self._total, 'row')}"
-        if not self._costs.readers.tasks and self._readers.is_too_much(self._least):
-            return f"{summary}, too many to hand to a session without Python"
-        return f"{summary}, and Spark scans them faster"
+        return (
+            f"the index finds {rows} of {counted(self._total, 'row')}, and Spark scans them faster"
+        )
 
     def _accept(self, reader: Reader) -> Candidates:
         exact = all(each.least == each.most for each in self._row_estimates)

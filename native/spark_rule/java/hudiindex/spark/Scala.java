@@ -1,5 +1,6 @@
 package hudiindex.spark;
 
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -54,6 +55,11 @@ public final class Scala {
   /** A view on the entries. */
   public static <K, V> Map<K, V> map(scala.collection.Map<K, V> entries) {
     return JavaConverters.mapAsJavaMap(entries);
+  }
+
+  /** A view on the elements. */
+  public static <T> Iterator<T> iterator(scala.collection.Iterator<T> elements) {
+    return JavaConverters.asJavaIterator(elements);
   }
 
   /** A call without parameters. */

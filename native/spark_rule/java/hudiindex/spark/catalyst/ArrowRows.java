@@ -12,6 +12,10 @@ import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.ipc.ArrowStreamReader;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -60,11 +64,8 @@ final class ArrowRows {
    * @throws QueryFails an expression of the query fails on a row
    */
   List<InternalRow> of(byte[] stream) throws IOException, QueryFails {
-    check(stream);
-    Iterator<byte[]> batches =
-        ArrowConverters$.MODULE$.getBatchesFromStream(
-            Channels.newChannel(new ByteArrayInputStream(stream)));
-    Iterator<InternalRow> rows = SparkLine.rows(batches, schema, ZONE);
+    check(stream, schema);
+    Iterator<InternalRow> rows = rows(stream, schema);
     Expression condition =
         Scala.list(filters).stream().reduce(And::new).orElse(Literal.TrueLiteral());
     BasePredicate wanted = Predicate.create(condition, read);
@@ -86,6 +87,28 @@ final class ArrowRows {
     return result;
   }
 
+  /**
+   * The rows of several streams with the same columns, one a task, which neither filters nor
+   * projects them.
+   *
+   * @throws IllegalArgumentException their columns are others
+   */
+  RDD<InternalRow> of(List<Broadcast<byte[]>> streams, SparkContext context) throws IOException {
+    StructType columnsRead = schema; // tasks need no more
+    check(streams.get(0).value(), columnsRead);
+    return JavaSparkContext.fromSparkContext(context)
+        .parallelize(streams, streams.size())
+        .flatMap(stream -> Scala.iterator(rows(stream.value(), columnsRead)))
+        .rdd();
+  }
+
+  private static Iterator<InternalRow> rows(byte[] stream, StructType schema) {
+    Iterator<byte[]> batches =
+        ArrowConverters$.MODULE$.getBatchesFromStream(
+            Channels.newChannel(new ByteArrayInputStream(stream)));
+    return SparkLine.rows(batches, schema, ZONE);
+  }
+
   /** An expression of the query fails on a row, as in a division by zero. */
   static final class QueryFails extends Exception {
     private static final long serialVersionUID = 1L;
@@ -99,7 +122,7 @@ final class ArrowRows {
     return Scala.seq(Scala.list(columns).stream().map(each -> (Expression) each).toList());
   }
 
-  private void check(byte[] stream) throws IOException {
+  private static void check(byte[] stream, StructType schema) throws IOException {
     // Arrow's reader would take the first bytes of anything else for a length, and reserve as much.
     if (!Arrays.equals(MARK, Arrays.copyOf(stream, MARK.length))) {
       throw new IOException("The index returns no stream in Arrow's format");

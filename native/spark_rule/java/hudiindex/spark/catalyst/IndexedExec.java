@@ -155,17 +155,20 @@ public final class IndexedExec extends SparkPlan {
       List<InternalRow> result = new ArrowRows(read, filters, columns).of(here.stream());
       plannedRead.use().read(result.size());
       here.cost().ifPresent(plannedRead.use()::cost);
-      if (plannedRead.decision().isUndecided()) {
-        plannedRead.use().readBy(Decision.DRIVER, NOW_DECIDED);
-      }
+      readByDriver();
       return SparkLine.localRows(output(), result);
+    }
+    if (rows instanceof Rows.InParts parts) {
+      plannedRead.use().cost(parts.cost());
+      readByDriver();
+      return filtered(new ArrowRows(read, filters, columns).of(parts.streams(), sparkContext()));
     }
     if (rows instanceof Rows.ByTasks tasks) {
       boolean undecided = plannedRead.decision().isUndecided();
       plannedRead
           .use()
           .readBy(Decision.TASKS, undecided ? NOW_DECIDED : plannedRead.decision().reason());
-      return byTasks(tasks.frame().queryExecution().toRdd());
+      return filtered(tasks.frame().queryExecution().toRdd());
     }
     if (rows instanceof Rows.Cancelled cancelled) {
       throw Unchecked.thrown(new SparkException(cancelled.message()));
@@ -173,7 +176,14 @@ public final class IndexedExec extends SparkPlan {
     return bySpark(((Rows.BySpark) rows).reason());
   }
 
-  private SparkPlan byTasks(RDD<InternalRow> rows) {
+  private void readByDriver() {
+    if (plannedRead.decision().isUndecided()) {
+      plannedRead.use().readBy(Decision.DRIVER, NOW_DECIDED);
+    }
+  }
+
+  /** What Spark's tasks filter and project. */
+  private SparkPlan filtered(RDD<InternalRow> rows) {
     SparkPlan scan = SparkLine.rowsOf(rows, read, nodeName());
     SparkPlan filtered =
         Scala.list(filters).stream()

@@ -3,14 +3,21 @@ package hudiindex.spark.source;
 import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Json;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodySubscriber;
+import java.net.http.HttpResponse.BodySubscribers;
+import java.net.http.HttpResponse.ResponseInfo;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +30,7 @@ import java.util.concurrent.TimeoutException;
  */
 final class Daemon {
   private static final Duration CONNECTING = Duration.ofSeconds(1);
+  private static final String PARTS = "application/vnd.hudi-index.arrow-streams";
 
   private final HttpClient client =
       HttpClient.newBuilder()
@@ -49,7 +57,7 @@ final class Daemon {
   }
 
   /** The answer to a question that changes nothing. */
-  HttpResponse<byte[]> answer(String question, String body, long millis) throws Exception {
+  HttpResponse<InputStream> answer(String question, String body, long millis) throws Exception {
     HttpRequest request = request(question, body);
     try {
       return accepted(sent(request, millis));
@@ -61,7 +69,7 @@ final class Daemon {
   }
 
   /** The answer to a question that may change something, so that it is sent once. */
-  HttpResponse<byte[]> answerOnce(String question, String body) throws Exception {
+  HttpResponse<InputStream> answerOnce(String question, String body) throws Exception {
     try {
       return accepted(sent(request(question, body), Long.MAX_VALUE));
     } catch (IOException error) {
@@ -69,11 +77,23 @@ final class Daemon {
     }
   }
 
-  static String text(HttpResponse<byte[]> response) {
-    return new String(response.body(), StandardCharsets.UTF_8);
+  static String text(HttpResponse<InputStream> response) throws IOException {
+    return new String(response.body().readAllBytes(), StandardCharsets.UTF_8);
   }
 
-  private HttpResponse<byte[]> accepted(HttpResponse<byte[]> response) throws SourceFailed {
+  /** Whether an answer comes in parts, which are read as they come. Any other has come whole. */
+  static boolean isInParts(HttpHeaders headers) {
+    return headers.firstValue("Content-Type").equals(Optional.of(PARTS));
+  }
+
+  private static BodySubscriber<InputStream> body(ResponseInfo answer) {
+    return isInParts(answer.headers())
+        ? BodySubscribers.ofInputStream()
+        : BodySubscribers.mapping(BodySubscribers.ofByteArray(), ByteArrayInputStream::new);
+  }
+
+  private HttpResponse<InputStream> accepted(HttpResponse<InputStream> response)
+      throws IOException, SourceFailed {
     if (response.statusCode() == 200) {
       return response;
     }
@@ -81,7 +101,7 @@ final class Daemon {
   }
 
   /** The daemon may have closed an idle connection at that moment. */
-  private HttpResponse<byte[]> sentAgain(HttpRequest request, long millis) throws Exception {
+  private HttpResponse<InputStream> sentAgain(HttpRequest request, long millis) throws Exception {
     try {
       return sent(request, millis);
     } catch (IOException error) {
@@ -89,11 +109,11 @@ final class Daemon {
     }
   }
 
-  private HttpResponse<byte[]> sent(HttpRequest request, long millis)
+  private HttpResponse<InputStream> sent(HttpRequest request, long millis)
       throws IOException, SourceFailed, InterruptedException {
     // A request's own timeout ends when the headers have come.
-    CompletableFuture<HttpResponse<byte[]>> response =
-        client.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
+    CompletableFuture<HttpResponse<InputStream>> response =
+        client.sendAsync(request, Daemon::body);
     try {
       return response.get(millis, TimeUnit.MILLISECONDS);
     } catch (TimeoutException error) {
@@ -123,7 +143,7 @@ final class Daemon {
         error);
   }
 
-  private SourceFailed refused(HttpResponse<byte[]> response) {
+  private SourceFailed refused(HttpResponse<InputStream> response) throws IOException {
     String what = address.getAuthority() + " answered " + response.statusCode();
     JsonNode error;
     try {

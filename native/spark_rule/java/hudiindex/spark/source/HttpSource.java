@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Json;
 import hudiindex.spark.line.SparkLine;
+import java.io.InputStream;
+import java.net.http.HttpHeaders;
 import java.net.http.HttpResponse;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
@@ -14,8 +16,8 @@ import org.apache.spark.sql.functions;
  * Asks `serve-spark`, for sessions without Python, which answers as {@link PythonSource} has it:
  * with rows in Arrow's format, or with JSON.
  *
- * <p>No task can read by index, and none can evaluate a full-text call: Spark scans, and a query
- * with a call on texts that no index finds ends with an error.
+ * <p>No task can read by index: many rows come to the driver in parts. None can evaluate a
+ * full-text call: a query with one on texts that no index finds ends with an error.
  */
 public final class HttpSource implements Source {
   /** Longer than the optimizer waits, for a late decision serves the next query. */
@@ -47,11 +49,16 @@ public final class HttpSource implements Source {
   @Override
   public Rows rows(SparkSession session, String request, long use) throws Exception {
     long millis = IndexSettings.of(session).readMillis();
-    HttpResponse<byte[]> response = daemon.answer("rows" + ofRelation, request, millis);
-    String type = response.headers().firstValue("Content-Type").orElse("");
-    return type.startsWith("application/json")
+    HttpResponse<InputStream> response =
+        daemon.answer("rows" + ofRelation + "&parts=true", request, millis);
+    HttpHeaders headers = response.headers();
+    if (Daemon.isInParts(headers)) {
+      return PartsOfRows.read(session.sparkContext(), response.body(), millis);
+    }
+    return headers.firstValue("Content-Type").orElse("").startsWith("application/json")
         ? Answer.withoutRows(Daemon.text(response))
-        : new Rows.InDriver(response.body(), response.headers().firstValue("Hudi-Index-Cost"));
+        : new Rows.InDriver(
+            response.body().readAllBytes(), headers.firstValue("Hudi-Index-Cost"));
   }
 
   @Override

@@ -1,6 +1,8 @@
 package hudiindex.spark.source;
 
+import java.util.List;
 import java.util.Optional;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 
@@ -12,6 +14,13 @@ public sealed interface Rows {
    * @param cost in JSON, what it took to read them; empty if that is known elsewhere
    */
   record InDriver(byte[] stream, Optional<String> cost) implements Rows {}
+
+  /**
+   * Many rows, which the source has read: such streams, which Spark keeps in memory or on disk.
+   *
+   * @param cost in JSON, what it took to read them
+   */
+  record InParts(List<Broadcast<byte[]>> streams, String cost) implements Rows {}
 
   /** Many rows, which Spark's tasks read when the query runs. */
   record ByTasks(Dataset<Row> frame) implements Rows {}
