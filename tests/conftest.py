@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--turn",
         action="store_true",
         help="of the slow tests that are shared out over three landings (tests/turns.py), run the "
-        "share of the landing in .ci/turn, and what the landing touches",
+        "share of the landing in .ci/turn",
     )
     parser.addoption(
         "--scala",
@@ -103,11 +103,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif not any(item.iter_markers("slow")):
             item.add_marker("unit")
     if config.option.turn:
-        share, whole = turns.turn() % turns.SHARES, turns.touched(turns.changed_paths())
 
         def runs(item: pytest.Item) -> bool:
-            family = turns.family_of(item.nodeid) if any(item.iter_markers("slow")) else None
-            return family is None or family in whole or turns.share_of(item.nodeid) == share
+            return not any(item.iter_markers("slow")) or turns.runs(item.nodeid)
 
         config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
         items[:] = filter(runs, items)
@@ -177,17 +175,12 @@ def pytest_terminal_summary(
     """Says what of the tests that are shared out ran, and which landings run the rest."""
     if not config.option.turn:
         return
-    whole = turns.touched(turns.changed_paths())
     number = turns.turn()
     terminalreporter.section(f"landing {number}")
-    for name in turns.FAMILIES:
-        if name in whole:
-            terminalreporter.line(f"{name}: all of its tests, since {whole[name]}")
-        else:
-            terminalreporter.line(
-                f"{name}: share {number % turns.SHARES + 1} of {turns.SHARES}; landings "
-                f"{number + 1} and {number + 2} run the others"
-            )
+    terminalreporter.line(
+        f"of the slow tests that are shared out: share {number % turns.SHARES + 1} of "
+        f"{turns.SHARES}; landings {number + 1} and {number + 2} run the others"
+    )
     due = number + -number % turns.SHARES
     measured = "measured" if due == number else f"landing {due} measures it"
     terminalreporter.line(f"coverage: {measured}")

@@ -1,144 +1,65 @@
 """Which tests a landing runs, and in which order."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests import order, turns
-from tests.turns import (
-    ALWAYS,
-    EVERYWHERE,
-    FAMILIES,
-    HARMLESS,
-    SHARES,
-    changes_what_tests_run_on,
-    family_of,
-    matches,
-    share_of,
-    touched,
-)
 
-ALL = set(FAMILIES)
-IN_SPARK = {"TPC-H", "generated queries"}
 FOLDER = Path(__file__).parent
+PROOF = "tests/proof/test_proof.py::test_index_scan_and_spark_give_the_same_rows"
+
+
+@pytest.fixture
+def turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int], None]:
+    """Sets the number of the landing."""
+    monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
+    return lambda number: (tmp_path / "turn").write_text(f"{number}\n") and None
 
 
 @pytest.mark.parametrize(
-    ("changed", "whole"),
-    [
-        ([], set()),
-        (["README.md", "docs/design.md", ".ci/turn"], set()),
-        (["hudi_index_service/cli/output.py"], set()),
-        (["hudi_index_service/sql/session.py"], {"writes"}),
-        (["hudi_index_service/submit/pack.py"], {"cluster"}),
-        (["hudi_index_service/errors.py", "hudi_index_service/table.py"], set()),
-        (["hudi_index_service/hudi/gate.py"], {"Hudi releases", "partition values"}),
-        (["hudi_index_service/storage/hdfs.py"], {"HDFS", "faults"}),
-        (
-            ["hudi_index_service/predicate/cast.py"],
-            {"texts", "proof", "partition values", "engines", *IN_SPARK},
-        ),
-        (["hudi_index_service/index/btree/tree.py"], {"proof"}),
-        (["hudi_index_service/index/metadata/entry.py"], {"faults", "proof"}),
-        (["hudi_index_service/index/contract.py"], {"HBase", "proof"}),
-        (["native/parquet_rows/src/lib.rs"], {"proof", *IN_SPARK}),
-        (["native/parquet_rows/Cargo.toml"], {"wheels", "proof", *IN_SPARK}),
-        (
-            ["native/spark_rule/java/Rule.java"],
-            {"writes", "partition values", "cluster", "Spark 4", *IN_SPARK},
-        ),
-        (["native/pylucene/java/Helper.java"], {"proof"}),
-        (["native/pylucene/jars.txt"], {"wheels", "proof"}),
-        (["tests/hdfs/test_kerberos.py"], {"HDFS"}),
-        (["pyproject.toml"], {"wheels"}),
-        (["constraints/java-tools.txt"], set()),
-        (["constraints/hbase-jars.txt"], {"HBase"}),
-        (["constraints/dev.txt"], ALL),
-        (["constraints/test.txt"], ALL),
-        (["a_new_folder/module.py"], ALL),
-        (None, ALL),
-    ],
+    "pattern", [*turns.SHARED_OUT, *turns.SHARED_OUT_BY_TEST, *order.SHARED_OUT_BY_TEST]
 )
-def test_what_a_change_touches_runs_whole(changed: list[str] | None, whole: set[str]) -> None:
-    assert set(touched(changed)) == whole
-
-
-def test_the_reason_names_the_path() -> None:
-    assert touched(["docs/design.md", "hudi_index_service/sql/session.py"]) == {
-        "writes": "hudi_index_service/sql/session.py has changed"
-    }
+def test_every_pattern_names_tests(pattern: str) -> None:
+    assert [each for each in FOLDER.parent.glob(pattern) if each.name.startswith("test_")]
 
 
 @pytest.mark.parametrize(
-    ("lines", "changes"),
+    "nodeids",
     [
-        ("-ruff==0.12.1\n+ruff==0.12.2\n+types-pyyaml==6.0", False),
-        ("--- a/constraints/dev.txt\n+++ b/constraints/dev.txt\n+pytest-cov==6.0", False),
-        ("-ruff==0.12.1\n-pyarrow==26.0\n+ruff==0.12.2\n+pyarrow==27.0", True),
-        ("-grpcio-status==1.85.1\n+mcp==2.3.0", False),
-        ("", False),
+        [f"tests/tpch/test_queries.py::test_answers[cow-q{n}]" for n in range(1, 23)],
+        [f"{PROOF}[{each}]" for each in ("first", "second", "third")],
     ],
 )
-def test_packages_of_another_version_touch_all_tests(lines: str, changes: bool) -> None:
-    assert changes_what_tests_run_on(lines.splitlines()) == changes
-
-
-def test_the_first_commit_after_a_landing_raises_the_number(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_three_landings_run_each_shared_out_test_once(
+    nodeids: list[str], turn: Callable[[int], None]
 ) -> None:
-    def git(*arguments: str) -> None:
-        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
-    def commit(path: str, text: str) -> None:
-        file = tmp_path / path
-        file.parent.mkdir(exist_ok=True, parents=True)
-        file.write_text(text)
-        git("add", ".")
-        git("commit", "-m", path)
-
-    monkeypatch.setattr(turns, "ROOT", tmp_path)
-    monkeypatch.setattr(turns, "TURN", tmp_path / ".ci" / "turn")
-    git("init", "-q")
-    commit(".ci/turn", "1\n")
-    assert turns.changed_paths() is None
-    commit("landed.py", "")
-    commit(".ci/turn", "2\n")
-    commit(turns.PINS, "mcp==2.3.0\n")
-    commit("new.py", "")
-    assert turns.changed_paths() == [".ci/turn", "new.py"]
+    ran: list[str] = []
+    for number in range(7, 10):
+        turn(number)
+        of_this_landing = [each for each in nodeids if turns.runs(each)]
+        assert of_this_landing
+        ran += of_this_landing
+    assert sorted(ran) == sorted(nodeids)
 
 
-def test_every_pattern_names_files() -> None:
-    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True)
-    tracked = listed.stdout.splitlines()
-    families = [pattern for each in FAMILIES.values() for pattern in (*each.tests, *each.about)]
-    for pattern in {*families, *ALWAYS, *EVERYWHERE, *HARMLESS, *order.SHARED_OUT_BY_TEST}:
-        assert any(matches(path, [pattern]) for path in tracked), pattern
-
-
-def test_three_landings_run_each_shared_out_test_once() -> None:
-    shares = {share_of(nodeid) for nodeid in order.recorded()["tests"] if family_of(nodeid)}
-    assert shares == set(range(SHARES))
-    queries = [f"tests/tpch/test_queries.py::test_answers[cow-q{n}]" for n in range(1, 23)]
-    proof = "tests/proof/test_proof.py::test_index_scan_and_spark_give_the_same_rows"
-    for tests in (queries, [f"{proof}[{each}]" for each in ("first", "second", "third")]):
-        assert {share_of(nodeid) for nodeid in tests} == shares
+def test_each_landing_runs_the_others(turn: Callable[[int], None]) -> None:
+    for number in range(7, 10):
+        turn(number)
+        assert turns.runs("tests/spark_rule/test_queries.py::test_rows")
 
 
 @pytest.mark.parametrize(
     ("folder", "files"), [("spark_rule", turns.on_scala_2_13), ("index", turns.on_java_25)]
 )
 def test_three_landings_run_each_file_with_the_other_version_once(
-    folder: str, files: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    folder: str, files: Callable[[], list[str]], turn: Callable[[int], None]
 ) -> None:
-    monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
     ran: list[str] = []
     for number in range(7, 10):
-        turns.TURN.write_text(f"{number}\n")
+        turn(number)
         of_this_landing = files()
         assert of_this_landing, "without a file, pytest would run all tests"
         ran += of_this_landing
@@ -146,13 +67,10 @@ def test_three_landings_run_each_file_with_the_other_version_once(
     assert sorted(ran) == sorted(str(each.relative_to(FOLDER.parent)) for each in tests)
 
 
-def test_one_landing_in_three_measures_coverage(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(turns, "TURN", tmp_path / "turn")
+def test_one_landing_in_three_measures_coverage(turn: Callable[[int], None]) -> None:
     measured = []
     for number in range(7, 10):
-        turns.TURN.write_text(f"{number}\n")
+        turn(number)
         measured.append("--cov" in turns.options())
     assert measured == [False, False, True]
 
