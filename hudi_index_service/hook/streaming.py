@@ -6,7 +6,7 @@ connection off, so that no client takes the beginning for the whole.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ SENT_AT_ONCE = 256 * 1024
 _SEND_SECONDS = 60.0
 """For a client to take a piece of its answer."""
 
-Work = Callable[[Callable[[], Any]], Awaitable[Any]]
+Work = Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
 """Does some work in a thread."""
 
 
@@ -48,7 +48,7 @@ class Begun:
 
 
 class StreamedAnswer(Response):
-    """The rest of an answer that has begun, read while it is sent.
+    """The rest of an answer that has begun. While a piece is sent, the next one is read.
 
     Args:
         cancellation: Ends the work when the client leaves.
@@ -73,12 +73,19 @@ class StreamedAnswer(Response):
             await asyncio.wait_for(send(message), _SEND_SECONDS)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+        data = self._begun.first
         try:
-            await send_body(self._begun.first, is_whole)
             async with while_wanted(self._request, self._cancellation):
                 while not is_whole:
-                    data, is_whole = await self._work(partial(_next_of, pieces))
-                    await send_body(data, is_whole)
+                    following = asyncio.create_task(self._work(partial(_next_of, pieces)))
+                    try:
+                        await send_body(data, is_whole=False)
+                    except BaseException:
+                        self._cancellation.cancel()
+                        await asyncio.gather(following, return_exceptions=True)
+                        raise
+                    data, is_whole = await following
+            await send_body(data, is_whole=True)
         except QueryCancelled:
             pass  # the client has left
         except TimeoutError:
