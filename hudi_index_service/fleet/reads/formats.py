@@ -1,6 +1,7 @@
 """The formats of rows by HTTP, and their compression, piece by piece: a long answer is never in
 memory as a whole."""
 
+import zlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -115,6 +116,18 @@ def compression_for(accept_encoding: str) -> str | None:
 
 def compressed(pieces: Iterable[bytes], codec: str) -> Generator[bytes]:
     """The pieces compressed, each so that it can be read before the next comes."""
+    return _gzipped(pieces) if codec == "gzip" else _by_arrow(pieces, codec)
+
+
+def _gzipped(pieces: Iterable[bytes]) -> Generator[bytes]:
+    # Arrow compresses by level 9: a fourteenth of the pace for an eighth less.
+    gzip = zlib.compressobj(level=1, wbits=16 + zlib.MAX_WBITS)
+    for piece in pieces:
+        yield gzip.compress(piece) + gzip.flush(zlib.Z_SYNC_FLUSH)
+    yield gzip.flush()
+
+
+def _by_arrow(pieces: Iterable[bytes], codec: str) -> Generator[bytes]:
     out = _Pieces()
     with pa.CompressedOutputStream(pa.PythonFile(out, "w"), codec) as stream:
         for piece in pieces:
