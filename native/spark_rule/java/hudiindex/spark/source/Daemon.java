@@ -112,8 +112,7 @@ final class Daemon {
   private HttpResponse<InputStream> sent(HttpRequest request, long millis)
       throws IOException, SourceFailed, InterruptedException {
     // A request's own timeout ends when the headers have come.
-    CompletableFuture<HttpResponse<InputStream>> response =
-        client.sendAsync(request, Daemon::body);
+    CompletableFuture<HttpResponse<InputStream>> response = client.sendAsync(request, Daemon::body);
     try {
       return response.get(millis, TimeUnit.MILLISECONDS);
     } catch (TimeoutException error) {

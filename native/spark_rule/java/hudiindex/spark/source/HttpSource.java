@@ -57,8 +57,7 @@ public final class HttpSource implements Source {
     }
     return headers.firstValue("Content-Type").orElse("").startsWith("application/json")
         ? Answer.withoutRows(Daemon.text(response))
-        : new Rows.InDriver(
-            response.body().readAllBytes(), headers.firstValue("Hudi-Index-Cost"));
+        : new Rows.InDriver(response.body().readAllBytes(), headers.firstValue("Hudi-Index-Cost"));
   }
 
   @Override

@@ -27,8 +27,7 @@ final class PartsOfRows {
    * @param millis after which reading fails, lest a thread waits for ever
    * @throws IOException they end early, or take longer
    */
-  static Rows.InParts read(SparkContext context, InputStream body, long millis)
-      throws IOException {
+  static Rows.InParts read(SparkContext context, InputStream body, long millis) throws IOException {
     CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS).execute(closing(body));
     JavaSparkContext spark = JavaSparkContext.fromSparkContext(context);
     List<Broadcast<byte[]>> parts = new ArrayList<>();
