@@ -16,7 +16,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope --no
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-turn turn coverage test-hdfs test-java test-native test-oracle test-proof test-scala golden setup setup-demo lint format wheels bench-access bench-build bench-fleet bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
+.PHONY: calibrate help demo test test-slow test-all test-turn turn coverage test-hdfs test-java test-native test-oracle test-proof test-scala golden setup setup-demo lint format wheels bench-access bench-build bench-doors bench-fleet bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types docs pins plots clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -93,6 +93,9 @@ calibrate: setup ## Measure what reading costs on this machine, for the optimize
 bench-build: setup ## Measure builds against Hudi and Lance: benchmarks/results/build.json
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.build $(BENCH_ARGS)
+
+bench-doors: setup ## Measure reads by HTTP, agents, Polars and DuckDB: benchmarks/results/doors.json
+	@$(ENVIRONMENT) && python -m benchmarks.doors $(BENCH_ARGS)
 
 bench-fleet: setup ## Measure one service that keeps 200 tables: benchmarks/results/fleet.json
 	@$(ENVIRONMENT) && python -m benchmarks.fleet $(BENCH_ARGS)

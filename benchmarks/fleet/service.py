@@ -26,6 +26,8 @@ ROLES = ("read", "operate", "notify", "metrics")
 ILL_TIMEOUT_SECONDS = 5
 """How long a build of a table of the folder `ill` may make no progress."""
 
+_IMPATIENT = {"build": {"timeout": f"{ILL_TIMEOUT_SECONDS}s"}}
+
 _DEFINITIONS = [{"name": "by_id", "columns": ["id", "customer"], "types": ["btree"]}]
 
 
@@ -35,11 +37,22 @@ class Service:
     Args:
         folder: For its file, state and log.
         tables: Folders of tables. In one that is named ``ill``, builds have little time.
+        rules: Further rules for the tables of a folder, by its name.
+        command: The module that is run in place of ``hudi_index_service``.
     """
 
-    def __init__(self, folder: Path, *tables: Path, paused: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *tables: Path,
+        paused: bool = False,
+        rules: Mapping[str, Mapping[str, Any]] | None = None,
+        command: str = "benchmarks.fleet.command",
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._tables, self._paused = folder, tables, paused
+        self._rules = {"ill": _IMPATIENT, **(rules or {})}
+        self._command = command
         self.faults = folder / "faults"
         self.faults.mkdir(exist_ok=True)
         lines = [f"{role} {role} {sha256(role.encode()).hexdigest()}\n" for role in ROLES]
@@ -69,7 +82,7 @@ class Service:
             "definitions": _DEFINITIONS,
         }
         groups = [
-            {"name": each.name, "include": [f"{each}/*"], **self._own(each)}
+            {"name": each.name, "include": [f"{each}/*"], **self._rules.get(each.name, {})}
             for each in self._tables
         ]
         # JSON is YAML, too.
@@ -77,11 +90,6 @@ class Service:
         (self._folder / "fleet.yaml").write_text(content)
         if self._process is not None:
             self._process.send_signal(signal.SIGHUP)
-
-    @staticmethod
-    def _own(folder: Path) -> Mapping[str, Any]:
-        timeout = f"{ILL_TIMEOUT_SECONDS}s"
-        return {"build": {"timeout": timeout}} if folder.name == "ill" else {}
 
     @property
     def pid(self) -> int:
@@ -99,7 +107,7 @@ class Service:
         with (self._folder / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-u", "-m", "benchmarks.fleet.command"),
+                    *(sys.executable, "-u", "-m", self._command),
                     *("--log-level", "info", "serve"),
                     *("--config", str(self._folder / "fleet.yaml"), "--port", "0"),
                 ],

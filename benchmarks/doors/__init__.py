@@ -1,0 +1,1 @@
+"""Reads by HTTP, by agents, by Polars and DuckDB: `make bench-doors`."""
