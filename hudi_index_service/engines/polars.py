@@ -105,8 +105,8 @@ def _frame(rows: Rows, explained: Callable[[Explanation], None] | None = None) -
             yield empty.select(wanted)
             return
         scan = rows.scan(columns, condition.predicate, n_rows)
-        for batch in rows.batches(scan):
-            frame = pl.DataFrame(pl.from_arrow(batch))
+        for table in rows.tables(scan):
+            frame = pl.DataFrame(pl.from_arrow(table, rechunk=False))
             yield (frame if predicate is None else frame.filter(predicate)).select(wanted)
 
     known = signature(register_io_source).parameters

@@ -16,6 +16,10 @@ from hudi_index_service.read.scan import Scan
 from hudi_index_service.table import IndexedTable, open_table
 
 
+_MOST_ROWS = 2**17
+"""Of small batches that are handed over at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of a table, with the columns that it had when an engine was given it.
@@ -85,6 +89,19 @@ class Rows:
                 if field.type != self.schema.field(field.name).type:
                     raise _changed(field.name)
             yield batch
+
+    def tables(self, scan: Scan) -> Iterator[pa.Table]:
+        """The batches of one of these scans, more and more of them at once: an engine's own work on
+        a small one takes longer than its rows. Raises what `batches` raises."""
+        most, taken, rows = 1, list[pa.RecordBatch](), 0
+        for batch in self.batches(scan):
+            taken.append(batch)
+            rows += batch.num_rows
+            if rows >= most:
+                yield pa.Table.from_batches(taken)
+                most, taken, rows = min(2 * rows, _MOST_ROWS), [], 0
+        if taken:
+            yield pa.Table.from_batches(taken)
 
     def explain(self, columns: Sequence[str], predicate: Predicate | None) -> Explanation:
         """How such a scan is read, and why."""

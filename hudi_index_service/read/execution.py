@@ -84,10 +84,9 @@ class Execution:
         whole = False
         try:
             for window in self._windows(at_first=1):
-                for found in reader.find(window):
-                    for batch in found.statistics.timing(reader.rows(found)):
-                        if batch.num_rows:
-                            yield _with_schema(batch, schema)
+                for batch in reader.batches_of(reader.find(window)):
+                    if batch.num_rows:
+                        yield _with_schema(batch, schema)
             whole = limit is None
         except GeneratorExit:  # the caller stopped early
             self._end(whole=False)

@@ -129,3 +129,13 @@ def test_a_number_is_not_used_if_the_entry_changed_while_it_was_counted(
 
         monkeypatch.setattr(SliceEntries, "count", wrong)
         assert table.scan(where).count() == expected
+
+
+@pytest.mark.parametrize("where", ["amount BETWEEN 20 AND 60", "amount >= 0"])
+def test_the_rows_of_many_slices_come_in_batches_of_many(opened, where: str) -> None:
+    table = opened("hundred_base_files", ["amount"])
+    batches = list(table.scan(where).to_batches())
+    assert_same_rows(pa.Table.from_batches(batches), scanned(table, where))
+    files = len({name for each in batches for name in each["_hoodie_file_name"].to_pylist()})
+    assert len(batches) < files / 4
+    assert batches[0].num_rows <= max(len(each) for each in batches[1:]), "the first comes soon"

@@ -5,7 +5,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
@@ -44,7 +44,7 @@ from hudi_index_service.read.slices.base_rows import (
     without_replaced,
 )
 from hudi_index_service.read.slices.cheaper_reads import CheaperReads
-from hudi_index_service.read.slices.found_rows import FoundRows, read_together
+from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
 from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -131,6 +131,15 @@ class SliceReader:
             if together is not None:
                 return [together]
         return [batch for each in group for batch in each.statistics.timing(self.rows(each))]
+
+    def batches_of(self, found: Iterable[FoundRows]) -> Iterator[pa.RecordBatch]:
+        """The same of any slices, as they are taken: those of `in_calls` by one call, unless there
+        is a limit."""
+        for group in in_calls(found) if self.limit is None else ([each] for each in found):
+            if len(group) > 1:
+                yield from self.matching(group)
+            else:
+                yield from group[0].statistics.timing(self.rows(group[0]))
 
     def rows(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
         """The matching rows of one slice that has been looked up; see `matching`."""
