@@ -40,6 +40,7 @@ from hudi_index_service.fleet.policies.file_values import (
 )
 from hudi_index_service.fleet.policies.marked_yaml import Marked, read_marked
 from hudi_index_service.fleet.policies.policy import (
+    AgentsMay,
     BuildAction,
     DesiredIndex,
     TablePolicy,
@@ -241,6 +242,9 @@ class Rules(_Model):
     two, which are read again for each use."""
     reads: bool = True
     """Whether the service answers queries on the tables."""
+    agents: AgentsMay = "read"
+    """What agents may do at `/mcp`, if the service answers queries: nothing (`none`), `read`, or
+    also `change` indexes, with a token of the role operate."""
     on_removed: Literal["keep", "drop"] = "keep"
     """What becomes of an index of the fleet that left the file."""
 
@@ -363,6 +367,7 @@ class FleetFile(_Model):
             verify_sample=rules.verify.sample,
             storage=rules.storage,
             reads=rules.reads,
+            agents=rules.agents,
         )
 
 
