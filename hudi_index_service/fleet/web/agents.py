@@ -77,7 +77,7 @@ class Agents:
             caller.require(Action.SEE)
             body = await body_of(request, MAX_BODY_BYTES)
             handles = await self._started()
-            agent = self._agent(caller, requests)
+            agent = await to_thread.run_sync(self._agent, caller, requests)
             return _Answer(handles[agent.changes is not None], body, agent)
 
         return [Route(PATH, respond, methods=["POST"])]

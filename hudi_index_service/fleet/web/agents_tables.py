@@ -51,7 +51,7 @@ class CallersTables:
         return self._tables.table(policy)
 
     def _policies(self) -> list[TablePolicy]:
-        policies = (each.seen.policy for each in self.requests.tables(self.caller))
+        policies = self.requests.policies(self.caller)
         return [each for each in policies if each.reads and each.agents != "none"]
 
 
