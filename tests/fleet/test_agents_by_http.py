@@ -6,9 +6,9 @@ import logging
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from threading import Event, Semaphore
 from typing import Any
@@ -22,6 +22,7 @@ import pytest
 from anyio import create_task_group
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.cancellation import check
@@ -38,6 +39,7 @@ from hudi_index_service.read.scan import Scan
 from tests.fleet.memory_fleet import MemoryFleet, seen
 from tests.fleet.served import CANARY, SALES_SECRET, SECRETS, served
 from tests.indexed import GoldenIndex
+from tests.programs import awaited
 
 READ, OPERATE = SECRETS[Role.READ], SECRETS[Role.OPERATE]
 READING = {
@@ -462,6 +464,23 @@ def test_a_call_that_does_not_end_does_not_hold_up_the_end(server, monkeypatch):
         server.close()
         assert endless.ended.acquire(timeout=60)
         assert answer.exception(60) is not None or answer.result().status_code >= 500
+
+
+def test_what_breaks_off_in_the_sdk_does_not_end_the_service(server, monkeypatch, caplog):
+    connect = StreamableHTTPServerTransport.connect
+
+    @asynccontextmanager
+    async def breaking(transport: Any) -> AsyncIterator[Any]:
+        async with connect(transport) as streams:
+            yield streams
+        raise OSError("nobody expects it")
+
+    monkeypatch.setattr(StreamableHTTPServerTransport, "connect", breaking)
+    post(server, READ, call("list_tables"))
+    assert awaited(lambda: "What answers agents broke off." in caplog.messages)
+    monkeypatch.undo()
+    assert post(server, READ, call("list_tables")).status_code == 200
+    assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
 def test_without_the_extra_the_address_says_what_is_missing(server, monkeypatch):

@@ -5,6 +5,7 @@ Each request is answered by itself, in JSON: there is no session to lose, nor to
 ``mcp`` is imported at the first request, since most services get none.
 """
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
@@ -33,12 +34,15 @@ from hudi_index_service.fleet.web.agents_tables import CallersChanges, CallersTa
 from hudi_index_service.fleet.web.exchange import Gate, Refused, address_of, body_of
 from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.hook.daemon import extra_required
-from hudi_index_service.mcp.changes import Plans
+from hudi_index_service.mcp.answers import Answers
+from hudi_index_service.mcp.changes import Changes, Plans
 
 if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
     from hudi_index_service.mcp.calls import Agent, AnyContext
+
+log = logging.getLogger(__name__)
 
 PATH = "/mcp"
 
@@ -90,9 +94,7 @@ class Agents:
             self._group.cancel_scope.cancel()
 
     def _agent(self, caller: Caller, requests: Requests) -> "Agent":
-        from hudi_index_service.mcp.answers import Answers
         from hudi_index_service.mcp.calls import Agent
-        from hudi_index_service.mcp.changes import Changes
 
         tables = CallersTables(caller, requests, self._tables)
         changes = None
@@ -112,25 +114,33 @@ class Agents:
     async def _run(
         self, *, task_status: TaskStatus[Mapping[bool, _Handle]] = TASK_STATUS_IGNORED
     ) -> None:
-        """Runs what the SDK needs for its answers, in a task of its own."""
+        """Runs what the SDK needs for its answers, in a task of its own. If that breaks off, the
+        server goes on without it, and the next request begins it anew."""
         from hudi_index_service.mcp.calls import PLACES
         from hudi_index_service.mcp.server import server_of
 
         places = CapacityLimiter(PLACES)
         handles: dict[bool, _Handle] = {}
-        async with AsyncExitStack() as stack:
-            for changes in (False, True):
-                server = server_of(_agent_of, changes=changes, places=places)
-                server.streamable_http_app(
-                    json_response=True,
-                    stateless_http=True,
-                    max_request_body_size=MAX_BODY_BYTES,
-                    transport_security=_security(self._settings),
-                )
-                await stack.enter_async_context(server.session_manager.run())
-                handles[changes] = server.session_manager.handle_request
-            task_status.started(handles)
-            await sleep_forever()
+        try:
+            async with AsyncExitStack() as stack:
+                for changes in (False, True):
+                    server = server_of(_agent_of, changes=changes, places=places)
+                    server.streamable_http_app(
+                        json_response=True,
+                        stateless_http=True,
+                        max_request_body_size=MAX_BODY_BYTES,
+                        transport_security=_security(self._settings),
+                    )
+                    await stack.enter_async_context(server.session_manager.run())
+                    handles[changes] = server.session_manager.handle_request
+                task_status.started(handles)
+                await sleep_forever()
+        except Exception:
+            if self._handles is None:
+                raise  # to the request that began it
+            log.exception("What answers agents broke off.")
+        finally:
+            self._handles = None
 
 
 class _Answer(Response):
