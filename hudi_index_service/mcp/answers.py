@@ -26,9 +26,10 @@ class TableName(BaseModel):
 
 
 class TableNames(BaseModel):
-    """The tables that may be asked."""
+    """Tables that may be asked; `more` if there are others."""
 
     tables: list[TableName]
+    more: bool
 
 
 class ColumnOfTable(BaseModel):
@@ -112,9 +113,17 @@ class Answers:
     def __init__(self, tables: Tables, *, rows: int = 50, kib: int = 32) -> None:
         self._tables, self._rows, self._bytes = tables, rows, kib * 1024
 
-    def names(self) -> TableNames:
-        """The tables."""
-        return TableNames(tables=self._tables.names())
+    def names(self, containing: str | None) -> TableNames:
+        """The tables, or those whose names contain a text; as many as an answer may have."""
+        part, found, size = (containing or "").lower(), list[TableName](), 0
+        for each in self._tables.names():
+            if part not in each.name.lower():
+                continue
+            size += len(each.model_dump_json())
+            if size > self._bytes:
+                return TableNames(tables=found, more=True)
+            found.append(each)
+        return TableNames(tables=found, more=False)
 
     def describe(self, table: str) -> Description:
         """A table's schema and indexes. Raises what `IndexedTable.status` raises."""

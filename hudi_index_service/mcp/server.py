@@ -76,9 +76,14 @@ def _add_reads(server: AgentServer) -> None:
     read = server.tool(annotations=_READ_ONLY)
 
     @read
-    async def list_tables() -> Annotated[CallToolResult, TableNames]:
-        """The tables that can be asked, by name."""
-        return await server.told(lambda agent: agent.answers.names())
+    async def list_tables(
+        containing: Annotated[
+            str | None, Field(description="A part of their names; without one, all.")
+        ] = None,
+    ) -> Annotated[CallToolResult, TableNames]:
+        """The tables that can be asked, by name; if there are more than an answer holds, name a
+        part of what is wanted."""
+        return await server.told(lambda agent: agent.answers.names(containing))
 
     @read
     async def describe_table(table: Table) -> Annotated[CallToolResult, Description]:

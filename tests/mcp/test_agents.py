@@ -84,7 +84,11 @@ def test_every_tool_says_that_it_changes_nothing(path):
 
 def test_a_table_is_listed_and_described(ask, path, name):
     table = open_table(path)
-    assert ask("list_tables").structured_content == {"tables": [{"name": name, "uri": table.uri}]}
+    named = {"tables": [{"name": name, "uri": table.uri}], "more": False}
+    assert ask("list_tables").structured_content == named
+    assert ask("list_tables", containing=name[1:].upper()).structured_content == named
+    none = {"tables": [], "more": False}
+    assert ask("list_tables", containing="other").structured_content == none
     described = ask("describe_table", table=name).structured_content
     assert [each["name"] for each in described["columns"]] == table.schema().names
     (index,) = described["indexes"]
