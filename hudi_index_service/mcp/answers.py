@@ -119,10 +119,11 @@ class Answers:
         for each in self._tables.names():
             if part not in each.name.lower():
                 continue
-            size += len(each.model_dump_json())
+            named = TableName(name=_text(each.name), uri=_text(each.uri))
+            size += len(named.model_dump_json())
             if size > self._bytes:
                 return TableNames(tables=found, more=True)
-            found.append(each)
+            found.append(named)
         return TableNames(tables=found, more=False)
 
     def describe(self, table: str) -> Description:

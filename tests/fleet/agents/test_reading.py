@@ -102,6 +102,12 @@ def test_of_many_tables_those_are_named_that_an_answer_holds(ask, fleet):
     assert one["name"] == "many.1999"
 
 
+def test_a_name_that_is_no_text_spoils_no_list(ask, fleet):
+    fleet.add(seen("sales.odd\udcff", uri="/sales/odd\udcff"))
+    named = ask(SALES_SECRET, "list_tables", containing="odd").structured_content
+    assert named["tables"] == [{"name": "sales.odd\\udcff", "uri": "/sales/odd\\udcff"}]
+
+
 def test_the_sdk_is_imported_by_who_needs_it():
     program = "import sys, hudi_index_service.fleet.service; print('mcp' in sys.modules)"
     assert lines_of(program) == ["False"]
