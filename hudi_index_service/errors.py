@@ -575,6 +575,21 @@ class RequestUnknown(IndexServiceError):
     default_remedy = Remedy("The table's page shows its last builds; ask for another one.")
 
 
+class PlanUnknown(IndexServiceError):
+    """An agent has made no dry run with that id for this table, or has applied it already."""
+
+    code = "PLAN_UNKNOWN"
+    default_remedy = Remedy("Make a dry run first, and apply the id that it returns, once.")
+
+
+class PlanOutdated(IndexServiceError):
+    """A dry run of an agent no longer says what would happen: it is old, or the table has
+    changed."""
+
+    code = "PLAN_OUTDATED"
+    default_remedy = Remedy("Make another dry run, and apply that one. Nothing was changed.")
+
+
 class StatementFailed(IndexServiceError):
     """Spark, or Hudi within it, rejected or aborted a statement of `hudi-index sql`."""
 

@@ -190,6 +190,7 @@ class IndexedTable(DefinedIndexes):
         retry_failed: "RetryFailed" = "now",
         backfill: timedelta = NO_BACKFILL,
         dry_run: bool = False,
+        with_estimate: bool = True,
         progress: "Progress | None" = None,
         details: "Details | None" = None,
     ) -> "Build":
@@ -203,7 +204,7 @@ class IndexedTable(DefinedIndexes):
             partitions: Only these, by path or pattern; see `partitions_in_scope`.
             budget: When to stop. The next build continues with the rest.
             backfill: How much of what was there before INCREMENTAL builds, too; see `selector`.
-            dry_run: Build nothing; return what is due and what it would cost.
+            dry_run: Build nothing; return what is due and, `with_estimate`, what it would cost.
             progress, details: Called during the build; see `Progress` and `Details`.
 
         Raises:
@@ -225,6 +226,7 @@ class IndexedTable(DefinedIndexes):
             retry_failed=retry_failed,
             backfill=backfill,
             dry_run=dry_run,
+            with_estimate=with_estimate,
             progress=progress,
             details=details,
         )

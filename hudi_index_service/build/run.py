@@ -80,6 +80,7 @@ def run_build(
     retry_failed: RetryFailed = "now",
     backfill: timedelta = NO_BACKFILL,
     dry_run: bool = False,
+    with_estimate: bool = True,
     progress: Progress | None = None,
     details: Details | None = None,
 ) -> Build:
@@ -96,6 +97,8 @@ def run_build(
         retry_failed: See `RetryFailed`.
         backfill: See `selector`.
         dry_run: Whether to report only what is due and its estimated cost.
+        with_estimate: Whether a dry run estimates the cost. If no earlier build tells it, some rows
+            are indexed for that, which may start Java.
         progress, details: See `Progress` and `Details`.
 
     Raises:
@@ -137,6 +140,8 @@ def run_build(
     failed_keys = {each.key for each in failed}
     due.sort(key=lambda entry: entry_key(entry) in failed_keys)
     plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
+    if dry_run and not with_estimate:
+        return replace(plan, seconds=perf_counter() - started)
     if dry_run:
         affordable = plan.due[: budget.affordable(each.base_file.size for each in due)]
         cost = estimate(

@@ -1,5 +1,6 @@
 """Commands that run until they are stopped: serve, serve-spark, watch, mcp."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -139,16 +140,22 @@ def mcp(
     tables: Annotated[list[str], typer.Argument(help="Base paths of the tables to read.")],
     rows: Annotated[int, typer.Option(min=1, help="The most rows of an answer.")] = 50,
     kib: Annotated[int, typer.Option(min=1, help="The most KiB of an answer's rows.")] = 32,
+    allow_changes: Annotated[
+        bool,
+        typer.Option("--allow-changes", help="Let it build and clean indexes, after a dry run."),
+    ] = False,
 ) -> None:
-    """Let an agent read tables, by the Model Context Protocol on standard input and output. It can
-    change nothing."""
+    """Let an agent read tables, by the Model Context Protocol on standard input and output. Without
+    --allow-changes it can change nothing."""
     with extra_required("The server for agents", "mcp"):
+        from hudi_index_service.mcp.calls import Agent
         from hudi_index_service.mcp.server import server_of
 
-    from hudi_index_service.mcp.answers import Tables
+    from hudi_index_service.mcp.answers import Answers
+    from hudi_index_service.mcp.changes import Changes, Plans
+    from hudi_index_service.mcp.own_tables import OwnChanges, OwnTables
 
-    known = Tables(tables, rows=rows, kib=kib)
-    try:
-        server_of(known).run("stdio")
-    finally:
-        known.close()
+    with closing(OwnTables(tables)) as own, closing(OwnChanges(own)) as maker:
+        changes = Changes(maker, Plans()) if allow_changes else None
+        agent = Agent(Answers(own, rows=rows, kib=kib), changes)
+        server_of(lambda context: agent, changes=allow_changes).run("stdio")

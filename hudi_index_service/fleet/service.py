@@ -33,6 +33,7 @@ from hudi_index_service.fleet.signals.problems import (
 )
 from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.web.agents import Agents
 from hudi_index_service.fleet.web.api import Machinery
 from hudi_index_service.fleet.web.application import Application, WebServer
 from hudi_index_service.fleet.web.queries import Queries
@@ -136,7 +137,8 @@ class Service:
         )
         web = web_settings(settings, section)
         sessions = SparkSessions(settings, self._readable, self._options_of)
-        reads = Reads(ReadTables(settings, supervisor.means))
+        tables = ReadTables(settings, supervisor.means)
+        reads, agents = Reads(tables), Agents(web, tables)
 
         def application(most_streams: int) -> Application:
             return Application(
@@ -151,7 +153,9 @@ class Service:
                 more_routes=lambda requests, gate: [
                     *sessions.routes(requests, gate),
                     *reads.routes(requests, gate),
+                    *agents.routes(requests, gate),
                 ],
+                running=agents.running,
             )
 
         with ExitStack() as stack:

@@ -36,7 +36,7 @@ from hudi_index_service.fleet.table_state import TableState
 from hudi_index_service.fleet.tracing import Span
 from hudi_index_service.fleet.work import Listener, Work
 from hudi_index_service.storage.store import normalize_uri
-from hudi_index_service.wording import counted
+from hudi_index_service.wording import counted, shortened
 
 log = logging.getLogger(__name__)
 
@@ -362,7 +362,7 @@ class Supervisor:
     def _named(self, name: str) -> TableState:
         state = self._by_name.get(name)
         if state is None:
-            raise TableNotInFleet(f"The fleet has no table {name}.")
+            raise TableNotInFleet(f"The fleet has no table {shortened(name)!r}.")
         return state
 
     def _state_of(self, request: str) -> TableState:

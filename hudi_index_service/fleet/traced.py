@@ -1,4 +1,5 @@
-"""A span for each request of a machine by HTTP: Hudi's callback, the API, and Spark's questions."""
+"""A span for each request of a machine by HTTP: Hudi's callback, the API, Spark's questions, and
+agents."""
 
 import re
 
@@ -6,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hudi_index_service.fleet.tracing import Span
 
-_ASKED_BY_MACHINES = re.compile(r"/(api|hudi|v\d+)/")
+_ASKED_BY_MACHINES = re.compile(r"/(api|hudi|v\d+)/|/mcp$")
 _CONVERTER = re.compile(r":\w+}")
 _UNKNOWN = "unknown"
 

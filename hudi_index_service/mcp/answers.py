@@ -7,15 +7,14 @@ answer's fields, and part of no text that says what something is.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pydantic import BaseModel
 
-from hudi_index_service.config import Settings
-from hudi_index_service.errors import TableNotFound, UsageInvalid
+from hudi_index_service.errors import TableNotFound
 from hudi_index_service.row_formats import plain, python_rows
-from hudi_index_service.table import IndexedTable, open_table
+from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import shortened
 
 
@@ -27,9 +26,10 @@ class TableName(BaseModel):
 
 
 class TableNames(BaseModel):
-    """The tables that may be asked."""
+    """Tables that may be asked; `more` if there are others."""
 
     tables: list[TableName]
+    more: bool
 
 
 class ColumnOfTable(BaseModel):
@@ -86,53 +86,52 @@ class Advised(BaseModel):
     advice: list[str]
 
 
-class Tables:
-    """The tables that an agent may ask. May be used in any thread.
+class Tables(Protocol):
+    """The tables that an agent may ask. May be used in any thread."""
+
+    def names(self) -> list[TableName]:
+        """Their names."""
+
+    def named(self, name: str) -> IndexedTable:
+        """One of them. Raises TableNotFound, or why it cannot be opened."""
+
+
+def no_table(name: str) -> TableNotFound:
+    """The error of a name of no table that an agent may ask."""
+    return TableNotFound(
+        f"There is no table {shortened(name)!r}.", remedy="Ask for the list of tables."
+    )
+
+
+class Answers:
+    """Answers an agent. May be used in any thread.
 
     Args:
-        uris: Their locations.
         rows, kib: The most rows, and KiB of JSON, of an answer.
-
-    Raises:
-        UsageInvalid: two tables have the same name.
-        TableNotFound, NotAHudiTable, StorageFailed: one cannot be opened.
     """
 
-    def __init__(
-        self,
-        uris: Sequence[str],
-        *,
-        settings: Settings | None = None,
-        rows: int = 50,
-        kib: int = 32,
-    ) -> None:
-        self._rows, self._bytes = rows, kib * 1024
-        self._tables: dict[str, IndexedTable] = {}
-        for uri in uris:
-            table = open_table(uri, settings=settings)
-            if table.name in self._tables:
-                raise UsageInvalid(
-                    f"Two tables have the name {shortened(table.name)!r}.",
-                    remedy="Run a server for each of them.",
-                )
-            self._tables[table.name] = table
+    def __init__(self, tables: Tables, *, rows: int = 50, kib: int = 32) -> None:
+        self._tables, self._rows, self._bytes = tables, rows, kib * 1024
 
-    def close(self) -> None:
-        """Closes them."""
-        for table in self._tables.values():
-            table.close()
-
-    def names(self) -> TableNames:
-        """The tables."""
-        tables = [TableName(name=name, uri=each.uri) for name, each in self._tables.items()]
-        return TableNames(tables=tables)
+    def names(self, containing: str | None) -> TableNames:
+        """The tables, or those whose names contain a text; as many as an answer may have."""
+        part, found, size = (containing or "").lower(), list[TableName](), 0
+        for each in self._tables.names():
+            if part not in each.name.lower():
+                continue
+            named = TableName(name=_text(each.name), uri=_text(each.uri))
+            size += len(named.model_dump_json())
+            if size > self._bytes:
+                return TableNames(tables=found, more=True)
+            found.append(named)
+        return TableNames(tables=found, more=False)
 
     def describe(self, table: str) -> Description:
         """A table's schema and indexes. Raises what `IndexedTable.status` raises."""
-        found = self._named(table)
+        found = self._tables.named(table)
         status = found.status()
         return Description(
-            name=found.name,
+            name=table,
             columns=[ColumnOfTable(name=each.name, type=str(each.type)) for each in found.schema()],
             record_key=list(found.hudi_table.record_key_columns()),
             partitioned_by=list(found.hudi_table.partition_columns()),
@@ -155,7 +154,7 @@ class Tables:
         """The matching rows, as many as an answer may have. Raises what `IndexedTable.scan`
         raises."""
         most = self._rows if limit is None else max(0, min(limit, self._rows))
-        scan = self._named(table).scan(where, columns=columns, limit=most + 1)
+        scan = self._tables.named(table).scan(where, columns=columns, limit=most + 1)
         return self._limited(scan.columns, scan.to_batches(), most)
 
     def search(
@@ -163,29 +162,21 @@ class Tables:
     ) -> Rows:
         """The best matches of a text. Raises what `IndexedTable.search` raises."""
         most = self._rows if limit is None else max(1, min(limit, self._rows))
-        found = self._named(table).search(column, text, k=most, where=where)
+        found = self._tables.named(table).search(column, text, k=most, where=where)
         return self._limited(found.column_names, iter(found.to_batches()), most)
 
     def count(self, table: str, where: str | None) -> Count:
         """The number of matching rows. Raises what `Scan.count` raises."""
-        return Count(count=self._named(table).scan(where).count())
+        return Count(count=self._tables.named(table).scan(where).count())
 
     def explain(self, table: str, where: str | None) -> Explained:
         """How the matching rows would be read. Raises what `Scan.explain` raises."""
-        return Explained(text=str(self._named(table).scan(where).explain()))
+        return Explained(text=str(self._tables.named(table).scan(where).explain()))
 
     def advise(self, table: str) -> Advised:
         """Advice from the history of this user's queries. Raises what `IndexedTable.advise`
         raises."""
-        return Advised(advice=self._named(table).advise().lines())
-
-    def _named(self, name: str) -> IndexedTable:
-        found = self._tables.get(name)
-        if found is None:
-            raise TableNotFound(
-                f"There is no table {shortened(name)!r}.", remedy="Ask for the list of tables."
-            )
-        return found
+        return Advised(advice=self._tables.named(table).advise().lines())
 
     def _limited(self, names: Sequence[str], batches: Iterator[pa.RecordBatch], most: int) -> Rows:
         rows: list[list[Any]] = []

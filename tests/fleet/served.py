@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -126,6 +127,7 @@ def served(
     ready: Callable[[], bool] = lambda: True,
     ask: Ask | None = None,
     more_routes: MoreRoutes = lambda requests, gate: (),
+    running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     **settings: object,
 ) -> Served:
     """An application over a fleet."""
@@ -142,5 +144,6 @@ def served(
         callback_secret=CALLBACK_SECRET,
         ask=ask,
         more_routes=more_routes,
+        running=running,
     )
     return Served(fleet, application, outcomes, problems)

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import UsageInvalid
-from hudi_index_service.mcp.answers import Tables
+from hudi_index_service.mcp.answers import Answers
+from hudi_index_service.mcp.calls import Agent, AgentServer
+from hudi_index_service.mcp.own_tables import OwnTables
 from hudi_index_service.mcp.server import server_of
 from tests.indexed import GoldenIndex
 
@@ -35,6 +38,12 @@ READING = {
 Call = Callable[..., Any]
 
 
+def reading(tables: OwnTables, **limits: int) -> AgentServer:
+    """A server whose agent may read."""
+    agent = Agent(Answers(tables, **limits))
+    return server_of(lambda context: agent)
+
+
 @pytest.fixture
 def path(golden_index: GoldenIndex) -> Path:
     return golden_index("messages_of_users", ("sender",), using="btree")
@@ -50,23 +59,19 @@ def ask(path: Path) -> Call:
     """Calls a tool, and returns its answer."""
 
     def call(tool: str, *, rows: int = 50, kib: int = 32, **arguments: Any) -> Any:
-        tables = Tables([str(path)], rows=rows, kib=kib)
-
         async def called() -> Any:
-            async with Client(server_of(tables)) as client:
-                return await client.call_tool(tool, arguments)
+            with closing(OwnTables([str(path)])) as tables:
+                async with Client(reading(tables, rows=rows, kib=kib)) as client:
+                    return await client.call_tool(tool, arguments)
 
-        try:
-            return anyio.run(called)
-        finally:
-            tables.close()
+        return anyio.run(called)
 
     return call
 
 
 def test_every_tool_says_that_it_changes_nothing(path):
     async def listed() -> Any:
-        async with Client(server_of(Tables([str(path)]))) as client:
+        async with Client(reading(OwnTables([str(path)]))) as client:
             return (await client.list_tools()).tools
 
     tools = anyio.run(listed)
@@ -79,7 +84,11 @@ def test_every_tool_says_that_it_changes_nothing(path):
 
 def test_a_table_is_listed_and_described(ask, path, name):
     table = open_table(path)
-    assert ask("list_tables").structured_content == {"tables": [{"name": name, "uri": table.uri}]}
+    named = {"tables": [{"name": name, "uri": table.uri}], "more": False}
+    assert ask("list_tables").structured_content == named
+    assert ask("list_tables", containing=name[1:].upper()).structured_content == named
+    none = {"tables": [], "more": False}
+    assert ask("list_tables", containing="other").structured_content == none
     described = ask("describe_table", table=name).structured_content
     assert [each["name"] for each in described["columns"]] == table.schema().names
     (index,) = described["indexes"]
@@ -120,6 +129,9 @@ def test_answers_are_small(ask, path, name):
         ("query_rows", {"where": "sender ="}, "PREDICATE_INVALID"),
         ("count_rows", {"where": "ignore_previous = 1"}, "COLUMN_NOT_FOUND"),
         ("search_text", {"column": "sender", "text": "a"}, "PREDICATE_UNSUPPORTED"),
+        ("count_rows", {"where": ["ignore_previous"]}, "REQUEST_INVALID"),
+        ("apply_change", {"plan": "a"}, "REQUEST_INVALID"),
+        ("ignore_previous", {}, "REQUEST_INVALID"),
     ],
 )
 def test_a_wrong_question_is_answered_by_a_code(ask, name, tool, arguments, code):
@@ -151,7 +163,7 @@ def test_a_name_that_commands_is_a_name(path, tmp_path):
     properties.write_text("\n".join([*kept, f"hoodie.table.name={hostile}"]) + "\n")
 
     async def asked() -> Any:
-        async with Client(server_of(Tables([str(copy)]))) as client:
+        async with Client(reading(OwnTables([str(copy)]))) as client:
             tools = await client.list_tools()
             return tools, await client.call_tool("count_rows", {"table": hostile})
 
@@ -165,16 +177,21 @@ def test_each_call_is_logged_without_its_condition(ask, name, caplog):
     caplog.set_level(logging.INFO, "hudi_index_service.mcp")
     ask("count_rows", table=name, where="sender = 'canary'")
     ask("count_rows", table=name, where="sender = 'canary' +")
-    ours = [each.getMessage() for each in caplog.records if each.name.endswith("mcp.server")]
+    ask("count_rows", table=name, where=["canary"])
+    ask("drop\ntable", table="canary")
+    ours = [each.getMessage() for each in caplog.records if each.name.endswith("mcp.calls")]
     assert ours == [
-        f"Agent's call: count_rows of '{name}'.",
-        f"Agent's call: count_rows of '{name}': PREDICATE_INVALID.",
+        f"Agent's call: count_rows, table '{name}': done.",
+        f"Agent's call: count_rows, table '{name}': PREDICATE_INVALID.",
+        f"Agent's call: count_rows, table '{name}': REQUEST_INVALID.",
+        "Agent's call: 'drop\\ntable', table 'canary': REQUEST_INVALID.",
     ]
+    assert not [each for each in caplog.records if each.getMessage() not in ours]
 
 
 def test_two_tables_of_one_name_are_refused(path):
     with pytest.raises(UsageInvalid, match="Two tables have the name"):
-        Tables([str(path), str(path)])
+        OwnTables([str(path), str(path)])
 
 
 def test_the_command_speaks_on_standard_input_and_output(path, name):

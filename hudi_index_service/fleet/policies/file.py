@@ -18,7 +18,6 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -26,13 +25,13 @@ from pydantic import (
 from hudi_index_service.build.strategy import (
     NO_BACKFILL,
     UNLIMITED,
-    WHOLE_BACKFILL,
     Budget,
     Strategy,
 )
 from hudi_index_service.config import RetentionPolicy
 from hudi_index_service.errors import FleetFileInvalid, IndexServiceError
 from hudi_index_service.fleet.policies.file_values import (
+    Backfill,
     Duration,
     Size,
     StorageReference,
@@ -40,6 +39,7 @@ from hudi_index_service.fleet.policies.file_values import (
 )
 from hudi_index_service.fleet.policies.marked_yaml import Marked, read_marked
 from hudi_index_service.fleet.policies.policy import (
+    AgentsMay,
     BuildAction,
     DesiredIndex,
     TablePolicy,
@@ -178,18 +178,6 @@ class WindowRules(_Model):
         return texts
 
 
-def _backfill(value: Any) -> Any:
-    words = value.split() if isinstance(value, str) else []
-    match words:
-        case ["none"]:
-            return NO_BACKFILL
-        case ["all"]:
-            return WHOLE_BACKFILL
-        case ["newest", number, "day" | "days"] if number.isdecimal() and 0 < int(number) < 10**6:
-            return timedelta(days=int(number))
-    raise ValueError("write none, all, or newest N days")
-
-
 class Rules(_Model):
     """What holds for tables, in ``defaults`` and in each group."""
 
@@ -207,11 +195,7 @@ class Rules(_Model):
     """`plan` shows what would change until an operator approves; `auto` changes it at once."""
     max_backfill_bytes: Size = 10 * 2**30
     """With `apply: auto`, a change whose backfill reads more waits for an operator, too."""
-    backfill: Annotated[
-        timedelta,
-        BeforeValidator(_backfill),
-        WithJsonSchema({"type": "string", "pattern": r"^(none|all|newest \d+ days?)$"}),
-    ] = NO_BACKFILL
+    backfill: Backfill = NO_BACKFILL
     """Of the base files that were there when an index was defined: `none`, `newest N days`, or
     `all` of them are built. Days count back from the table's last instant of then."""
     strategy: Strategy = Strategy.INCREMENTAL
@@ -241,6 +225,9 @@ class Rules(_Model):
     two, which are read again for each use."""
     reads: bool = True
     """Whether the service answers queries on the tables."""
+    agents: AgentsMay = "read"
+    """What agents may do at `/mcp`, if the service answers queries: nothing (`none`), `read`, or
+    also `change` indexes, with a token of the role operate."""
     on_removed: Literal["keep", "drop"] = "keep"
     """What becomes of an index of the fleet that left the file."""
 
@@ -363,6 +350,7 @@ class FleetFile(_Model):
             verify_sample=rules.verify.sample,
             storage=rules.storage,
             reads=rules.reads,
+            agents=rules.agents,
         )
 
 

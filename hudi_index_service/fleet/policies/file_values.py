@@ -1,4 +1,4 @@
-"""Types of values in the fleet file: durations, sizes, references."""
+"""Types of values in the fleet file: durations, backfills, sizes, references."""
 
 import re
 from datetime import timedelta
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from hudi_index_service.build.strategy import NO_BACKFILL, WHOLE_BACKFILL
 from hudi_index_service.fleet.policies.references import FromEnvironment, FromFile
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -43,6 +44,18 @@ def _size(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("a size is a number of bytes, or one with a unit such as 500MB or 10GiB")
     return value
+
+
+def _backfill(value: Any) -> Any:
+    words = value.split() if isinstance(value, str) else []
+    match words:
+        case ["none"]:
+            return NO_BACKFILL
+        case ["all"]:
+            return WHOLE_BACKFILL
+        case ["newest", number, "day" | "days"] if number.isdecimal() and 0 < int(number) < 10**6:
+            return timedelta(days=int(number))
+    raise ValueError("write none, all, or newest N days")
 
 
 def _reference(value: Any) -> Any:
@@ -83,6 +96,11 @@ Size = Annotated[
             ]
         }
     ),
+]
+Backfill = Annotated[
+    timedelta,
+    BeforeValidator(_backfill),
+    WithJsonSchema({"type": "string", "pattern": r"^(none|all|newest \d+ days?)$"}),
 ]
 StorageReference = Annotated[
     Any,  # Reference; pydantic has nothing to check after the validator

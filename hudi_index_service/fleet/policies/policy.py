@@ -15,6 +15,10 @@ BuildAction = Literal["clustering", "compaction", "commit"]
 """What builds of the strategy incremental follow: see the setting `build.on`."""
 
 
+AgentsMay = Literal["none", "read", "change"]
+"""What agents may do with a table, by the Model Context Protocol."""
+
+
 @dataclass(frozen=True, slots=True)
 class DesiredIndex:
     """An index that the fleet defines on a table.
@@ -65,6 +69,7 @@ class TablePolicy:
             no verification.
         storage: Options of the store; see `hudi_index_service.fleet.policies.references.resolved`.
         reads: Whether the service answers queries on the table.
+        agents: What agents may do: nothing (``none``), read rows, or make changes, too.
         clean: Whether each build is followed by a clean.
         write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
         woken_by: What has it built. A fleet file has no word for it: its tables are woken by
@@ -99,6 +104,7 @@ class TablePolicy:
     verify_sample: float = 0.01
     storage: Mapping[str, Reference] = field(default_factory=dict)
     reads: bool = True
+    agents: AgentsMay = "read"
     clean: bool = True
     write_config: Mapping[str, str] = field(default_factory=dict)
     spark_above: int | None = None

@@ -35,6 +35,12 @@ def bound_socket(host: str, port: int, section: str) -> socket.socket:
         ) from error
 
 
+def names_of(settings: WebSettings) -> tuple[str, ...]:
+    """What clients call the server in a URL, as far as its settings tell, without the port."""
+    host = socket.gethostname() if settings.host in _EVERY_ADDRESS else settings.host
+    return tuple(f"[{each}]" if ":" in each else each for each in (host, *LOOPBACK))
+
+
 def _cause(error: OSError | OverflowError) -> str:
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)  # to which Python adds the address

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any
@@ -82,6 +82,7 @@ class Application:
         session_token: A further token to read all tables; "" for none.
         ask: Answers queries of a table's page; None for pages without queries.
         more_routes: Makes further routes, which come first and check access by the gate.
+        running: Entered in the server's loop before it answers, and left after it has.
 
     Raises:
         ConfigInvalid: the file of tokens is refused.
@@ -99,7 +100,9 @@ class Application:
         session_token: str = "",
         ask: Ask | None = None,
         more_routes: MoreRoutes = lambda requests, gate: (),
+        running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
+        self.running = running
         others: list[Token] = []
         if callback_secret:
             others.append(Token("hook.secret", Role.NOTIFY, digest_of(callback_secret)))
@@ -171,7 +174,7 @@ def _is_of_page(request: Request) -> bool:
     return not _FOR_MACHINES.fullmatch(request.url.path.split("/")[1])
 
 
-_FOR_MACHINES = re.compile("api|hudi|metrics|healthz|readyz|v[0-9]+")
+_FOR_MACHINES = re.compile("api|hudi|mcp|metrics|healthz|readyz|v[0-9]+")
 
 
 class _WithHeaders:
@@ -296,8 +299,9 @@ class WebServer:
             return self._loop
 
         async def serve() -> None:
-            self._begun.set()
-            await self._server.serve(sockets=[self._socket])
+            async with self.application.running():
+                self._begun.set()
+                await self._server.serve(sockets=[self._socket])
 
         with asyncio.Runner(loop_factory=new_loop) as runner:
             runner.run(serve())

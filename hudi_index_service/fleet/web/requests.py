@@ -81,6 +81,12 @@ class Requests:
             if caller.token.covers(seen.policy.name)
         ]
 
+    def policies(self, caller: Caller) -> list[TablePolicy]:
+        """What holds for these tables."""
+        caller.require(Action.SEE)
+        policies = (seen.policy for seen in self._fleet.tables())
+        return [each for each in policies if caller.token.covers(each.name)]
+
     def problems(self, caller: Caller) -> Sequence[Refusal]:
         """What is wrong with the service itself; nothing for those who do not see all tables."""
         caller.require(Action.SEE)
