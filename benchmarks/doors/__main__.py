@@ -5,8 +5,8 @@ The table of 1,000 base files is that of `benchmarks.scale`: 2,000,000 rows in 1
 value of `u` in about five files. The service is the real process, `hudi-index serve --config`, and
 its clients are on the same machine: a connection for each, kept open. No condition is used twice.
 
-- `calls`: counts, existence and rows of one value by HTTP, and by an agent over standard input and
-  output, in turn with the same call in this process; the medians' difference in milliseconds.
+- `calls`: counts and rows of one value by HTTP, and by an agent, over standard input and output and
+  over HTTP, in turn with the same call in this process; the medians' difference in milliseconds.
 - `stream`: a million rows of eight columns as Arrow, of which the bytes are counted, in turn with
   the same batches from the service's memory; `ratio` is that time over the first.
 - `clients`: rows of one value for two clients and for 100, alone and beside two builds of large

@@ -12,7 +12,10 @@ from time import perf_counter
 from typing import Any
 
 import httpx
+import httpx2
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.bench_table import ROOT
 from benchmarks.build import log
@@ -44,11 +47,16 @@ async def _calls(service: Service, table: Path, files: int, number: int) -> dict
             ClientSession(*await stack.enter_async_context(stdio_client(server)))
         )
         await session.initialize()
+        http = httpx2.AsyncClient(headers={"Authorization": "Bearer read"}, timeout=60)
+        remote = await stack.enter_async_context(
+            Client(streamable_http_client(f"{service.url}/mcp", http_client=http))
+        )
         [name] = [each["name"] for each in service.tables() if each["uri"] == here.uri]
         ways = {
             "process": _in_process(here),
             "http": _by_http(client, f"/api/v1/tables/{name}"),
             "mcp": _by_agent(session, here.name),
+            "mcp_by_http": _by_agent(remote, name),
         }
         values = count()
         for kind in ways["process"]:  # opens entries and connections
@@ -67,7 +75,7 @@ async def _calls(service: Service, table: Path, files: int, number: int) -> dict
                     taken[way].append(1000 * (perf_counter() - began))
             for way, each in taken.items():
                 result[way][f"{kind}_ms"] = round(median(each), 2)
-    for way in ("http", "mcp"):
+    for way in ("http", "mcp", "mcp_by_http"):
         more = [result[way][kind] - result["process"][kind] for kind in result["process"]]
         result[way]["worst_ms"] = round(max(more), 2)
     log(f"calls: {result}")
@@ -108,7 +116,7 @@ def _by_http(client: httpx.AsyncClient, path: str) -> dict[str, Call]:
     return {"count": count_rows, "rows": rows}
 
 
-def _by_agent(session: ClientSession, name: str) -> dict[str, Call]:
+def _by_agent(session: ClientSession | Client, name: str) -> dict[str, Call]:
     async def called(tool: str, **arguments: object) -> object:
         answer = await session.call_tool(tool, {"table": name, **arguments})
         if answer.is_error:

@@ -26,6 +26,11 @@ def targets(result: dict[str, Any]) -> list[Target]:
     return [
         at_most("HTTP: ms more than in the process, worst", 3, of("calls", "http", "worst_ms")),
         at_most("MCP: ms more than in the process, worst", 25, of("calls", "mcp", "worst_ms")),
+        at_most(
+            "MCP by HTTP: ms more than in the process, worst",
+            25,
+            of("calls", "mcp_by_http", "worst_ms"),
+        ),
         at_least(
             "a million rows of eight columns: time from memory over time",
             0.6,

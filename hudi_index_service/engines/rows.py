@@ -15,7 +15,6 @@ from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.scan import Scan
 from hudi_index_service.table import IndexedTable, open_table
 
-
 _MOST_ROWS = 2**17
 """Of small batches that are handed over at once."""
 
