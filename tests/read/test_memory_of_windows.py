@@ -22,6 +22,7 @@ from hudi_index_service.read.parallel import WINDOW, Job
 from hudi_index_service.read.query import Query, bind_query
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.lookups import SliceLookup
+from hudi_index_service.read.slices.slice_reader import SliceReader
 
 ALL = "amount >= 0 OR amount IS NULL"
 SLICES, ROWS = 1_000, 1_000_000
@@ -60,6 +61,7 @@ class EverySecondRow:
     settings: Settings
     table: Any
     limit: int | None = None
+    batches_of = SliceReader.batches_of
 
     def find(self, jobs: Sequence[Job]) -> list[FoundRows]:
         return [
