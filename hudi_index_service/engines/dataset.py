@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from packaging.version import Version
+from pyarrow.fs import LocalFileSystem
 
 from hudi_index_service.engines.arrow_condition import Filter, read_filter
 from hudi_index_service.engines.implied import Implied
@@ -24,7 +25,7 @@ from hudi_index_service.table import IndexedTable
 Columns: TypeAlias = Sequence[str] | Mapping[str, pc.Expression]
 
 
-class HudiDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
+class HudiDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
     """The table as a dataset. DuckDB queries it by the name of its variable, or after
     ``connection.register(name, dataset)``; `to_table`, `to_batches`, `head` and `count_rows` serve
     Arrow, pandas and others.
@@ -49,8 +50,11 @@ class HudiDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         query_type: QueryType = "snapshot",
         use_index: UseIndex = "auto",
     ) -> None:
-        # Without the constructor of the base class, which is for datasets of files.
-        self._rows = Rows.of(table, as_of, query_type, use_index)
+        self._rows = rows = Rows.of(table, as_of, query_type, use_index)
+        # What Arrow reads past the methods below, as a UnionDataset does: a file that is not there.
+        format, store = ds.ParquetFileFormat(), LocalFileSystem()
+        nothing = format.make_fragment("a HudiDataset cannot be a part of another", store)
+        super().__init__([nothing], rows.schema, format, store)
         # DuckDB calls the function of the class, all others that of the instance.
         self.scanner = partial(_scanner, self._rows, False)  # type: ignore[method-assign]
 
@@ -99,6 +103,22 @@ class HudiDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
     def partition_expression(self) -> NoReturn:
         """Raises DatasetUnsupported, as all of these methods."""
         raise _unsupported("partition_expression")
+
+    @property
+    def partitioning(self) -> NoReturn:
+        raise _unsupported("partitioning")
+
+    @property
+    def files(self) -> NoReturn:
+        raise _unsupported("files")
+
+    @property
+    def filesystem(self) -> NoReturn:
+        raise _unsupported("filesystem")
+
+    @property
+    def format(self) -> NoReturn:
+        raise _unsupported("format")
 
     def replace_schema(self, schema: pa.Schema) -> NoReturn:
         raise _unsupported("replace_schema")

@@ -148,12 +148,13 @@ def test_every_method_of_a_dataset_works_or_says_that_it_does_not(dataset):
     """A method of the base class that is not overridden would look for files that are not there."""
     works = {"schema", "scanner", "count_rows"}
     by_scanner = {"to_table", "to_batches", "head"}
-    methods = {name for name in dir(ds.Dataset) if not name.startswith("__")}
+    methods = {name for name in dir(ds.FileSystemDataset) if not name.startswith("__")}
 
     def use(name: str) -> None:
         getattr(dataset, name)(*([None] * {"join": 2, "join_asof": 4}.get(name, 1)))
 
-    refused = methods - works - by_scanner - {"_scan_options", "_scanner_options"}
+    others = {"_scan_options", "_scanner_options", "from_paths"}  # need no dataset
+    refused = methods - works - by_scanner - others
     for name in refused:
         with pytest.raises(DatasetUnsupported, match="DATASET_UNSUPPORTED") as raised:
             use(name)
@@ -161,6 +162,14 @@ def test_every_method_of_a_dataset_works_or_says_that_it_does_not(dataset):
     with pytest.raises(DatasetUnsupported):
         pickle.dumps(dataset)
     assert repr(dataset).startswith("HudiDataset('")
+
+
+def test_a_part_of_another_dataset_is_refused(dataset):
+    with pytest.raises(DatasetUnsupported):
+        ds.dataset([dataset, ds.dataset(dataset.head(1))])
+    union = ds.UnionDataset(dataset.schema, [dataset])
+    with pytest.raises(FileNotFoundError, match="a HudiDataset cannot be a part of another"):
+        union.count_rows()
 
 
 def test_a_column_that_has_changed_its_type_is_no_wrong_answer(golden, tmp_path):
