@@ -150,9 +150,9 @@ class Service:
                 most_streams=most_streams,
                 session_token=session_token,
                 ask=queries.ask,
-                more_routes=lambda requests, gate: [
+                more_routes=lambda requests, gate, streams: [
                     *sessions.routes(requests, gate),
-                    *reads.routes(requests, gate),
+                    *reads.routes(requests, gate, streams),
                     *agents.routes(requests, gate),
                 ],
                 running=agents.running,
