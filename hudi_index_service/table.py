@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hudi_index_service.index.metadata.build_records import BuildRecord, BuildRecords
     from hudi_index_service.maintain.clean import Cleaning
     from hudi_index_service.maintain.drop import Dropped
+    from hudi_index_service.maintain.prewarm import Prewarmed
     from hudi_index_service.maintain.recommend.results import Advice, Proposal
     from hudi_index_service.maintain.status import TableStatus
     from hudi_index_service.maintain.verify import Verification
@@ -385,6 +386,33 @@ class IndexedTable(DefinedIndexes):
         freshness = Freshness.of(fast=fast, only_if_covered_to=only_if_covered_to, wait=wait)
         options = ScanOptions.of(as_of, query_type, use_index, freshness)
         return self._queries.scan(where, columns, options, limit=limit)
+
+    def prewarm(
+        self,
+        columns: Sequence[str] = (),
+        *,
+        partitions: Sequence[str] | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Prewarmed":
+        """Makes the next queries of this process fast: opens the entries of the latest snapshot,
+        which hold the footers of their base files, and keeps the pages of some columns in memory.
+        Nothing that queries keep is given up for it; the result says what did not fit. A
+        `Cancellation` ends it.
+
+        Args:
+            columns: The columns whose pages are kept, as in `scan`; by default none. Only of local
+                tables.
+            partitions: Only these, by path or pattern; see `partitions_in_scope`. `partitions`
+                finds those of a condition.
+            progress: Called with the number of base files done, and the number of all.
+
+        Raises:
+            IndexServiceError: ColumnNotFound, ConfigInvalid, TableFeatureUnsupported,
+                QueryCancelled; see `maintain.prewarm.prewarm`.
+        """
+        from hudi_index_service.maintain.prewarm import prewarm
+
+        return prewarm(self._table, self._queries, columns, partitions, progress)
 
     def search(
         self,
