@@ -332,6 +332,16 @@ class IndexRequired(IndexServiceError):
     )
 
 
+class NotCovered(IndexServiceError):
+    """The query asked for an answer only if indexes cover the table up to an instant, and they do
+    not, or the table has no such instant yet."""
+
+    code = "NOT_COVERED"
+    default_remedy = Remedy(
+        "Build the index, or wait for its build (wait=seconds), or ask for an earlier instant."
+    )
+
+
 class DatasetUnsupported(IndexServiceError, NotImplementedError):
     """A dataset of Arrow on a table does not do this."""
 

@@ -27,6 +27,7 @@ from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.define import DefinedIndexes
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.process import awaited, awaited_methods
+from hudi_index_service.read.freshness import Freshness
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.queries import TableQueries
 from hudi_index_service.read.query import Where
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from hudi_index_service.index.metadata.build_records import BuildRecord, BuildRecords
     from hudi_index_service.maintain.clean import Cleaning
     from hudi_index_service.maintain.drop import Dropped
+    from hudi_index_service.maintain.prewarm import Prewarmed
     from hudi_index_service.maintain.recommend.results import Advice, Proposal
     from hudi_index_service.maintain.status import TableStatus
     from hudi_index_service.maintain.verify import Verification
@@ -356,6 +358,9 @@ class IndexedTable(DefinedIndexes):
         limit: int | None = None,
         query_type: QueryType = "snapshot",
         use_index: UseIndex = "auto",
+        fast: bool = False,
+        only_if_covered_to: str | None = None,
+        wait: float = 0.0,
     ) -> Scan:
         """The rows for which `where` is TRUE, as Spark SQL would return them.
 
@@ -366,14 +371,48 @@ class IndexedTable(DefinedIndexes):
                 None for now. `instant_of` lists the forms.
             limit: Maximum number of rows; reading stops there.
             query_type, use_index: See `ScanOptions`.
+            fast: Leave out the rows of slices without an entry that serves `where`, as the schema
+                of the rows and `Scan.left_out` then say.
+            only_if_covered_to: Answer only if the table has this instant, and such an entry for
+                each base file written by then that may have rows. In the forms of `as_of`.
+            wait: The seconds to wait for that, at each call of a method.
 
         Raises:
             IndexServiceError: ColumnNotFound, PredicateInvalid, PredicateUnsupported,
                 ConfigInvalid, TableFeatureUnsupported, SnapshotUnavailable; see
-                `TableQueries.scan`.
+                `TableQueries.scan`. Methods of the result raise NotCovered, and IndexRequired
+                if no index serves a query that is `fast` or has `only_if_covered_to`.
         """
-        options = ScanOptions.of(as_of, query_type, use_index)
+        freshness = Freshness.of(fast=fast, only_if_covered_to=only_if_covered_to, wait=wait)
+        options = ScanOptions.of(as_of, query_type, use_index, freshness)
         return self._queries.scan(where, columns, options, limit=limit)
+
+    def prewarm(
+        self,
+        columns: Sequence[str] = (),
+        *,
+        partitions: Sequence[str] | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Prewarmed":
+        """Makes the next queries of this process fast: opens the entries of the latest snapshot,
+        which hold the footers of their base files, and keeps the pages of some columns in memory.
+        Nothing that queries keep is given up for it; the result says what did not fit. A
+        `Cancellation` ends it.
+
+        Args:
+            columns: The columns whose pages are kept, as in `scan`; by default none. Only of local
+                tables.
+            partitions: Only these, by path or pattern; see `partitions_in_scope`. `partitions`
+                finds those of a condition.
+            progress: Called with the number of base files done, and the number of all.
+
+        Raises:
+            IndexServiceError: ColumnNotFound, ConfigInvalid, TableFeatureUnsupported,
+                QueryCancelled; see `maintain.prewarm.prewarm`.
+        """
+        from hudi_index_service.maintain.prewarm import prewarm
+
+        return prewarm(self._table, self._queries, columns, partitions, progress)
 
     def search(
         self,
@@ -386,6 +425,9 @@ class IndexedTable(DefinedIndexes):
         words: Literal["any", "all"] = "any",
         as_of: str | None = None,
         query_type: QueryType = "snapshot",
+        fast: bool = False,
+        only_if_covered_to: str | None = None,
+        wait: float = 0.0,
     ) -> pa.Table:
         """The `k` rows that match best by BM25, the best first, with a last column ``_score``; see
         `SearchRequest.rows`.
@@ -395,13 +437,15 @@ class IndexedTable(DefinedIndexes):
             text: The search text; the analyzer splits it into words.
             words: Return rows with ``any`` or with ``all`` of the words.
             where, columns, as_of, query_type: See `scan`.
+            fast, only_if_covered_to, wait: See `scan`. Rows that are left out count for no score.
 
         Raises:
             IndexServiceError: PredicateUnsupported, PredicateInvalid, ColumnNotFound,
-                ConfigInvalid, SnapshotUnavailable, SnapshotChanged,
+                ConfigInvalid, SnapshotUnavailable, SnapshotChanged, NotCovered, IndexRequired,
                 TableFeatureUnsupported; see `SearchRequest.rows`.
         """
-        options = ScanOptions.of(as_of, query_type)
+        freshness = Freshness.of(fast=fast, only_if_covered_to=only_if_covered_to, wait=wait)
+        options = ScanOptions.of(as_of, query_type, freshness=freshness)
         request = self._queries.search(
             column, text, words, options, k=k, where=where, columns=columns
         )

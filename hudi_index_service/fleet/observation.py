@@ -10,6 +10,7 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.index.metadata.build_records import BuildProgress
+from hudi_index_service.maintain.prewarm import Prewarmed
 from hudi_index_service.maintain.status import TableStatus
 
 
@@ -77,6 +78,21 @@ class EndedBuild:
 
 
 @dataclass(frozen=True, slots=True)
+class Warmed:
+    """What the service has made ready for queries.
+
+    Attributes:
+        at: When.
+        ready: What; None if that failed.
+        error: Why it failed; None if it did not.
+    """
+
+    at: datetime
+    ready: Prewarmed | None = None
+    error: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One table, as last seen.
 
@@ -99,6 +115,7 @@ class Observation:
         damaged: Base files whose entries the last verification found damaged.
         timeline: The last instants of the table's timeline, newest first.
         muted: Codes of reasons that an operator has muted → until when.
+        warmed: What was last made ready for queries; None before, and if nothing is to be.
     """
 
     policy: TablePolicy
@@ -121,3 +138,4 @@ class Observation:
     damaged: int = 0
     timeline: Sequence[SeenInstant] = ()
     muted: Mapping[str, datetime] = field(default_factory=dict)
+    warmed: Warmed | None = None

@@ -20,6 +20,7 @@ from hudi_index_service.fleet.policies.found_before import FoundBefore
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policies.reload import FleetFileWatcher
 from hudi_index_service.fleet.reads.tables import ReadTables
+from hudi_index_service.fleet.reads.warming import Warming
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.signals.attention import Code
 from hudi_index_service.fleet.signals.logs import count_repeats, log_change
@@ -67,9 +68,12 @@ class _Signals(Listener):
     def __init__(self, seen: Seen) -> None:
         self._seen = seen
         self.metrics: Metrics | None = None
+        self.warming: Warming | None = None
 
     def observed(self, observation: Observation) -> None:
         log_change(observation, self._seen.observe(observation, _now()))
+        if self.warming is not None:
+            self.warming.observed(observation)
 
     def build_ended(self, policy: TablePolicy, ended: EndedBuild, seconds: float) -> None:
         if self.metrics is not None:
@@ -139,6 +143,7 @@ class Service:
         sessions = SparkSessions(settings, self._readable, self._options_of)
         tables = ReadTables(settings, supervisor.means)
         reads, agents = Reads(tables), Agents(web, tables)
+        self._warming = signals.warming = Warming(tables, supervisor.warmed)
 
         def application(most_streams: int) -> Application:
             return Application(
@@ -150,9 +155,9 @@ class Service:
                 most_streams=most_streams,
                 session_token=session_token,
                 ask=queries.ask,
-                more_routes=lambda requests, gate: [
+                more_routes=lambda requests, gate, streams: [
                     *sessions.routes(requests, gate),
-                    *reads.routes(requests, gate),
+                    *reads.routes(requests, gate, streams),
                     *agents.routes(requests, gate),
                 ],
                 running=agents.running,
@@ -163,6 +168,7 @@ class Service:
             stack.callback(supervisor.close, seconds=DRAIN_SECONDS)
             stack.callback(sessions.close)
             stack.callback(reads.close)
+            stack.callback(self._warming.close)
             stack.callback(queries.close)
             self.server = WebServer(web, settings.hook, application, section=section)
             stack.callback(self.server.close)
@@ -172,6 +178,12 @@ class Service:
         """Begins to answer."""
         self._queries.start()
         self.server.start()
+        self._warming.start()
+
+    def forget(self, policy: TablePolicy) -> None:
+        """The table of a policy has left the fleet."""
+        self.seen.forget(policy.name)
+        self._warming.forget(policy.uri)
 
     def close(self) -> None:
         """Ends the answers, then waits for the running builds."""
@@ -278,5 +290,5 @@ def serve_fleet(
             if found != before:
                 service.supervisor.apply(found.values())
                 for name in before.keys() - found.keys():
-                    service.seen.forget(name)
+                    service.forget(before[name])
         say("Stopping after the running builds.")

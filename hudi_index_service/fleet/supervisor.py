@@ -27,7 +27,13 @@ from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.ledger import Action, Ledger
 from hudi_index_service.fleet.looks import Look
 from hudi_index_service.fleet.means import Means
-from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
+from hudi_index_service.fleet.observation import (
+    EndedBuild,
+    Observation,
+    Refusal,
+    RunningBuild,
+    Warmed,
+)
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.polls import Polls, share_of
@@ -177,7 +183,8 @@ class Supervisor:
                     self._join(uri, policy)
                 elif state.policy != policy:
                     state.policy, state.is_stale = policy, True
-                    self._work.see(state, policy=policy)
+                    warmed = state.observation.warmed if policy.prewarm else None
+                    self._work.see(state, policy=policy, warmed=warmed)
                     self._polls.soon(uri)
             states = sorted(self._work.tables.values(), key=lambda each: each.policy.name)
             self._by_name = {state.policy.name: state for state in states}
@@ -371,6 +378,13 @@ class Supervisor:
         if state is None or not state.has(request):
             raise RequestUnknown(f"There is no request {request}.")
         return state
+
+    def warmed(self, uri: str, warmed: Warmed) -> None:
+        """What was made ready for queries on a table. May be called in any thread."""
+        with self._work.changed:
+            state = self._work.tables.get(uri)
+            if state is not None:
+                self._work.see(state, warmed=warmed)
 
     # --- what is looked at -----------------------------------------------------------------
 

@@ -7,15 +7,18 @@ answer's fields, and part of no text that says what something is.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import pyarrow as pa
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from hudi_index_service.errors import TableNotFound
+from hudi_index_service.read.freshness import left_out_of
 from hudi_index_service.row_formats import plain, python_rows
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import shortened
+
+_OfFast = Annotated[int | None, Field(exclude_if=lambda value: value is None)]
 
 
 class TableName(BaseModel):
@@ -61,17 +64,21 @@ class Description(BaseModel):
 
 
 class Rows(BaseModel):
-    """Rows as lists in the order of the columns; `more` if there are others."""
+    """Rows as lists in the order of the columns; `more` if there are others. Of a fast answer,
+    `files_left_out` says how many files that may have rows were left out."""
 
     columns: list[str]
     rows: list[list[Any]]
     more: bool
+    files_left_out: _OfFast = None
 
 
 class Count(BaseModel):
-    """A number of rows."""
+    """A number of rows. Of a fast answer, `files_left_out` says how many files that may have rows
+    were left out: then there are at least so many."""
 
     count: int
+    files_left_out: _OfFast = None
 
 
 class Explained(BaseModel):
@@ -149,25 +156,39 @@ class Answers:
         )
 
     def rows(
-        self, table: str, where: str | None, columns: list[str] | None, limit: int | None
+        self,
+        table: str,
+        where: str | None,
+        columns: list[str] | None,
+        limit: int | None,
+        fast: bool = False,
     ) -> Rows:
         """The matching rows, as many as an answer may have. Raises what `IndexedTable.scan`
         raises."""
         most = self._rows if limit is None else max(0, min(limit, self._rows))
-        scan = self._tables.named(table).scan(where, columns=columns, limit=most + 1)
-        return self._limited(scan.columns, scan.to_batches(), most)
+        scan = self._tables.named(table).scan(where, columns=columns, limit=most + 1, fast=fast)
+        rows = self._limited(scan.columns, scan.to_batches(), most)
+        return rows.model_copy(update={"files_left_out": scan.left_out})
 
     def search(
-        self, table: str, column: str, text: str, where: str | None, limit: int | None
+        self,
+        table: str,
+        column: str,
+        text: str,
+        where: str | None,
+        limit: int | None,
+        fast: bool = False,
     ) -> Rows:
         """The best matches of a text. Raises what `IndexedTable.search` raises."""
         most = self._rows if limit is None else max(1, min(limit, self._rows))
-        found = self._tables.named(table).search(column, text, k=most, where=where)
-        return self._limited(found.column_names, iter(found.to_batches()), most)
+        found = self._tables.named(table).search(column, text, k=most, where=where, fast=fast)
+        rows = self._limited(found.column_names, iter(found.to_batches()), most)
+        return rows.model_copy(update={"files_left_out": left_out_of(found.schema)})
 
-    def count(self, table: str, where: str | None) -> Count:
+    def count(self, table: str, where: str | None, fast: bool = False) -> Count:
         """The number of matching rows. Raises what `Scan.count` raises."""
-        return Count(count=self._tables.named(table).scan(where).count())
+        scan = self._tables.named(table).scan(where, fast=fast)
+        return Count(count=scan.count(), files_left_out=scan.left_out)
 
     def explain(self, table: str, where: str | None) -> Explained:
         """How the matching rows would be read. Raises what `Scan.explain` raises."""

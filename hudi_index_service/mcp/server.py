@@ -48,6 +48,10 @@ Table = Annotated[str, Field(description="A table's name, from list_tables.")]
 Where = Annotated[
     str | None, Field(description="A Spark SQL predicate; without one, every row matches.")
 ]
+Fast = Annotated[
+    bool,
+    Field(description="Leave out files that no index covers; files_left_out says how many."),
+]
 Limit = Annotated[int | None, Field(description="At most so many rows; an answer has its own.")]
 
 
@@ -99,15 +103,20 @@ def _add_reads(server: AgentServer) -> None:
             list[str] | None, Field(description="Names of columns; without, all.")
         ] = None,
         limit: Limit = None,
+        fast: Fast = False,
     ) -> Annotated[CallToolResult, Rows]:
         """The rows that match a condition, in no particular order. Few at a time: count first, or
         narrow the condition."""
-        return await server.told(lambda agent: agent.answers.rows(table, where, columns, limit))
+        return await server.told(
+            lambda agent: agent.answers.rows(table, where, columns, limit, fast)
+        )
 
     @read
-    async def count_rows(table: Table, where: Where = None) -> Annotated[CallToolResult, Count]:
+    async def count_rows(
+        table: Table, where: Where = None, fast: Fast = False
+    ) -> Annotated[CallToolResult, Count]:
         """The number of rows that match a condition."""
-        return await server.told(lambda agent: agent.answers.count(table, where))
+        return await server.told(lambda agent: agent.answers.count(table, where, fast))
 
     @read
     async def explain_query(
@@ -124,10 +133,11 @@ def _add_reads(server: AgentServer) -> None:
         text: Annotated[str, Field(description="The words to look for.")],
         where: Where = None,
         limit: Limit = None,
+        fast: Fast = False,
     ) -> Annotated[CallToolResult, Rows]:
         """The rows whose text matches best by BM25, the best first, with a last column _score."""
         return await server.told(
-            lambda agent: agent.answers.search(table, column, text, where, limit)
+            lambda agent: agent.answers.search(table, column, text, where, limit, fast)
         )
 
     @read

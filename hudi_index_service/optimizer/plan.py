@@ -18,6 +18,13 @@ from hudi_index_service.predicate.expression import In, Predicate
 BY_COST, BY_HISTORY = "cheaper_by_cost", "corrected_by_history"
 """The rules that decline a usable index because reading the rows costs too much."""
 
+PATH_RULES = ("contradiction", "partition_pruning")
+"""The rules that skip slices by the predicate and the partitions' paths alone."""
+
+NOT_COVERED = "not_covered"
+"""The rule that leaves a slice out, rows that may match included, since the query asked for covered
+rows alone."""
+
 
 class Access(Enum):
     """How a file slice is read. Slices with log files that are not merged whole give their log
@@ -125,6 +132,8 @@ class QueryPlan:
         predicate: In negation normal form; None for a query without where.
         use_index: The caller's choice: ``auto``, ``never`` or ``require``.
         switched_off: Whether a kill switch of the table forbids any index.
+        fast: Whether slices that no entry serves are left out.
+        covered_to: The requested time up to which each base file must be served; None for none.
         partitions: Values from the paths of partitions; None if not known.
         needed: The columns that are read; None if not known.
         remote: Whether the base files are in a remote store.
@@ -142,6 +151,8 @@ class QueryPlan:
     slices: tuple[SlicePlan, ...]
     use_index: str = "auto"
     switched_off: bool = False
+    fast: bool = False
+    covered_to: str | None = None
     partitions: PartitionValues | None = None
     needed: pa.Schema | None = None
     remote: bool = False
@@ -191,6 +202,17 @@ class QueryPlan:
     def count(self, access: Access) -> int:
         """The number of slices with this access."""
         return sum(each.access is access for each in self.slices)
+
+    @property
+    def asks_coverage(self) -> bool:
+        """Whether the query asks what indexes cover; see `optimizer/covered.py`."""
+        return self.fast or self.covered_to is not None
+
+    @property
+    def left_out(self) -> int | None:
+        """The number of slices with rows that may match, but are left out; None if the query is to
+        have all rows."""
+        return sum(each.rule == NOT_COVERED for each in self.slices) if self.fast else None
 
     def size(self, *accesses: Access) -> int:
         """The bytes of the base files of slices with one of these accesses."""

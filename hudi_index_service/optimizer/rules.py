@@ -8,6 +8,12 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired
 from hudi_index_service.optimizer.cost.constants import LARGE_FILE, MIB
 from hudi_index_service.optimizer.cost.model import CostModel
+from hudi_index_service.optimizer.covered import (
+    NO_USABLE_INDEX,
+    OR_ARM,
+    covered_only,
+    no_index_serves,
+)
 from hudi_index_service.optimizer.decide import index_pays
 from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates, estimated_rows
@@ -18,6 +24,7 @@ from hudi_index_service.optimizer.plan import (
     BY_COST,
     BY_HISTORY,
     OTHERS,
+    PATH_RULES,
     Access,
     QueryPlan,
     SlicePlan,
@@ -30,8 +37,8 @@ from hudi_index_service.predicate.simplify import simplified
 EXCLUDED = "excluded_by_statistics"
 """The rule that skips slices by the minimum, maximum and NULL count in the manifests of entries."""
 
-_SWITCHED_OFF, _NO_USABLE_INDEX = "index_switched_off", "no_usable_index"
-_PRUNED = "partition_pruning"
+_SWITCHED_OFF = "index_switched_off"
+_CONTRADICTION, _PRUNED = PATH_RULES
 
 _Reason = tuple[str, str]
 """Why slices are not read through an index, and the rule."""
@@ -53,6 +60,7 @@ def optimize(
 
     Raises:
         IndexRequired: the caller requires the index, and a slice would be read without it.
+        NotCovered: see `covered_only`.
     """
     plan = _without_entries(plan)
     if plan.uses_index:
@@ -62,7 +70,7 @@ def optimize(
     plan = replace(plan, slices=tuple([plan.slices[number] for number in left]))
     if plan.uses_index:
         plan = find_entries(plan)
-    plan = _with_entries(plan, settings)
+    plan = _with_entries(plan, every_slice, settings)
     if plan.use_index == "require":
         unindexed = next((each for each in plan.slices if each.access in OTHERS), None)
         if unindexed is not None:
@@ -80,7 +88,7 @@ def _without_entries(plan: QueryPlan) -> QueryPlan:
         predicate = simplified(predicate)
     if isinstance(predicate, Constant) and predicate.value is not True:
         reason = "the predicate is TRUE for no row"
-        skipped = [each.skipped(reason, "contradiction") for each in plan.slices]
+        skipped = [each.skipped(reason, _CONTRADICTION) for each in plan.slices]
     elif plan.partitions is not None and (pruned := plan.partitions.ruled_out(predicate)):
         reason = "the partition's path rules the predicate out"
         skipped = [
@@ -92,16 +100,18 @@ def _without_entries(plan: QueryPlan) -> QueryPlan:
     return replace(plan, predicate=predicate, slices=tuple(skipped or plan.slices))
 
 
-def _with_entries(plan: QueryPlan, settings: Settings) -> QueryPlan:
+def _with_entries(plan: QueryPlan, every_slice: QueryPlan, settings: Settings) -> QueryPlan:
     """The plan by the slices' entries."""
     declined = _reason_to_scan(plan, settings)
+    if declined is not None and plan.asks_coverage:
+        raise no_index_serves(declined[0])
     if declined is not None or plan.predicate is None:
         return plan if declined is None else _scanned(plan, *declined)
     if not plan.uses_index:
-        return plan
+        return covered_only(plan, every_slice)
     estimates = ManifestEstimates(plan.predicate, plan.partitions)
     rows = [estimates.rows(each) if each.access is Access.INDEX else None for each in plan.slices]
-    plan = _with_useful_entries(plan, plan.predicate, rows)
+    plan = covered_only(_with_useful_entries(plan, plan.predicate, rows), every_slice)
     declined = _reason_of_size(plan, settings)
     if declined is not None:
         return _scanned(plan, *declined)
@@ -190,7 +200,7 @@ def _with_useful_entries(
         if declined is None:
             return each
         reason, rule = declined
-        if rule == _NO_USABLE_INDEX:
+        if rule == NO_USABLE_INDEX:
             reason = _lacking(each, predicate) or reason
         return each.declined(reason, rule)
 
@@ -209,8 +219,8 @@ def _useless(predicate: Predicate, plan: SlicePlan) -> _Reason | None:
             # Without literals: search terms must not appear in the log.
             columns = sorted(frozenset[str]().union(*(arm.columns() for arm in missing)))
             reason = f"an OR has an arm on {', '.join(columns)} that no index answers"
-            return reason, "or_arm_without_index"
-    return "no index narrows the predicate", _NO_USABLE_INDEX
+            return reason, OR_ARM
+    return "no index narrows the predicate", NO_USABLE_INDEX
 
 
 def _lacking(plan: SlicePlan, predicate: Predicate) -> str | None:

@@ -18,6 +18,7 @@ from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.read.freshness import saying
 from hudi_index_service.read.parallel import (
     Job,
     Result,
@@ -66,8 +67,8 @@ class Execution:
     @property
     def schema(self) -> pa.Schema:
         """The result's schema: the output columns with the table's types, all nullable even if
-        older files declare them otherwise."""
-        return nullable(self.reader.query.output)
+        older files declare them otherwise. Its metadata say what is left out."""
+        return saying(nullable(self.reader.query.output), self.plan.left_out)
 
     def narrowed(self, output: pa.Schema) -> "Execution":
         """The same run for a narrowed query; see `Query.narrowed`."""

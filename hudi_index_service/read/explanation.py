@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr
 
 from hudi_index_service.optimizer.history.shape import query_shape
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import NOT_COVERED, Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import EXCLUDED
 from hudi_index_service.read.recording import uses_index
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -137,11 +137,13 @@ class ExplainedRun(_Part):
 
 
 class ExplainedFiles(_Part):
-    """How many slices entries can serve, cannot serve, and how many were not looked at."""
+    """How many slices entries can serve, cannot serve, and how many were not looked at. Of a fast
+    query, how many of those that cannot be served are left out."""
 
     covered: int
     uncovered: int
     unknown: int
+    left_out: int | None = None
 
 
 class Explanation(_Part):
@@ -204,7 +206,10 @@ class Explanation(_Part):
             base_files_only=plan.snapshot.base_files_only,
             shape=plan.shape or query_shape(plan.predicate),
             files=ExplainedFiles(
-                covered=covered[True], uncovered=covered[False], unknown=covered[None]
+                covered=covered[True],
+                uncovered=covered[False],
+                unknown=covered[None],
+                left_out=plan.left_out,
             ),
             expected=_expected(slices),
             groups=_groups(slices),
@@ -263,6 +268,8 @@ class Explanation(_Part):
             unknown = f"; {files.unknown} were not looked at" if files.unknown else ""
             covered = counted(files.covered, "slice")
             lines.append(f"entries  for {covered}, none for {files.uncovered}{unknown}")
+        if files.left_out is not None:
+            lines.append(f"fast     {counted(files.left_out, 'slice')} left out of the answer")
         if self.expected is not None:
             lines.append(_expected_line(self.expected, number))
         if self.actual is not None:
@@ -284,6 +291,8 @@ def _slice(plan: SlicePlan, read: SliceStatistics | None) -> ExplainedSlice:
 
 
 def _covered(plan: SlicePlan) -> bool | None:
+    if plan.rule == NOT_COVERED:
+        return False
     if plan.entries or plan.rejected_entries or plan.rule == EXCLUDED:
         return True
     uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"

@@ -78,16 +78,19 @@ class IndexFolder:
         """The index types of the definitions, sorted."""
         return sorted(_index_types(self.definitions))
 
+    def on(self, columns: Collection[str]) -> list[IndexDefinition]:
+        """The definitions with one of a predicate's columns."""
+        return [
+            each
+            for each in self.definitions
+            if any(column.name in columns for column in each.columns)
+        ]
+
     def start_runtimes(self, columns: Collection[str]) -> None:
         """Starts the runtimes of the index types that hold one of a predicate's columns, so that
         they start while a remote store answers. A local table's plan takes no time to wait for, and
         needs the cores itself."""
-        serving = (
-            each
-            for each in self.definitions
-            if any(column.name in columns for column in each.columns)
-        )
-        for name in _index_types(serving):
+        for name in _index_types(self.on(columns)):
             with suppress(IndexTypeUnknown):  # coverage reports it
                 index_type(name).start_runtime()
 

@@ -12,7 +12,12 @@ import pyarrow as pa
 
 from hudi_index_service.cancellation import check
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import ConfigInvalid, IndexServiceError, TableFeatureUnsupported
+from hudi_index_service.errors import (
+    ConfigInvalid,
+    IndexServiceError,
+    NotCovered,
+    TableFeatureUnsupported,
+)
 from hudi_index_service.hudi.gate import (
     Refusal,
     unsupported_columns,
@@ -24,6 +29,7 @@ from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer import optimize
+from hudi_index_service.optimizer.covered import no_index_serves
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import (
     Access,
@@ -34,6 +40,7 @@ from hudi_index_service.predicate.expression import Constant, Predicate
 from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
+from hudi_index_service.read.freshness import ANY, Freshness
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.read.query import Binding, Query, Where
 from hudi_index_service.read.segment_slices import SegmentSlices
@@ -56,22 +63,30 @@ class ScanOptions:
         as_of: The requested time up to which instants count, for rows and schema; None for all.
         query_type: ``snapshot``; ``read_optimized`` reads base files alone, like Spark's query type
             of that name, without the changes in log files.
+        freshness: What is asked of coverage.
     """
 
     use_index: UseIndex = "auto"
     as_of: str | None = None
     query_type: QueryType = "snapshot"
+    freshness: Freshness = ANY
 
     @classmethod
-    def of(cls, as_of: str | None, query_type: QueryType, use_index: UseIndex = "auto") -> Self:
+    def of(
+        cls,
+        as_of: str | None,
+        query_type: QueryType,
+        use_index: UseIndex = "auto",
+        freshness: Freshness = ANY,
+    ) -> Self:
         """The options from a user's arguments.
 
         Args:
             as_of: A time in one of the forms of `instant_of`.
 
         Raises:
-            ConfigInvalid: `as_of` is not a time, or `use_index` or `query_type` is not one of its
-                values.
+            ConfigInvalid: `as_of` is not a time, `use_index` or `query_type` is not one of its
+                values, or they contradict `freshness`.
         """
         if use_index not in get_args(UseIndex):
             raise ConfigInvalid(
@@ -82,7 +97,18 @@ class ScanOptions:
                 f"Unknown value: query_type={query_type!r}.",
                 remedy="Use snapshot or read_optimized.",
             )
-        return cls(use_index, None if as_of is None else instant_of(as_of), query_type)
+        if use_index == "never" and freshness != ANY:
+            raise ConfigInvalid(
+                'use_index="never" reads nothing by what indexes cover.',
+                remedy="Leave it out, or leave out fast and only_if_covered_to.",
+            )
+        instant = None if as_of is None else instant_of(as_of)
+        if instant is not None and instant < (freshness.covered_to or ""):
+            raise ConfigInvalid(
+                f"as_of={as_of!r} is before only_if_covered_to.",
+                remedy="Ask for an instant that the snapshot has.",
+            )
+        return cls(use_index, instant, query_type, freshness)
 
 
 class QueryPlanner:
@@ -137,8 +163,17 @@ class QueryPlanner:
         Raises:
             TableFeatureUnsupported, SnapshotUnavailable, SnapshotChanged: see `HudiTable.snapshot`.
             ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
-            IndexRequired: ``use_index`` requires the index, and a slice would be read without it.
+            IndexRequired: ``use_index`` requires the index, and a slice would be read without it;
+                or the query asks what indexes cover, and none can serve it.
+            NotCovered: the table is not covered as the query asks, after the time to wait.
         """
+        return options.freshness.awaited(lambda: self._planned(binding, options, ahead))
+
+    def _planned(
+        self, binding: Binding, options: ScanOptions, ahead: "LookAhead | None"
+    ) -> tuple[Query, QueryPlan]:
+        if options.freshness.covered_to is not None:
+            self._require_reached(options.freshness.covered_to)
         # The index folder is not read if indexes are switched off or there is no predicate.
         look = self._may_look(binding.where, options)
         at_once = look and self._table.index_reading_enabled()
@@ -147,6 +182,21 @@ class QueryPlanner:
         )
         with self._turn:
             return self._plan(binding, options, snapshot, folder, look=look)
+
+    def _require_reached(self, instant: str) -> None:
+        """Raises NotCovered if the next snapshot may lack an instant that is on the timeline or is
+        to come. Called before the snapshot is taken, so that it has what is completed here."""
+        timeline = self._table.timeline()
+        latest = timeline.latest or ""
+        if instant in timeline.by_requested or (
+            instant <= latest and instant not in timeline.pending
+        ):
+            return
+        raise NotCovered(
+            f"{self._table.storage.uri} has no completed instant {instant}: the last one is "
+            f"{latest or 'none'}.",
+            remedy="Wait for its commit (wait=seconds), or ask for an earlier instant.",
+        )
 
     def _plan(
         self,
@@ -184,6 +234,8 @@ class QueryPlanner:
             seen = looked()
             if seen is not None and seen.disabled:
                 return replace(plan, switched_off=True)
+            if plan.asks_coverage and seen is not None and not seen.on(query.columns):
+                raise no_index_serves("none has a column of the condition")
             return self._covered(plan, seen) if seen else plan
 
         start = self._start_of(snapshot)
@@ -207,6 +259,8 @@ class QueryPlanner:
             needed=query.needed,
             table=self._table.storage.uri,
         )
+        if (asked := options.freshness) != ANY:
+            plan = replace(plan, fast=asked.fast, covered_to=asked.covered_to)
         plan = optimize(plan, self._settings, covered, without_excluded)
         if plan.predicate is not query.normal_form:
             query = replace(query, normal_form=plan.predicate)

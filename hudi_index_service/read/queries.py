@@ -28,6 +28,7 @@ from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.predicate.text.for_spark import is_for_spark
+from hudi_index_service.read.freshness import ANY
 from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query, Where
@@ -111,9 +112,10 @@ class TableQueries:
             raise ConfigInvalid(
                 f"limit={limit!r} is not a number of rows.", remedy="Use an integer from 0 on."
             )
-        binding = self._binding(where, columns)
+        binding = self.binding(where, columns)
         ahead = self.planner.look_ahead(where, options)
-        spark = None if self._spark is None else self._reader_on(self._spark, options)
+        session = self._spark if options.freshness == ANY else None  # Spark knows no coverage
+        spark = None if session is None else self._reader_on(session, options)
 
         def schema(*, fresh: bool = True) -> pa.Schema:
             try:
@@ -131,6 +133,8 @@ class TableQueries:
             except PredicateUnsupported as error:
                 if not isinstance(where, str) or options.use_index == "require":
                     raise
+                if options.freshness != ANY:
+                    raise
                 if not is_for_spark(where):
                     raise
                 if spark is None:
@@ -144,6 +148,7 @@ class TableQueries:
             reader=self.slice_reader,
             spark=spark,
             on_session=lambda session: self._reader_on(session, options),
+            freshness=options.freshness,
             history=self._history,
         )
         return Scan(binding, planner, limit=limit)
@@ -169,7 +174,7 @@ class TableQueries:
             k,
             where,
             options,
-            binding=lambda condition: self._binding(condition, columns),
+            binding=lambda condition: self.binding(condition, columns),
             rankers=lambda schema: text_rankers(self._requirements(schema)),
             planner=self.planner,
             reader=self.slice_reader,
@@ -251,7 +256,8 @@ class TableQueries:
     def _requirements(self, schema: pa.Schema) -> list[Requirement]:
         return requirements(self._definitions().live, schema)
 
-    def _binding(self, where: Where | None, columns: Sequence[str] | None) -> Binding:
+    def binding(self, where: Where | None, columns: Sequence[str] | None) -> Binding:
+        """A query as written; see `bind_query`."""
         return Binding(where, columns, self.time_zone, self.texts, self._settings.read)
 
     def _reader_on(self, spark: "SparkSession", options: ScanOptions) -> "SparkHudiReader":

@@ -24,6 +24,7 @@ from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.text.for_spark import has_substitution, is_for_spark
 from hudi_index_service.process import awaited_methods
 from hudi_index_service.read.execution import Execution, RowIds
+from hudi_index_service.read.freshness import ANY, Freshness, saying
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -58,6 +59,7 @@ class Planner:
         reader: Makes the reader of a plan's slices.
         spark: Reads tables that cannot be read without Spark; None without a session.
         on_session: Makes such a reader for another session.
+        freshness: What is asked of coverage.
         history: Records the measurements of queries; None to record nothing.
     """
 
@@ -66,6 +68,7 @@ class Planner:
     reader: Callable[[Query, QueryPlan], SliceReader]
     spark: "SparkHudiReader | None"
     on_session: "Callable[[SparkSession], SparkHudiReader] | None" = None
+    freshness: Freshness = ANY
     history: History | None = None
 
 
@@ -114,12 +117,21 @@ class Scan:
         """What the last run read; None before the first run, and after a run by Spark."""
         return self._statistics
 
+    @property
+    def left_out(self) -> int | None:
+        """Of a `fast` scan, how many file slices that may have rows the last run left out; None
+        before the first run, and of any other scan."""
+        read = self._statistics
+        return read.left_out if read is not None and self._planner.freshness.fast else None
+
     def to_arrow(self) -> pa.Table:
         """All matching rows (at most `limit`).
 
         Raises:
             TableFeatureUnsupported: the table needs Spark, and no session was given.
-            IndexRequired: ``use_index="require"``, and a slice would be scanned.
+            IndexRequired: ``use_index="require"``, and a slice would be scanned; or the scan asks
+                what indexes cover, and none serves it.
+            NotCovered: the table is not covered up to the instant that was asked for.
             SnapshotChanged: files were cleaned during the read, twice.
         """
         return self._run(lambda run: run.table(self._limit), self._by_spark)
@@ -128,6 +140,10 @@ class Scan:
         """The same rows in batches, one in memory at a time. Raises what `to_arrow` raises."""
         left = self._limit
         if left == 0:
+            if self._planner.freshness != ANY:  # an answer without rows has to be one all the same
+                run = self.planned()
+                run.statistics.start(run.plan.slices)
+                self._statistics = run.statistics
             return
         for batch in self._batches():
             if left is not None:
@@ -144,7 +160,7 @@ class Scan:
         batches = self.to_batches()
         first = next(batches, None)
         if first is None:
-            return self._output(), batches
+            return saying(self._output(), self.left_out), batches
         return first.schema, chain([first], batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -190,8 +206,14 @@ class Scan:
             TableFeatureUnsupported, SnapshotChanged: raised by the DataFrame's tasks if the
                 cause appears only there.
             IndexRequired: see `to_arrow`.
+            ConfigInvalid: the scan is `fast`, which a DataFrame cannot say.
             ConfigInvalid, SparkUnsupported: see `require_session`.
         """
+        if self._planner.freshness.fast:
+            raise ConfigInvalid(
+                "A DataFrame of Spark cannot say what fast has left out.",
+                remedy="Leave fast out, or use to_arrow().",
+            )
         require_session(spark)
         from hudi_index_service.read.spark.frames import rows_by_tasks
 
@@ -211,6 +233,8 @@ class Scan:
                 log.info("Planning again: %s", error)
                 return planned_frame()
         except _UNSUPPORTED as error:
+            if self._planner.freshness != ANY:
+                raise
             where = self._left_to_spark(error)
             names = self._output_names()
             reader = self._planner.on_session(spark)

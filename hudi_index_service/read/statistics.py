@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_index_parquet import ReadStats
 
 from hudi_index_service.index.files.opened_file import Fetched
-from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.plan import NOT_COVERED, Access, SlicePlan
 
 
 @dataclass(slots=True)
@@ -150,6 +150,11 @@ class ReadStatistics:
             self.begun.get(number) or SliceStatistics(each.file_slice.name, each.access)
             for number, each in enumerate(self.plans[: self.reached])
         ]
+
+    @property
+    def left_out(self) -> int:
+        """The number of slices that the query left out, though rows of theirs may match."""
+        return sum(each.rule == NOT_COVERED for each in self.plans)
 
     def count(self, access: Access) -> int:
         """The number of slices with this access."""

@@ -126,7 +126,7 @@ def served(
     metrics: Callable[[], bytes] = lambda: b"up 1\n",
     ready: Callable[[], bool] = lambda: True,
     ask: Ask | None = None,
-    more_routes: MoreRoutes = lambda requests, gate: (),
+    more_routes: MoreRoutes = lambda requests, gate, streams: (),
     running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     **settings: object,
 ) -> Served:

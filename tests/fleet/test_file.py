@@ -10,7 +10,7 @@ from hudi_index_service import Column
 from hudi_index_service.build.strategy import WHOLE_BACKFILL, Budget, Strategy
 from hudi_index_service.errors import ConfigInvalid, FleetFileInvalid
 from hudi_index_service.fleet.policies.file import FleetFile, parse_fleet_file, read_fleet_file
-from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy
+from hudi_index_service.fleet.policies.policy import DesiredIndex, Prewarm, TablePolicy
 from hudi_index_service.fleet.policies.references import FromEnvironment, FromFile, resolved
 from hudi_index_service.fleet.policies.sources import Place
 from hudi_index_service.fleet.policies.windows import Window, Windows
@@ -94,6 +94,7 @@ def test_every_key_reaches_the_policy() -> None:
           storage: {region: here, allow_http: true, secret_access_key: {file: /s},
                     token: {env: T}}
           reads: false
+          prewarm: {columns: [a, b.c], partitions: ["dt=*"]}
           on_removed: drop
         """)
     assert policy_at(file, "/t") == TablePolicy(
@@ -132,6 +133,7 @@ def test_every_key_reaches_the_policy() -> None:
             "token": FromEnvironment("T"),
         },
         reads=False,
+        prewarm=Prewarm(("a", "b.c"), ("dt=*",)),
         on_removed="drop",
     )
     newest = parsed("version: 1\ngroups: [{name: g, include: [/t], backfill: newest 7 days}]")
@@ -145,6 +147,7 @@ def test_all_mistakes_are_named_with_line_and_field() -> None:
           pol: 5m
           poll: 5
           build: {timeot: 3m}
+          prewarm: {colums: [a], columns: [b, B], partitions: []}
         groups:
         - name: a
           include: ["glue://sa*", data/x]
@@ -166,23 +169,27 @@ def test_all_mistakes_are_named_with_line_and_field() -> None:
         "line 3: defaults.pol: unknown key. Did you mean poll?",
         "line 4: defaults.poll: a duration is a number and a unit, such as 30s, 5m, 2h or 7d",
         "line 5: defaults.build.timeot: unknown key. Did you mean timeout?",
-        "line 8: groups[0].include: 'glue://sa*' names no database: write glue://database or "
+        "line 6: defaults.prewarm.colums: unknown key. Did you mean columns?",
+        "line 6: defaults.prewarm.columns: a column is named twice",
+        "line 6: defaults.prewarm.partitions: List should have at least 1 item after validation, "
+        "not 0",
+        "line 9: groups[0].include: 'glue://sa*' names no database: write glue://database or "
         "hive://host:9083/database, and after a dot a pattern for tables",
-        "line 9: groups[0].exclud: unknown key. Did you mean exclude?",
-        "line 10: groups[0].on[1]: Input should be 'clustering', 'compaction' or 'commit'",
-        "line 11: groups[0].windows.time_zone: There is no time zone 'Europe/Berln'. Did you mean "
+        "line 10: groups[0].exclud: unknown key. Did you mean exclude?",
+        "line 11: groups[0].on[1]: Input should be 'clustering', 'compaction' or 'commit'",
+        "line 12: groups[0].windows.time_zone: There is no time zone 'Europe/Berln'. Did you mean "
         "Europe/Berlin? Use a name of the IANA's database, such as Europe/Berlin",
-        "line 11: groups[0].windows.times: 'fry' is no day of the week: mon, tue, wed, thu, fri, "
+        "line 12: groups[0].windows.times: 'fry' is no day of the week: mon, tue, wed, thu, fri, "
         "sat, sun",
-        "line 12: groups[0].storage.x: a value is a text, {file: PATH} or {env: NAME}",
-        "line 15: groups[0].definitions[0].columns[1].optons: unknown key. Did you mean options?",
-        "line 16: groups[0].definitions[1].name: there is another definition by_x",
-        "line 18: groups[0].definitions[2].name: write_config is the index of the keys "
+        "line 13: groups[0].storage.x: a value is a text, {file: PATH} or {env: NAME}",
+        "line 16: groups[0].definitions[0].columns[1].optons: unknown key. Did you mean options?",
+        "line 17: groups[0].definitions[1].name: there is another definition by_x",
+        "line 19: groups[0].definitions[2].name: write_config is the index of the keys "
         "hoodie.index.* of writers",
-        "line 20: groups[1].include: it is missing",
-        "line 20: groups[1].name: there is another group a",
-        "line 21: groups[1].enabled: Input should be a valid boolean, unable to interpret input",
-        "line 22: groups[1].backfill: write none, all, or newest N days",
+        "line 21: groups[1].include: it is missing",
+        "line 21: groups[1].name: there is another group a",
+        "line 22: groups[1].enabled: Input should be a valid boolean, unable to interpret input",
+        "line 23: groups[1].backfill: write none, all, or newest N days",
     ]
 
 

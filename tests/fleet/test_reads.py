@@ -23,11 +23,13 @@ from hudi_index_service.cancellation import check
 from hudi_index_service.config import HookSettings, Settings, WebSettings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.fleet.means import Means
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.fleet.web.application import Application, WebServer
 from hudi_index_service.fleet.web.reads import MAX_BODY_BYTES, Reads
 from hudi_index_service.read.scan import Scan
+from tests.at_once import at_once
 from tests.fleet.memory_fleet import MemoryFleet, seen
 from tests.fleet.served import SALES_SECRET, SECRETS, served
 from tests.golden.table import GoldenTable
@@ -80,6 +82,14 @@ def arrow(answer) -> pa.Table:
 
 def in_order(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
+
+
+def test_threads_that_open_a_table_at_once_share_it(paths):
+    tables = ReadTables(Settings(), Means())
+    policy = TablePolicy("sales.messages", str(paths["sales.messages"]))
+    with closing(tables):
+        first, second = at_once(*[lambda: tables.table(policy)] * 2)
+        assert first is second is tables.table(policy)
 
 
 @pytest.mark.parametrize("name", TABLES)

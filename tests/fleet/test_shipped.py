@@ -15,18 +15,21 @@ from pydantic import BaseModel
 from hudi_index_service.files import FLEET_FILE, FLEET_SCHEMA
 from hudi_index_service.fleet.policies.explain import value_text
 from hudi_index_service.fleet.policies.file import (
+    FleetFile,
+    Group,
+    Rules,
+    json_schema,
+    read_fleet_file,
+)
+from hudi_index_service.fleet.policies.file_parts import (
     BudgetRules,
     BuildRules,
     ColumnInFile,
     Definition,
-    FleetFile,
-    Group,
-    Rules,
+    PrewarmRules,
     SparkRules,
     VerifyRules,
     WindowRules,
-    json_schema,
-    read_fleet_file,
 )
 from hudi_index_service.fleet.policies.marked_yaml import read_marked
 from hudi_index_service.fleet.policies.policy import TablePolicy
@@ -39,7 +42,7 @@ MODELS: dict[str, type[BaseModel]] = {
     each.__name__: each
     for each in (
         *(FleetFile, Group, Rules, Definition, ColumnInFile),
-        *(WindowRules, BudgetRules, BuildRules, SparkRules, VerifyRules),
+        *(WindowRules, BudgetRules, BuildRules, SparkRules, VerifyRules, PrewarmRules),
     )
 }
 

@@ -14,9 +14,10 @@ from prometheus_client.metrics_core import Metric
 
 from dev.promtool import find_promtool
 from hudi_index_service.files import ALERT_RULES, DASHBOARD
-from hudi_index_service.fleet.observation import Observation, Refusal
+from hudi_index_service.fleet.observation import Observation, Refusal, Warmed
 from hudi_index_service.fleet.signals.metrics import Metrics
 from hudi_index_service.fleet.signals.seen import Shown
+from hudi_index_service.maintain.prewarm import Prewarmed
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import ago, index, policy, status
 
@@ -25,7 +26,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "metrics.md"
 
 def families() -> list[Metric]:
     """All metrics of a service that has done and seen a little of everything."""
-    seen = Observation(policy("t"), ago(0), status(index(9, 8, due=1, late=1)))
+    ready = Warmed(ago(0), Prewarmed(entries=8))
+    seen = Observation(policy("t"), ago(0), status(index(9, 8, due=1, late=1)), warmed=ready)
     full = Refusal("STORAGE_FAILED", "The disk is full.", "Free space.")
     metrics = Metrics(lambda: [Shown(seen, ())], problems=lambda: [full], count_queries=False)
     metrics.callback("accepted")

@@ -69,6 +69,15 @@ def ask(path: Path) -> Call:
     return call
 
 
+@pytest.mark.parametrize("tool", ["count_rows", "query_rows"])
+def test_a_fast_answer_says_what_it_leaves_out(ask, name, tool):
+    fast = ask(tool, table=name, where=WHERE, fast=True).structured_content
+    assert fast.pop("files_left_out") == 0
+    assert fast == ask(tool, table=name, where=WHERE).structured_content
+    refused = ask(tool, table=name, where="id = '1'", fast=True)
+    assert refused.structured_content["code"] == "INDEX_REQUIRED"
+
+
 def test_every_tool_says_that_it_changes_nothing(path):
     async def listed() -> Any:
         async with Client(reading(OwnTables([str(path)]))) as client:

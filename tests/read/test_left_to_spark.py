@@ -68,6 +68,10 @@ def test_only_plain_row_filters_are_left_to_spark(spark, awkward):
             table.scan(where)
     with pytest.raises(PredicateUnsupported):
         table.scan(LOOK_AHEAD, use_index="require")
+    for options in ({"fast": True}, {"only_if_covered_to": "2026-01-01"}):  # Spark covers nothing
+        with pytest.raises(PredicateUnsupported) as raised:
+            table.scan(LOOK_AHEAD, **options)
+        assert "spark=" not in raised.value.remedy
     with pytest.raises(ColumnNotFound):
         table.scan(LOOK_AHEAD, columns=["nothing"])
     with pytest.raises(StorageFailed, match="nothing"):

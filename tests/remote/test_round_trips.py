@@ -105,6 +105,22 @@ def test_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) -> N
     assert s3.rounds < FILES
 
 
+@pytest.mark.usefixtures("far_away")
+def test_a_prewarmed_table_sends_no_request_for_its_indexes(
+    cold: IndexedTable, s3: S3Server
+) -> None:
+    ready = cold.prewarm(["id"])
+    assert (ready.entries, ready.opened, ready.files_left_out) == (FILES, FILES, FILES)
+    assert s3.rounds < FILES, "many entries are opened at once"
+    s3.forget()
+    scan = cold.scan("amount > 50", columns=["id"], use_index="require")
+    rows = scan.to_arrow()
+    assert rows.num_rows > 0
+    requests = requests_by_kind(s3)
+    assert (requests["manifest"], requests["data"], requests["summary"]) == (0, 0, 0)
+    assert (scan.statistics.index_requests, sum(x.opened for x in scan.statistics.slices)) == (0, 0)
+
+
 def test_skipped_partitions_send_no_requests(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("part = 'p010' AND amount = 20", columns=["id"])
     assert sorted(scan.to_arrow().column("id").to_pylist()) == ["20"]

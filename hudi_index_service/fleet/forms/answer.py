@@ -129,7 +129,7 @@ def answering(
             web,
             most_streams=most_streams,
             session_token=token,
-            more_routes=sessions.routes,
+            more_routes=lambda requests, gate, _: sessions.routes(requests, gate),
         )
 
     server = WebServer(web, settings.hook, application, section="answer")

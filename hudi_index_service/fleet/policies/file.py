@@ -13,8 +13,6 @@ from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -29,7 +27,17 @@ from hudi_index_service.build.strategy import (
     Strategy,
 )
 from hudi_index_service.config import RetentionPolicy
-from hudi_index_service.errors import FleetFileInvalid, IndexServiceError
+from hudi_index_service.errors import FleetFileInvalid
+from hudi_index_service.fleet.policies.file_parts import (
+    STRICT,
+    BudgetRules,
+    BuildRules,
+    Definition,
+    Fraction,
+    PrewarmRules,
+    VerifyRules,
+    WindowRules,
+)
 from hudi_index_service.fleet.policies.file_values import (
     Backfill,
     Duration,
@@ -41,141 +49,15 @@ from hudi_index_service.fleet.policies.marked_yaml import Marked, read_marked
 from hudi_index_service.fleet.policies.policy import (
     AgentsMay,
     BuildAction,
-    DesiredIndex,
     TablePolicy,
 )
 from hudi_index_service.fleet.policies.sources import Place, parse_source
-from hudi_index_service.fleet.policies.windows import Window, Windows, check_time_zone
-from hudi_index_service.hook.table_keys import INDEX_NAME
-from hudi_index_service.index.metadata.definitions import Column, check_index_name
+from hudi_index_service.fleet.policies.windows import Window, Windows
 from hudi_index_service.wording import counted, did_you_mean, reason
-
-Positive = Annotated[int, Field(gt=0)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class ColumnInFile(_Model):
-    """A column of an index; a text is one without options."""
-
-    name: Annotated[str, Field(min_length=1)]
-    """The column's name; of a field in a struct, with dots."""
-    options: dict[str, str] = {}
-    """Options of the index types, such as `analyzer: standard`."""
-
-
-def _column(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-_AnyColumn = Annotated[
-    ColumnInFile, BeforeValidator(_column, json_schema_input_type=str | ColumnInFile)
-]
-
-
-class Definition(_Model):
-    """An index that the fleet defines on each table of a group, and owns."""
-
-    name: str
-    """Letters, digits and _."""
-    columns: Annotated[list[_AnyColumn], Field(min_length=1)]
-    """Names, or objects with `name` and `options`."""
-    types: Annotated[list[str], Field(min_length=1)] = ["lucene"]
-    """Index types; each builds entries of its own with all columns."""
-    options: dict[str, str] = {}
-    """Options of every column that does not state its own."""
-
-    @field_validator("name")
-    @classmethod
-    def _names_an_index(cls, name: str) -> str:
-        try:
-            check_index_name(name)
-        except IndexServiceError as error:
-            raise ValueError(f"{error.message} {error.remedy}") from error
-        if name == INDEX_NAME:
-            raise ValueError(f"{name} is the index of the keys hoodie.index.* of writers")
-        return name
-
-    def desired(self) -> DesiredIndex:
-        """The index, with the options for all columns in each of them."""
-        columns = (
-            Column(name=each.name, options={**self.options, **each.options})
-            for each in self.columns
-        )
-        return DesiredIndex(self.name, tuple(columns), tuple(self.types))
-
-
-class SparkRules(_Model):
-    """Builds by spark-submit."""
-
-    above: Size
-    """Bytes of due base files; of builds that are smaller, the service's machine does the work."""
-    submit: Annotated[list[str], Field(min_length=1)] = ["spark-submit"]
-    """The command, and options for it, without an application. In client mode; no secret, since
-    processes of others see it."""
-
-    @field_validator("submit")
-    @classmethod
-    def _is_open(cls, words: list[str]) -> list[str]:
-        if any(is_secret(word.partition("=")[0], word) for word in words if "=" in word):
-            raise ValueError("a secret is not in a command: name it in Spark's own configuration")
-        return words
-
-
-class BuildRules(_Model):
-    """A build's process."""
-
-    timeout: Duration = timedelta(minutes=30)
-    """How long a build may make no progress before it is ended."""
-    spark: SparkRules | None = None
-    """Which builds spark-submit runs; null for none."""
-
-
-class VerifyRules(_Model):
-    """Verification."""
-
-    sample: Fraction = 0.01
-    """The fraction of the entries that is verified each week; 0 for none."""
-
-
-class BudgetRules(_Model):
-    """Limits of one build; the next one goes on with the rest."""
-
-    files: Positive | None = None
-    """Entries to build."""
-    bytes: Annotated[Size, Field(gt=0)] | None = None
-    """Bytes of base files to read."""
-    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """The time after which nothing more is begun."""
-    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Requests to the table's store."""
-
-
-class WindowRules(_Model):
-    """When builds may begin. One that runs is not ended with its window."""
-
-    time_zone: str = "UTC"
-    """An IANA name, such as `Europe/Berlin`."""
-    times: Annotated[list[str], Field(min_length=1)]
-    """Texts such as `22:00-06:00` or `mon-fri 22:00-06:00`."""
-
-    @field_validator("time_zone")
-    @classmethod
-    def _is_known(cls, name: str) -> str:
-        try:
-            return check_time_zone(name)
-        except IndexServiceError as error:
-            raise ValueError(f"{error.message} {error.remedy}") from error
-
-    @field_validator("times")
-    @classmethod
-    def _are_windows(cls, texts: list[str]) -> list[str]:
-        for text in texts:
-            Window.parse(text)
-        return texts
+    model_config = STRICT
 
 
 class Rules(_Model):
@@ -220,6 +102,8 @@ class Rules(_Model):
     """The process of a build."""
     verify: VerifyRules = VerifyRules()
     """Verification of entries."""
+    prewarm: PrewarmRules | None = None
+    """What is made ready for queries, at the start and after each change; null for nothing."""
     storage: dict[str, StorageReference] = {}
     """Options of the store: a text, `{file: PATH}` or `{env: NAME}`; secrets only by the latter
     two, which are read again for each use."""
@@ -316,7 +200,7 @@ class FleetFile(_Model):
             name: The table's name in the fleet.
         """
         rules = self.rules(group)
-        windows, budget = rules.windows, rules.budget
+        windows, budget, prewarm = rules.windows, rules.budget, rules.prewarm
         return TablePolicy(
             name=name,
             uri=place.uri,
@@ -351,6 +235,7 @@ class FleetFile(_Model):
             storage=rules.storage,
             reads=rules.reads,
             agents=rules.agents,
+            prewarm=None if prewarm is None else prewarm.wanted(),
         )
 
 

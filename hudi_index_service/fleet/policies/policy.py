@@ -33,6 +33,15 @@ class DesiredIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class Prewarm:
+    """What the service makes ready for its queries on a table: the arguments of
+    `IndexedTable.prewarm`."""
+
+    columns: tuple[str, ...] = ()
+    partitions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TablePolicy:
     """What the fleet does for a table, and what it expects of it.
 
@@ -70,6 +79,7 @@ class TablePolicy:
         storage: Options of the store; see `hudi_index_service.fleet.policies.references.resolved`.
         reads: Whether the service answers queries on the table.
         agents: What agents may do: nothing (``none``), read rows, or make changes, too.
+        prewarm: What it makes ready for them; None for nothing.
         clean: Whether each build is followed by a clean.
         write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
         woken_by: What has it built. A fleet file has no word for it: its tables are woken by
@@ -105,6 +115,7 @@ class TablePolicy:
     storage: Mapping[str, Reference] = field(default_factory=dict)
     reads: bool = True
     agents: AgentsMay = "read"
+    prewarm: Prewarm | None = None
     clean: bool = True
     write_config: Mapping[str, str] = field(default_factory=dict)
     spark_above: int | None = None

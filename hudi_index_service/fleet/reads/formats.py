@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from hudi_index_service.read.freshness import FAST
 from hudi_index_service.row_formats import cell_text, csv_line, json_text, python_rows
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
@@ -45,10 +46,12 @@ class RowFormat:
     Attributes:
         media_type: As in the headers Accept and Content-Type.
         encode: The pieces of an answer, the first of them without rows.
+        says_fast: Whether it has a place to say what a fast answer leaves out.
     """
 
     media_type: str
     encode: Callable[[pa.Schema, Batches], Generator[bytes]]
+    says_fast: bool = True
 
 
 def _arrow(schema: pa.Schema, batches: Batches) -> Generator[bytes]:
@@ -68,6 +71,8 @@ def _json_lines(schema: pa.Schema, batches: Batches) -> Generator[bytes]:
             json_text(dict(zip(schema.names, row, strict=True))) for row in python_rows([batch])
         )
         yield "".join(f"{row}\n" for row in rows).encode("utf-8", "backslashreplace")
+    if said := (schema.metadata or {}).get(FAST.encode()):
+        yield b'{"%s": %s}\n' % (FAST.encode(), said)
 
 
 def _csv(schema: pa.Schema, batches: Batches) -> Generator[bytes]:
@@ -83,7 +88,7 @@ def _csv_text(value: object) -> str | None:
 
 ARROW = RowFormat("application/vnd.apache.arrow.stream", _arrow)
 JSON_LINES = RowFormat("application/x-ndjson", _json_lines)
-CSV = RowFormat("text/csv; charset=utf-8", _csv)
+CSV = RowFormat("text/csv; charset=utf-8", _csv, says_fast=False)
 
 FORMATS: Sequence[RowFormat] = (ARROW, JSON_LINES, CSV)
 """The preferred one first."""

@@ -39,6 +39,9 @@ class ReadTables:
             settings=self._means.settings(policy, self._settings),
         )
         with self._lock:
+            now = self._opened.get(policy.uri)
+            if now is not None and now is not found and now[1] == options:
+                return now[0]  # another thread was faster: what it has made ready is there
             self._opened[policy.uri] = table, options
         return table
 

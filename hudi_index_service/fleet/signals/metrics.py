@@ -66,6 +66,10 @@ _OF_TABLES = {
     ),
     "bytes": ("Bytes of the entries that serve the present snapshot.", ("type",)),
     "orphaned_bytes": ("Bytes in entries that no snapshot needs.", ()),
+    "prewarmed": (
+        "What the last prewarming made ready for queries, or left out; absent if it failed.",
+        ("kind",),
+    ),
 }
 """The gauges of each table: their help, and their labels beside those of the table."""
 
@@ -248,6 +252,9 @@ def _values(shown: Shown) -> Iterator[tuple[str, Sequence[str], float]]:
     yield "attention_severity", (), shown.severity or 0
     if seen.at is not None:
         yield "table_up", (), _is_up(seen)
+    if seen.warmed is not None and (ready := seen.warmed.ready) is not None:
+        for kind in ("entries", "files", "left_out"):
+            yield "prewarmed", (kind,), getattr(ready, kind)
     if seen.status is None:
         return
     status = seen.status

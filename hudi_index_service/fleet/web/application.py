@@ -66,7 +66,7 @@ HEADERS: Mapping[str, str] = {
 """The headers of every answer that has none of these itself."""
 
 
-MoreRoutes = Callable[[Requests, Gate], Sequence[BaseRoute]]
+MoreRoutes = Callable[[Requests, Gate, Streams], Sequence[BaseRoute]]
 
 
 class Application:
@@ -99,7 +99,7 @@ class Application:
         most_streams: int | None = None,
         session_token: str = "",
         ask: Ask | None = None,
-        more_routes: MoreRoutes = lambda requests, gate: (),
+        more_routes: MoreRoutes = lambda requests, gate, streams: (),
         running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self.running = running
@@ -122,7 +122,7 @@ class Application:
         )
         self._pages = Pages(requests, gate, forms, self.streams, ask)
         routes = [
-            *more_routes(requests, gate),
+            *more_routes(requests, gate, self.streams),
             *machine_routes(machinery, gate),
             callback_route(machinery, requests, gate),
             *api_routes(requests, gate, self.streams),

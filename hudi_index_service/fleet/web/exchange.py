@@ -21,6 +21,7 @@ from hudi_index_service.errors import (
     IndexRequired,
     IndexServiceError,
     NotAHudiTable,
+    NotCovered,
     PermissionDenied,
     PredicateInvalid,
     PredicateUnsupported,
@@ -52,6 +53,7 @@ STATUS_OF: Mapping[type[IndexServiceError], HTTPStatus] = {
     SnapshotUnavailable: HTTPStatus.CONFLICT,
     SnapshotChanged: HTTPStatus.CONFLICT,
     IndexRequired: HTTPStatus.CONFLICT,
+    NotCovered: HTTPStatus.CONFLICT,
     TableFeatureUnsupported: HTTPStatus.NOT_IMPLEMENTED,  # only Spark reads the table
     QueryCancelled: HTTPStatus.REQUEST_TIMEOUT,
     StorageFailed: HTTPStatus.BAD_GATEWAY,

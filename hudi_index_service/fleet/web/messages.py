@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hudi_index_service.fleet.contract import Requested
-from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
+from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild, Warmed
 from hudi_index_service.fleet.signals.attention import Code, Reason
 from hudi_index_service.fleet.web.table_view import TableView
 
@@ -181,6 +181,38 @@ class TableMessage(_Message):
         return cls(**_fields(view))
 
 
+class PrewarmedMessage(_Message):
+    """What is ready for queries in the service.
+
+    entries: Index entries that are open.
+    files: Base files whose pages are kept, of the columns in the fleet's file.
+    left_out: Entries and files for which there was no room, or that cannot be used.
+    bytes: The size of all pages that the service keeps, of any table.
+    error: Why nothing was made ready.
+    """
+
+    at: datetime
+    entries: int = 0
+    files: int = 0
+    left_out: int = 0
+    bytes: int = 0
+    error: ErrorMessage | None = None
+
+    @classmethod
+    def of(cls, warmed: Warmed) -> "PrewarmedMessage":
+        """The message of what was made ready."""
+        ready = warmed.ready
+        if ready is None:
+            return cls(at=warmed.at, error=warmed.error and ErrorMessage.of(warmed.error))
+        return cls(
+            at=warmed.at,
+            entries=ready.entries,
+            files=ready.files,
+            left_out=ready.left_out,
+            bytes=ready.kept_bytes,
+        )
+
+
 class TableStatusMessage(TableMessage):
     """A table of the fleet, with all that is known of it.
 
@@ -192,6 +224,7 @@ class TableStatusMessage(TableMessage):
     drift: Definitions that differ from the fleet's file.
     muted: The reasons that are not shown.
     timeline: The last instants, newest first.
+    prewarmed: What is ready for queries; null if nothing is to be, or not yet.
     """
 
     status: dict[str, Any] | None
@@ -204,6 +237,7 @@ class TableStatusMessage(TableMessage):
     erased: int
     muted: list[MuteMessage] = []
     timeline: list[InstantMessage] = []
+    prewarmed: PrewarmedMessage | None = None
 
     @classmethod
     def of(cls, view: TableView) -> "TableStatusMessage":
@@ -221,6 +255,7 @@ class TableStatusMessage(TableMessage):
             erased=seen.erased,
             muted=[MuteMessage(code=code, until=until) for code, until in view.muted],
             timeline=[InstantMessage(**asdict(each)) for each in seen.timeline],
+            prewarmed=None if seen.warmed is None else PrewarmedMessage.of(seen.warmed),
         )
 
 

@@ -20,7 +20,9 @@ from hudi_index_service.cancellation import Cancellation
 from hudi_index_service.errors import RequestInvalid
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.formats import (
+    ARROW,
     FORMATS,
+    JSON_LINES,
     RowFormat,
     compressed,
     compression_for,
@@ -38,8 +40,10 @@ from hudi_index_service.fleet.reads.questions import (
     Rows,
     RowsQuestion,
     SearchQuestion,
+    SnapshotQuestion,
 )
 from hudi_index_service.fleet.reads.tables import ReadTables
+from hudi_index_service.fleet.web.events import Streams
 from hudi_index_service.fleet.web.exchange import (
     PARSED_AT_ONCE,
     Gate,
@@ -49,6 +53,7 @@ from hudi_index_service.fleet.web.exchange import (
     body_of,
 )
 from hudi_index_service.fleet.web.requests import Caller, Requests
+from hudi_index_service.fleet.web.when_covered import when_covered
 from hudi_index_service.hook.streaming import Begun, StreamedAnswer, while_wanted
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.wording import first_mistake
@@ -106,12 +111,12 @@ class Reads:
         self._tables = tables
         self._threads = CapacityLimiter(_THREADS)
 
-    def routes(self, requests: Requests, gate: Gate) -> Sequence[BaseRoute]:
-        """The routes of all questions."""
+    def routes(self, requests: Requests, gate: Gate, streams: Streams) -> Sequence[BaseRoute]:
+        """The routes of all questions. Those that wait count as streams."""
         return [
             Route(
                 f"/api/v1/tables/{{name:path}}/{each.path}",
-                self._endpoint(each, requests, gate),
+                self._endpoint(each, requests, gate, streams),
                 methods=each.methods,
             )
             for each in ROUTES
@@ -122,16 +127,27 @@ class Reads:
         self._tables.close()
 
     def _endpoint(
-        self, route: ReadRoute, requests: Requests, gate: Gate
+        self, route: ReadRoute, requests: Requests, gate: Gate, streams: Streams
     ) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
             caller = Caller(gate.bearer(request), address_of(request))
-            policy = requests.readable(caller, request.path_params["name"])
+            name = request.path_params["name"]
+            policy = requests.readable(caller, name)
             format = _format(request)
             question = await _question(route.question, request)
+            if route.answer is None and _is_fast(question) and not format.says_fast:
+                raise _not_acceptable(
+                    "CSV cannot say what a fast answer leaves out.", ARROW, JSON_LINES
+                )
             cancellation = Cancellation()
-            async with while_wanted(request, cancellation):
-                begun = await self._work(lambda: self._begun(request, policy, question, format))
+
+            async def begin() -> Response | Begun:
+                async with while_wanted(request, cancellation):
+                    return await self._work(lambda: self._begun(request, policy, question, format))
+
+            patience = question.wait if isinstance(question, SnapshotQuestion) else 0.0
+            looks = partial(requests.looked, caller, name)
+            begun = await when_covered(begin, looks, patience, request, streams)
             if isinstance(begun, Response):
                 return begun
             return StreamedAnswer(request, begun, cancellation, self._work)
@@ -144,14 +160,15 @@ class Reads:
         """The answer, or its beginning. In one thread, since each change of threads costs as much
         as a look-up."""
         table, headers = self._tables.table(policy), dict(_HEADERS)
-        if request.method == "GET":
+        asks_coverage = isinstance(question, SnapshotQuestion) and question.asks_coverage
+        if request.method == "GET" and not asks_coverage:  # builds change no timeline
             # Before the rows: what is committed meanwhile is asked for once more.
             tag = headers["ETag"] = _tag(table.hudi_table)
             if tag in request.headers.get("if-none-match", ""):
                 return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         answer = question.answer(table)
         if not isinstance(answer, Rows):
-            return JsonAnswer(answer, headers=headers)
+            return JsonAnswer(answer.model_dump(exclude_unset=True), headers=headers)
         pieces = format.encode(answer.schema, answer.batches)
         codec = compression_for(request.headers.get("accept-encoding", ""))
         if codec is not None:
@@ -193,12 +210,18 @@ def _format(request: Request) -> RowFormat:
     """The format of the answer. Raises Refused if the client takes none."""
     format = format_for(request.headers.get("accept", ""))
     if format is None:
-        known = ", ".join(each.media_type.partition(";")[0] for each in FORMATS)
-        error = RequestInvalid(
-            "The header Accept names no format of rows.", remedy=f"Name one of {known}."
-        )
-        raise Refused(HTTPStatus.NOT_ACCEPTABLE, error)
+        raise _not_acceptable("The header Accept names no format of rows.", *FORMATS)
     return format
+
+
+def _not_acceptable(message: str, *formats: RowFormat) -> Refused:
+    known = ", ".join(each.media_type.partition(";")[0] for each in formats)
+    error = RequestInvalid(message, remedy=f"Name one of {known}.")
+    return Refused(HTTPStatus.NOT_ACCEPTABLE, error)
+
+
+def _is_fast(question: Question) -> bool:
+    return isinstance(question, SnapshotQuestion) and question.fast
 
 
 def _tag(table: HudiTable) -> str:

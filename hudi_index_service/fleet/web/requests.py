@@ -100,6 +100,13 @@ class Requests:
             return self._fleet.table(name)
         return tuple(self._fleet.tables()), tuple(self.problems(caller))
 
+    def looked(self, caller: Caller, name: str) -> object:
+        """What is equal as long as the service has neither looked at a table again, nor ended a
+        build of it."""
+        self._require_table(caller, Action.SEE, name)
+        seen = self._fleet.table(name)
+        return seen.at, seen.status, seen.ended
+
     def table(self, caller: Caller, name: str) -> TableView:
         """One table. Raises TableNotInFleet."""
         self._require_table(caller, Action.SEE, name)

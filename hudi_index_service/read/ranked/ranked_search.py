@@ -20,10 +20,11 @@ from hudi_index_service.cancellation import check
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.index.contract import RankedRows, TextRanker
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import NOT_COVERED, Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.base_file.row_reader import RowReader
+from hudi_index_service.read.freshness import saying
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
@@ -88,7 +89,7 @@ class RankedSearch:
 
     def _best(self, k: int) -> pa.Table:
         with ExitStack() as stack:
-            slices = [self._scored_slice(each, stack) for each in self.plan.slices]
+            slices = [self._scored_slice(each, stack) for each in self._slices]
             total = _total(slices)
             hits: list[Hit] = []
             for number, each in enumerate(slices):
@@ -106,10 +107,15 @@ class RankedSearch:
 
     def _statistics(self) -> np.ndarray:
         total = np.zeros(1, np.int64)
-        for each in self.plan.slices:
+        for each in self._slices:
             with ExitStack() as stack:
                 total = total + _total([self._scored_slice(each, stack)])
         return total
+
+    @property
+    def _slices(self) -> Sequence[SlicePlan]:
+        """Those that count: of a fast search, the covered ones."""
+        return [each for each in self.plan.slices if each.rule != NOT_COVERED]
 
     def _without_index(self, error: EntryInvalid) -> "RankedSearch":
         """The same search with the texts of all slices analyzed, since an entry was found to be
@@ -181,7 +187,7 @@ class RankedSearch:
     @property
     def output(self) -> pa.Schema:
         """The columns of the result, without the score."""
-        return nullable(self.query.output)
+        return saying(nullable(self.query.output), self.plan.left_out)
 
     def _rows(self, hits: Sequence[Hit], slices: Sequence[_ScoredSlice]) -> pa.Table:
         tables, order = [pa.Table.from_batches([], self.output)], []

@@ -224,6 +224,15 @@ class ReaderPool:
         """Paths of the data files of entries that are open; a view that follows the pool."""
         return self._paths.keys()
 
+    def is_open(self, serving: ServingEntry) -> bool:
+        """Whether the entry is open, for the columns that a query may use."""
+        return _key(serving) in self._open
+
+    def room(self) -> tuple[int, int]:
+        """How many more entries, and bytes of them, may be opened before others are closed."""
+        with self._lock:
+            return self._most_open() - len(self._open), self._most_bytes - self._bytes
+
     def open_footer(self, serving: ServingEntry) -> Footer | None:
         """The base file's footer, if the entry is open."""
         open_entry = self._open.get(_key(serving))

@@ -42,7 +42,12 @@ def server(fleet: MemoryFleet, tmp_path: Path) -> Iterator[WebServer]:
     settings = WebSettings(port=0, origins=(ORIGIN,))
     tables = ReadTables(Settings(), Means())
     agents = Agents(settings, tables)
-    made = served(tmp_path, fleet, more_routes=agents.routes, running=agents.running)
+    made = served(
+        tmp_path,
+        fleet,
+        more_routes=lambda requests, gate, _: agents.routes(requests, gate),
+        running=agents.running,
+    )
     server = WebServer(settings, HookSettings(), lambda most: made.application)
     server.start()
     with closing(server), closing(tables):
