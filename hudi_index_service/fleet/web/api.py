@@ -29,6 +29,7 @@ from hudi_index_service.fleet.web.access import Action
 from hudi_index_service.fleet.web.events import Streams
 from hudi_index_service.fleet.web.exchange import (
     MAX_FORM_BYTES,
+    PREFIX,
     STATUS_OF,
     Gate,
     JsonAnswer,
@@ -55,8 +56,6 @@ from hudi_index_service.fleet.web.reads import ReadRoute
 from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.fleet.web.table_view import selected
 from hudi_index_service.wording import first_mistake
-
-PREFIX = "/api/v1"
 
 MAX_WAIT_SECONDS = 60.0
 

@@ -63,6 +63,9 @@ STATUS_OF: Mapping[type[IndexServiceError], HTTPStatus] = {
 }
 """The status of an error; any other error of the service is 500."""
 
+PREFIX = "/api/v1"
+"""Of the API's paths."""
+
 RETRY_SECONDS = 5.0
 
 MAX_FORM_BYTES = 64 * 1024

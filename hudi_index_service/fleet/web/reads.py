@@ -46,6 +46,7 @@ from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.web.events import Streams
 from hudi_index_service.fleet.web.exchange import (
     PARSED_AT_ONCE,
+    PREFIX,
     Gate,
     JsonAnswer,
     Refused,
@@ -115,7 +116,7 @@ class Reads:
         """The routes of all questions. Those that wait count as streams."""
         return [
             Route(
-                f"/api/v1/tables/{{name:path}}/{each.path}",
+                f"{PREFIX}/tables/{{name:path}}/{each.path}",
                 self._endpoint(each, requests, gate, streams),
                 methods=each.methods,
             )
