@@ -4,6 +4,7 @@ with Python, and Spark's scan whenever the daemon does not answer."""
 # ruff: noqa: S608 - the queries are the test's own
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from threading import Event
 from typing import Any
@@ -19,7 +20,9 @@ from hudi_index_service.sql.daemon import questions
 from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.spark_rule.conftest import compared, rows_of
-from tests.spark_rule.daemons import answering, asks, daemon
+from tests.spark_rule.daemons import TOKEN, answering, asks, daemon
+from tests.spark_rule.programs import run_program
+from tests.spark_rule.without_python import JAR
 from tests.spark_session import PATIENT
 
 
@@ -98,6 +101,31 @@ def test_many_rows_come_in_parts(served, spark, query):
     uses = compared(served, spark, query)
     assert any(each.by_index for each in uses)
     assert not any(each.in_tasks for each in uses)
+
+
+def test_tasks_of_a_cluster_read_the_parts(tables, tmp_path, monkeypatch):
+    """The jar is on the class path of the driver alone, as the Thrift server needs it."""
+    for name in ("DRIVER_VALUES", "DRIVER_BYTES"):
+        monkeypatch.setattr(f"hudi_index_service.sql.rule.by_index.{name}", 1)
+    with daemon(tables.folder) as listener:
+        settings = {
+            "spark.driver.extraClassPath": str(JAR),
+            "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension,"
+            "hudiindex.spark.IndexExtensions",
+            "spark.hudi.index.address": listener.url,
+            "spark.hudi.index.token": TOKEN,
+        }
+        program = f"""
+        spark = session("local-cluster[1,2,1024]", **{settings!r})
+        few = table(spark).where("amount < 30").select("id")
+        print(few._jdf.queryExecution().toString().count("HudiIndexScan"))
+        print(sorted(int(row.id) for row in few.collect()), few.rdd.getNumPartitions())
+        """
+        lines = run_program(
+            textwrap.indent(textwrap.dedent(program), "    "), tables.folder, tmp_path
+        )
+    assert lines[0] != "0"
+    assert lines[1].startswith(f"{list(range(10))} ")
 
 
 @pytest.mark.usefixtures("in_parts")

@@ -182,6 +182,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
     }
     try {
       String token = context.conf().get(IndexSettings.TOKEN, "");
+      sendJar(context);
       return Optional.of(Answers.of(new HttpSource(address, token, context.defaultParallelism())));
     } catch (IllegalArgumentException error) {
       LOG.warn(
@@ -189,6 +190,17 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
               + " answer prints.",
           error.getMessage());
       return Optional.empty();
+    }
+  }
+
+  /** Tasks need this jar, which the driver may have on its class path alone. */
+  private static void sendJar(SparkContext context) {
+    String jar =
+        IndexExtensions.class.getProtectionDomain().getCodeSource().getLocation().toString();
+    String name = jar.substring(jar.lastIndexOf('/'));
+    if (!context.isLocal()
+        && Scala.list(context.listJars()).stream().noneMatch(each -> each.endsWith(name))) {
+      context.addJar(jar);
     }
   }
 
