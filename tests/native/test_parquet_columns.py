@@ -6,7 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_index_parquet import Footer, ParquetReadError, read_columns, stripped_footer
+from hudi_index_parquet import (
+    Footer,
+    ParquetReadError,
+    read_columns,
+    stripped_footer,
+    stripped_footer_and_values,
+)
 
 FILTER = "A" * 400_000
 KEYS = {"hoodie_min_record_key": "k0", "hoodie_max_record_key": "k9"}
@@ -85,6 +91,15 @@ def test_a_footer_is_the_same_with_and_without_bloom_filter(
     path = write(rows, {})
     assert Footer(stripped).read(path, range(5))[0].equals(rows)
     assert Footer(stripped).plan(range(5)) == Footer(stripped_footer(path)).plan(range(5))
+
+
+@pytest.mark.parametrize(
+    "filters", [{}, {"org.apache.hudi.bloomfilter": FILTER}], ids=["plain", "bloom filter"]
+)
+def test_a_footer_tells_the_values_of_some_keys(write: Write, filters: dict[str, str]) -> None:
+    path = write(keys(0, 100), {"a": "1", **filters, "b": "", "c": "3"})
+    footer, values = stripped_footer_and_values(path, ["a", "b", "absent"])
+    assert (footer, values) == (stripped_footer(path), {"a": "1", "b": ""})
 
 
 def test_a_bloom_filter_is_not_read(write: Write) -> None:

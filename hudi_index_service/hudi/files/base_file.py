@@ -8,7 +8,7 @@ So are dates of the hybrid Julian calendar, as Spark before 3.0 wrote them, and 
 converts its old dates to today's calendar on reading (its `DataSourceUtils.datetimeRebaseSpec`).
 """
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY_DATE_TIME = b"org.apache.spark.legacyDateTime"
 _LEGACY_INT96 = b"org.apache.spark.legacyINT96"
+CALENDAR_KEYS = [each.decode() for each in (_SPARK_VERSION, _LEGACY_DATE_TIME, _LEGACY_INT96)]
+"""What a file says of its calendars."""
 
 # From here on both calendars agree; for timestamps, also on the time zones' offsets.
 _FIRST_DAY = date(1582, 10, 15)
@@ -104,9 +106,7 @@ def _legacy_calendar_columns(metadata: "pq.FileMetaData") -> set[str]:
     """The top-level columns that may hold dates before 1582-10-15 or timestamps before 1900 in the
     legacy calendar, because their statistics do not rule it out."""
     pairs = metadata.metadata or {}
-    version = _spark_version(pairs)
-    date_time = _LEGACY_DATE_TIME in pairs or (version is not None and version < (3, 0))
-    int96 = _LEGACY_INT96 in pairs or (version is not None and version < (3, 1))
+    date_time, int96 = _in_legacy_calendar(pairs)
     if not (date_time or int96):
         return set()
     columns: set[str] = set()
@@ -120,7 +120,25 @@ def _legacy_calendar_columns(metadata: "pq.FileMetaData") -> set[str]:
     return columns
 
 
-def _spark_version(pairs: dict[bytes, bytes]) -> tuple[int, ...] | None:
+def may_be_in_legacy_calendar(pairs: Mapping[str, str]) -> bool:
+    """Whether a file may hold dates or timestamps in the legacy calendar, whatever its statistics.
+
+    Args:
+        pairs: Of its key-value metadata, those with `CALENDAR_KEYS`.
+    """
+    return any(_in_legacy_calendar({key.encode(): each.encode() for key, each in pairs.items()}))
+
+
+def _in_legacy_calendar(pairs: Mapping[bytes, bytes]) -> tuple[bool, bool]:
+    """Whether dates and timestamps, and whether timestamps of 96 bits, are in that calendar."""
+    version = _spark_version(pairs)
+    return (
+        _LEGACY_DATE_TIME in pairs or (version is not None and version < (3, 0)),
+        _LEGACY_INT96 in pairs or (version is not None and version < (3, 1)),
+    )
+
+
+def _spark_version(pairs: Mapping[bytes, bytes]) -> tuple[int, ...] | None:
     numbers = pairs.get(_SPARK_VERSION, b"").decode(errors="replace").split(".")[:2]
     if len(numbers) < 2 or not all(number.isdigit() for number in numbers):
         return None

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
+from hudi_index_parquet import Footer, ParquetReadError, stripped_footer_and_values
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import numbers_array
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.files.base_file import (
+    CALENDAR_KEYS,
     column_bytes,
+    may_be_in_legacy_calendar,
     present_columns,
     read_columns,
     refuse_legacy_calendar,
@@ -242,11 +244,12 @@ class FileScan:
 
 def own_footer(storage: Storage, base_file: BaseFile) -> Footer | None:
     """The footer that the row reader needs, from the base file itself; None if the row reader
-    cannot read it."""
+    cannot read it, or if its dates may be in the legacy calendar, which Arrow's reader tells."""
     source = row_source(storage, base_file.path)
     try:
         with damage_named(base_file.path):
-            return Footer(stripped_footer(source, size=base_file.size))
+            footer, pairs = stripped_footer_and_values(source, CALENDAR_KEYS, size=base_file.size)
+            return None if may_be_in_legacy_calendar(pairs) else Footer(footer)
     except ParquetReadError as error:
         log.info("%s is read by Arrow: %s", base_file.path, error)
         return None

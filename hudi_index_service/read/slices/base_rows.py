@@ -143,9 +143,9 @@ class BaseRows:
             footers = map(self.pool.open_footer, entries)
             footer = next((each for each in footers if each is not None), None)
             every_row = self.query.normal_form is None
-            if footer is None and entries and (every_row or is_small(base_file.size)):
+            if footer is None and (every_row or is_small(base_file.size)):
                 # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
-                # reading a column of a small file. The build of the entry has checked the file.
+                # reading a column of a small file.
                 footer = own_footer(self.storage, base_file)
         statistics.access = Access.SCAN
         scan = FileScan(
@@ -169,20 +169,18 @@ class BaseRows:
 
     def whole_reader(self, found: FoundRows) -> RowReader | None:
         """Reads all rows of a local file that match, of a slice to be scanned, if it is small or
-        they are only counted; None if that takes a scan. The build of its entry has checked the
-        file."""
+        they are only counted; None if that takes a scan."""
         plan, is_count = found.plan, not found.query.output.names
         base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
         if (
             not (is_count or is_small(base_file.size))
-            or not entries
             or not self.storage.is_local
             or self.limit is not None
             or self.footer_check is not None
             or found.within is not None
         ):
             return None
-        footer = self.pool.open_footer(entries[0]) if found.trusted else None
+        footer = self.pool.open_footer(entries[0]) if entries and found.trusted else None
         footer = footer or own_footer(self.storage, base_file)
         if footer is None or not (is_count or footer.plain_bytes <= BATCH_BYTES):
             return None

@@ -11,6 +11,7 @@ mod routing;
 mod trees;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
@@ -356,6 +357,18 @@ fn stripped_footer(
     py.detach(|| guard(|| metadata::stripped_footer(&mut source)))
 }
 
+#[pyfunction]
+#[pyo3(signature = (source, keys, *, size = None))]
+fn stripped_footer_and_values(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    keys: Vec<String>,
+    size: Option<u64>,
+) -> PyResult<(Vec<u8>, HashMap<String, String>)> {
+    let mut source = open_source(source, size)?;
+    py.detach(|| guard(|| metadata::stripped_footer_and_values(&mut source, &keys)))
+}
+
 /// One little-endian 64-bit number for each value.
 #[pyfunction]
 fn polynomials<'py>(py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -675,6 +688,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
+    module.add_function(wrap_pyfunction!(stripped_footer_and_values, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;
     module.add_function(wrap_pyfunction!(rows_between, module)?)?;
     module.add_function(wrap_pyfunction!(rows_of_keys, module)?)?;

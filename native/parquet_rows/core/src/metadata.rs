@@ -1,5 +1,6 @@
 //! The footer of a Parquet file, and the stripped footer that is stored in its place.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -79,6 +80,18 @@ impl Footer {
                 .with_column_index_mask(ColumnChunkMask::none());
         decoder.push_range(self.tail.0, self.tail.1)?;
         decode(&mut decoder, source)
+    }
+
+    /// See `stripped_footer`.
+    fn stripped(self, source: &mut Source) -> Result<Vec<u8>> {
+        let metadata = self.with_offset_index(source, ColumnChunkMask::all())?;
+        let stripped = strip(metadata)?;
+        let mut bytes = Vec::new();
+        // The column indexes are not written: they stay in the file itself, at the same locations.
+        ParquetMetaDataWriter::new(&mut bytes, &stripped)
+            .with_preserve_page_index_locations(true)
+            .finish()?;
+        Ok(bytes)
     }
 }
 
@@ -165,15 +178,23 @@ pub fn column_indexes(
 /// Of the key-value metadata only the Arrow schema is kept, because it decides the types of the
 /// columns. The bytes contain no value of the file: they only state where the column indexes are.
 pub fn stripped_footer(source: &mut Source) -> Result<Vec<u8>> {
+    Footer::read(source)?.stripped(source)
+}
+
+/// The same, with the values of some keys of the key-value metadata.
+pub fn stripped_footer_and_values(
+    source: &mut Source,
+    keys: &[String],
+) -> Result<(Vec<u8>, HashMap<String, String>)> {
     let footer = Footer::read(source)?;
-    let metadata = footer.with_offset_index(source, ColumnChunkMask::all())?;
-    let stripped = strip(metadata)?;
-    let mut bytes = Vec::new();
-    // The column indexes are not written: they stay in the file itself, at the same locations.
-    ParquetMetaDataWriter::new(&mut bytes, &stripped)
-        .with_preserve_page_index_locations(true)
-        .finish()?;
-    Ok(bytes)
+    let pairs = footer.metadata.file_metadata().key_value_metadata();
+    let values = pairs
+        .into_iter()
+        .flatten()
+        .filter(|pair| keys.contains(&pair.key))
+        .map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
+        .collect();
+    Ok((footer.stripped(source)?, values))
 }
 
 /// The bytes of all columns before compression.

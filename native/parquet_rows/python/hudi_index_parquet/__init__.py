@@ -36,6 +36,7 @@ from hudi_index_parquet._native import (
     rows_between,
     rows_of_keys,
     stripped_footer,
+    stripped_footer_and_values,
     write_leaves,
 )
 
@@ -75,6 +76,7 @@ __all__ = [
     "rows_between",
     "rows_of_keys",
     "stripped_footer",
+    "stripped_footer_and_values",
     "write_leaves",
 ]
 

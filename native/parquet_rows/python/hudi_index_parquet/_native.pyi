@@ -391,6 +391,12 @@ def stripped_footer(source: str | PathLike[str] | Fetch, *, size: int | None = N
         OSError: the local file cannot be read.
     """
 
+def stripped_footer_and_values(
+    source: str | PathLike[str] | Fetch, keys: Sequence[str], *, size: int | None = None
+) -> tuple[bytes, dict[str, str]]:
+    """Return the same, and the values of those of the keys that the key-value metadata has. Takes
+    and raises what `stripped_footer` does."""
+
 def polynomials(values: pa.Array) -> bytes:
     """Return a number for each binary value: the sum of (byte + 1) times M to the power of the
     byte's position, counted from 1, modulo 2^64, with M = 0x9E3779B97F4A7C15. NULLs count as empty.
