@@ -37,6 +37,10 @@ log = logging.getLogger(__name__)
 
 _CORES = os.cpu_count() or 1
 
+_MANY_ROWS = 2**17
+"""A limit from which on what is read beyond it, of small files by one call, takes less time than
+calls for each of them."""
+
 
 class RowIds(dict[str, BitMap]):
     """Row ids by the path of their base file.
@@ -80,7 +84,8 @@ class Execution:
         one batch, and what was found in a window of slices, their log rows included. With `limit`,
         the amount read at once suits a caller that takes this many rows."""
         schema = self.schema
-        reader = replace(self.reader, limit=limit)
+        few = limit is not None and limit < _MANY_ROWS
+        reader = replace(self.reader, limit=limit if few else None)
         self._begin()
         whole = False
         try:
