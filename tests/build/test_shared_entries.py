@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.index.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.index.metadata.entry import EntryListing
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.build.entries import (
@@ -285,7 +288,12 @@ def test_concurrent_purging_and_building_converge(cow: IndexedTable) -> None:
 
     assert failed == []
     cow.build(strategy="refresh").raise_for_failures()
-    assert {tuple(columns(each)) for each in manifests(cow.uri)} <= {("amount", "msg")}
+    listing = EntryListing(Storage(cow.uri), "lucene", fresh=True)
+    for folder in listing.folders():
+        # A purge may have deleted the data of an entry while the builder published it. No query can
+        # use that one; the clean removes it.
+        with suppress(EntryInvalid):
+            assert columns(listing.newest_valid(folder)) == ["amount", "msg"]
     cow.build(strategy="all").raise_for_failures()
     cow.clean(grace_seconds=0)
     assert [columns(each) for each in manifests(cow.uri)] == [["amount", "msg"]] * 2
