@@ -37,6 +37,9 @@ log = logging.getLogger(__name__)
 
 _CORES = os.cpu_count() or 1
 
+_FEW_ROWS = 1_000
+"""Rows that are not worth reading on demand."""
+
 _MANY_ROWS = 2**17
 """A limit from which on what is read beyond it, of small files by one call, takes less time than
 calls for each of them."""
@@ -84,12 +87,14 @@ class Execution:
         one batch, and what was found in a window of slices, their log rows included. With `limit`,
         the amount read at once suits a caller that takes this many rows."""
         schema = self.schema
-        few = limit is not None and limit < _MANY_ROWS
-        reader = replace(self.reader, limit=limit if few else None)
+        most = _MANY_ROWS if limit is None else limit
+        at_once = self._expects_at_most(min(most, _FEW_ROWS))
+        reads_all = at_once or most >= _MANY_ROWS
+        reader = replace(self.reader, limit=None if reads_all else limit)
         self._begin()
         whole = False
         try:
-            for window in self._windows(at_first=1):
+            for window in self._windows(at_first=None if at_once else 1):
                 for batch in reader.batches_of(reader.find(window)):
                     if batch.num_rows:
                         yield _with_schema(batch, schema)
@@ -98,6 +103,19 @@ class Execution:
             self._end(whole=False)
             raise
         self._end(whole=whole)
+
+    def _expects_at_most(self, rows: int) -> bool:
+        """Whether so few rows are expected of all slices, which are looked up: they take no longer
+        together than the first of them."""
+        left = float(rows)
+        for number in self.plan.left():
+            each = self.plan.slices[number]
+            if each.access is not Access.INDEX or each.expected is None:
+                return False
+            left -= each.expected.rows.expected
+            if left < 0:
+                return False
+        return True
 
     def table(self, limit: int | None = None) -> pa.Table:
         """The whole result, or its first `limit` rows; several slices are read at once. With
