@@ -13,6 +13,7 @@ from selenium.common.exceptions import (
     JavascriptException,
     NoSuchElementException,
     StaleElementReferenceException,
+    WebDriverException,
 )
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -109,7 +110,17 @@ class Tab:
     def wait(self, condition: Callable[["Tab"], object]) -> None:
         """Waits until it holds; meanwhile, the page that it looks at may go."""
         going = (StaleElementReferenceException, NoSuchElementException, JavascriptException)
-        WebDriverWait(self.driver, 30, 0.05, going).until(lambda _: condition(self))
+
+        def holds(_: object) -> object:
+            try:
+                return condition(self)
+            except WebDriverException as error:
+                # As Chromium sometimes says it of a page that has gone.
+                if "does not belong to the document" in (error.msg or ""):
+                    return False
+                raise
+
+        WebDriverWait(self.driver, 30, 0.05, going).until(holds)
 
     def sign_in(self, secret: str) -> None:
         self.open("/login")
