@@ -1,6 +1,6 @@
 """The targets of a benchmark, and whether it reached them: ``targets`` of a result file."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Target(TypedDict):
@@ -29,3 +29,11 @@ def at_least(name: str, bound: float, measured: float | None) -> Target:
     """A result that must not fall below a bound."""
     reached = measured is not None and measured >= bound
     return Target(name=name, wanted=f"at least {bound:g}", measured=measured, reached=reached)
+
+
+def found(result: dict[str, Any], *names: str) -> Any:
+    """A value of a result by the names on the way to it; None if its part was left out."""
+    value: Any = result
+    for name in names:
+        value = None if value is None else value.get(name)
+    return value

@@ -3,7 +3,8 @@ bench-doors`.
 
 The table of 1,000 base files is that of `benchmarks.scale`: 2,000,000 rows in 100 partitions, each
 value of `u` in about five files. The service is the real process, `hudi-index serve --config`, and
-its clients are on the same machine: a connection for each, kept open. No condition is used twice.
+its clients are on the same machine: a connection for each, kept open. No part uses a condition
+twice.
 
 - `calls`: counts and rows of one value by HTTP, and by an agent, over standard input and output and
   over HTTP, in turn with the same call in this process; the medians' difference in milliseconds.

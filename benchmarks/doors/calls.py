@@ -51,7 +51,7 @@ async def _calls(service: Service, table: Path, files: int, number: int) -> dict
         remote = await stack.enter_async_context(
             Client(streamable_http_client(f"{service.url}/mcp", http_client=http))
         )
-        [name] = [each["name"] for each in service.tables() if each["uri"] == here.uri]
+        name = service.name_of(here.uri)
         ways = {
             "process": _in_process(here),
             "http": _by_http(client, f"/api/v1/tables/{name}"),

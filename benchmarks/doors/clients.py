@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -30,8 +29,8 @@ def many_clients(
         folder: One of the service's, for the large tables.
         seconds: For which each number of clients asks.
     """
-    [name] = [each["name"] for each in service.tables() if each["uri"] == str(table)]
-    asking = _Asking(service, f"/api/v1/tables/{name}/rows", files)
+    path = f"/api/v1/tables/{service.name_of(str(table))}/rows"
+    asking = _Asking(service, path, files)
     asking.measured(MANY, min(2, seconds))  # opens entries
     two = asking.measured(FEW, seconds)
     result = {"two": two, "alone": _over(asking.measured(MANY, seconds), two)}
@@ -82,14 +81,15 @@ class _Asking:
 
         reading = Thread(target=read_memory)
         reading.start()
-        taken = sorted(asyncio.run(self._all(clients, seconds)))
+        taken = asyncio.run(self._all(clients, seconds))
         stop.set()
         reading.join()
+        at = decisions.quantiles(taken)
         return {
             "clients": clients,
             "queries_a_second": round(len(taken) / seconds, 1),
-            "p50_ms": _at(taken, 0.5),
-            "p99_ms": _at(taken, 0.99),
+            "p50_ms": at["median"],
+            "p99_ms": at["p99"],
             "mib": max(most),
         }
 
@@ -125,7 +125,3 @@ class _Asking:
 def _length(head: bytes) -> int:
     lines = head.lower().split(b"\r\n")
     return next(int(each[15:]) for each in lines if each.startswith(b"content-length:"))
-
-
-def _at(taken: Sequence[float], part: float) -> float:
-    return round(taken[int(part * len(taken))], 2)

@@ -1,19 +1,15 @@
 """The targets of the benchmark of reads by others, and whether it reached them."""
 
+from functools import partial
 from typing import Any
 
-from benchmarks.bench_targets import Target, at_least, at_most
+from benchmarks.bench_targets import Target, at_least, at_most, found
 
 
 def targets(result: dict[str, Any]) -> list[Target]:
     """The targets, by the results of all parts; what was left out is not reached."""
 
-    def of(*names: str) -> Any:
-        found: Any = result
-        for name in names:
-            found = None if found is None else found.get(name)
-        return found
-
+    of = partial(found, result)
     by_clients: list[Target] = []
     for name, key in (("100 clients", "alone"), ("100 clients beside two builds", "beside_builds")):
         by_clients += [

@@ -161,6 +161,10 @@ class Service:
         found: list[dict[str, Any]] = self.get("/api/v1/tables").json()["tables"]
         return found
 
+    def name_of(self, uri: str) -> str:
+        """The name of a table in the fleet."""
+        return next(each["name"] for each in self.tables() if each["uri"] == uri)
+
     def table(self, name: str) -> dict[str, Any]:
         """One table, by its name in the fleet."""
         found: dict[str, Any] = self.get(f"/api/v1/tables/{name}").json()

@@ -1,8 +1,9 @@
 """The targets of the fleet's benchmark, and whether it reached them."""
 
+from functools import partial
 from typing import Any
 
-from benchmarks.bench_targets import Target, at_least, at_most
+from benchmarks.bench_targets import Target, at_least, at_most, found
 from benchmarks.fleet.instants import FAULTS
 
 _FAULTY = "beside three faults"
@@ -11,12 +12,7 @@ _FAULTY = "beside three faults"
 def targets(result: dict[str, Any]) -> list[Target]:
     """The targets, by the results of all parts; what was left out is not reached."""
 
-    def of(*names: str) -> Any:
-        found: Any = result
-        for name in names:
-            found = None if found is None else found.get(name)
-        return found
-
+    of = partial(found, result)
     late = of("faults", "mean_lag_seconds"), of("instants", "mean_lag_seconds")
     over = None if None in late else round(late[0] / late[1], 3)
     return [
