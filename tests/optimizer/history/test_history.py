@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.config import HistorySettings, Settings
+from hudi_index_service.optimizer.history import file as file_module
 from hudi_index_service.optimizer.history import history as module
 from hudi_index_service.optimizer.history.file import SCHEMA_VERSION
 from hudi_index_service.optimizer.history.history import History, stored_history
@@ -121,6 +122,19 @@ def test_the_next_process_continues_the_history(folder):
     first.record(TABLE, observation())
     (shape,) = first.shapes(TABLE)
     assert shape.queries == 7
+
+
+def test_a_table_is_read_once_for_all_queries_that_are_written_together(folder, monkeypatch):
+    read: list[str] = []
+    shapes = file_module._shapes
+    monkeypatch.setattr(
+        file_module, "_shapes", lambda at, table: read.append(table) or shapes(at, table)
+    )
+    history = History(folder, SETTINGS)
+    for number in range(60):
+        history.record(TABLE, observation(f"column_{number % 7} = ?"))
+    history.flush()
+    assert read == [TABLE, TABLE]  # before and after they were added
 
 
 def test_files_are_accessible_only_to_the_user(folder):
