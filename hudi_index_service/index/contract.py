@@ -285,9 +285,18 @@ class ManyReaders(ABC):
         in `leaf.values` of those that its base file may hold. Raises what `few_rows` raises."""
         return None
 
+    def narrowed(
+        self, leaf: Predicate, among: Positions, rows: Sequence[BitMap]
+    ) -> Sequence[BitMap | None] | None:
+        """Those of a few given rows of each of some entries for which a leaf is TRUE, found by
+        examining each row; see `IndexReader.narrowed`. None for entries that cannot be asked in
+        this way, and for all if the answers would not be exact. Raises what `few_rows` raises."""
+        return None
+
     def counts(self, leaf: Predicate, among: Positions) -> npt.NDArray[np.int64] | None:
-        """For a leaf that some entries answer exactly, the number of rows in each; -1 where rows
-        would have to be listed. None if they are counted one by one. Raises as `few_rows`."""
+        """For a leaf that some entries answer exactly, the number of rows in each; -1 where many
+        rows would have to be visited. None if they are counted one by one. Raises as
+        `few_rows`."""
         return None
 
 

@@ -161,6 +161,11 @@ def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) ->
     return rows is not None and rows.expected <= FEW_ROWS
 
 
+def narrow_together(slices: int) -> bool:
+    """Whether one call examines the rows that other conjuncts leave in so many slices."""
+    return slices >= FEWEST_SLICES
+
+
 def most_steps(rows: BitMap, share: float, row_steps: int, test_steps: int) -> int:
     """The most steps that a look-up may take, of a further conjunct that is tested on the rows in
     any case: what reading and testing the rows that it rules out takes. Rows of one page are read

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
 from threading import Lock
 from typing import Literal, Self, get_args
 
@@ -219,12 +218,13 @@ class QueryPlanner:
 
         may_look = look and not switched_off
 
-        @cache
         def looked() -> IndexFolder | None:
-            found = folder or (self._look() if may_look else None)
-            if found is not None and not self._table.storage.is_local:
-                found.start_runtimes(query.columns)
-            return found
+            nonlocal folder
+            if folder is None and may_look:
+                folder = self._look()
+            if folder is not None and not self._table.storage.is_local:
+                folder.start_runtimes(query.columns)
+            return folder
 
         def without_excluded(plan: QueryPlan) -> QueryPlan:
             seen = looked()

@@ -143,15 +143,15 @@ class Disk(Files):
     def _entries(self, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
         """What is in a folder, with paths relative to the root; nothing if there is no such
         folder."""
-        if not self._root.is_dir():
-            raise StorageFailed(f"{self._root} cannot be opened: there is no such folder.")
         above = f"{folder}/" if folder else ""
-        with (
-            suppress(FileNotFoundError, NotADirectoryError),
-            os.scandir(self._prefix + folder) as entries,
-        ):
-            for entry in entries:
-                yield above + entry.name, entry
+        try:
+            with os.scandir(self._prefix + folder) as entries:
+                for entry in entries:
+                    yield above + entry.name, entry
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if not self._root.is_dir():
+                message = f"{self._root} cannot be opened: there is no such folder."
+                raise StorageFailed(message) from error
 
     def _link_on_the_way(self, folder: str) -> str | None:
         """The first symbolic link on the path to, or at, a folder."""

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
@@ -136,8 +137,13 @@ def test_conjuncts_on_several_columns_are_looked_up_together(rows: IndexedData, 
     predicate = Conjunction(conjuncts(where).operands)
     if "IS NOT NULL" in where:  # a complement
         assert rows.answer(predicate) is Answer.NONE
-    else:
-        assert rows.check(predicate) is Answer.EXACT
+        return
+    assert rows.check(predicate) is Answer.EXACT
+    many = rows.kind.together([rows.reader] * 3)
+    assert many is not None
+    counts = many.counts(predicate, np.arange(3, dtype=np.int32))
+    assert counts is not None
+    assert counts.tolist() == [len(rows_where(predicate, rows.data))] * 3
 
 
 def test_conjuncts_that_enumerate_terms_are_looked_up_alone(rows: IndexedData) -> None:

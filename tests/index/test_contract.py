@@ -31,7 +31,7 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import parse_regex
-from tests.index.conftest import BuildIndex, IndexedData
+from tests.index.conftest import BuildIndex, IndexedData, rows_where
 from tests.index.test_leaves import VALUES, rows_of
 
 EXACT, SUPERSET, NONE = Answer.EXACT, Answer.SUPERSET, Answer.NONE
@@ -159,6 +159,29 @@ def test_entries_looked_up_together_give_the_rows_of_each(
             assert some.tolist() == [not rows, True], leaf
             answered += 1
     assert answered > 0
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_rows_of_several_entries_are_examined_together(
+    build_any: BuildIndex, of_type: OfType, type: pa.DataType
+) -> None:
+    whole, part = of_type(type), build_any(rows_of(type).slice(0, 3))
+    together = whole.kind.together([whole.reader, part.reader])
+    if together is None:
+        return
+    asked, examined = np.array([1, 0, 0], dtype=np.int32), 0
+    given = [BitMap([0, 2]), BitMap(range(0, len(whole.data), 2)), BitMap()]
+    for kind, leaf in leaves(type):
+        for each in (leaf, negation_normal_form(Not(leaf))) if kind != "between" else ():
+            found = together.narrowed(each, asked, given)
+            if found is None:
+                continue
+            examined += 1
+            for data, rows, narrowed in zip(
+                (part.data, whole.data, whole.data), given, found, strict=True
+            ):
+                assert narrowed == rows_where(each, data) & rows, each
+    assert (examined > 0) is (whole.kind.name == "lucene")
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)

@@ -6,13 +6,18 @@ from types import SimpleNamespace
 from typing import cast
 from unittest.mock import patch
 
+from pyroaring import BitMap
+
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
-from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.many_entries import RowsOfOpen
+from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
+
+_OPEN = cast(OpenEntry, SimpleNamespace(bounds=SimpleNamespace(footer=None)))
 
 
 class KnownEntries:
@@ -35,6 +40,11 @@ class KnownEntries:
     def footer(self) -> None:
         """The base file has none."""
 
+    def narrowed_exactly(self, leaf: Predicate, rows: BitMap) -> BitMap | None:
+        """Those of some rows for which a leaf is TRUE, as a call to many entries tells; None if it
+        does not tell."""
+        return None
+
 
 def looked_up(
     predicate: Predicate,
@@ -51,9 +61,19 @@ def looked_up(
         for each in slices
     ]
     lookups = Lookups(pool, superset_ok, row_steps=row_steps, test_steps=test_steps)
+
+    def narrowed_rows(
+        leaf: Predicate, servings: Sequence[KnownEntries], rows: Sequence[BitMap], _: object
+    ) -> list[RowsOfOpen | None]:
+        narrowed = [
+            each.narrowed_exactly(leaf, some) for each, some in zip(servings, rows, strict=True)
+        ]
+        return [None if each is None else RowsOfOpen(_OPEN, each, 0.0) for each in narrowed]
+
     with (
         patch.object(SliceEntries, "leased", lambda plan, *_: nullcontext(plan.known)),
         patch("hudi_index_service.read.slices.lookups.look_up_together", lambda *_: False),
+        patch("hudi_index_service.read.slices.lookups.narrowed_rows", narrowed_rows),
     ):
         lookups.look_up(window)
     assert all(each.failure is None for each in window)

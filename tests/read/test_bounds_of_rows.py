@@ -95,6 +95,11 @@ class Known(KnownEntries):
             return Bounds.unanswered()
         return self.bounds(leaf, self.dice.random() < 0.5).within(rows)
 
+    def narrowed_exactly(self, leaf: Predicate, rows: BitMap) -> BitMap | None:
+        if "rows checked singly" not in self.sources or self.dice.random() < 0.5:
+            return None
+        return self.matching(leaf) & rows
+
     def pages(self, leaf: Predicate) -> Bounds:
         if "pages" not in self.sources:
             return Bounds.unanswered()

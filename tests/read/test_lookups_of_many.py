@@ -36,6 +36,7 @@ def calls(monkeypatch) -> Counter[str]:
 
     recorded(LuceneReaders, "few_rows", "together")
     recorded(LuceneReaders, "rows_of_values", "together")
+    recorded(LuceneReaders, "narrowed", "together")
     recorded(LuceneReader, "_collect_within", "single")
     recorded(LuceneReader, "_among", "single")
     return made

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from itertools import accumulate
+from itertools import accumulate, compress
 from threading import Lock
 from typing import Any
 
@@ -35,7 +35,14 @@ from hudi_index_service.index.lucene.lookup import (
     null_elements_of,
 )
 from hudi_index_service.index.lucene.queries import to_query
-from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
+from hudi_index_service.index.lucene.search import (
+    AllOf,
+    PointRange,
+    Points,
+    Search,
+    Terms,
+    Words,
+)
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.index.row_sets import row_sets
 from hudi_index_service.index.stored_column import is_array
@@ -265,6 +272,7 @@ class LuceneReaders(ManyReaders):
 
     def __init__(self, readers: Sequence[IndexReader]) -> None:
         of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
+        self._readers = of_lucene
         self._columns = of_lucene[0]._columns
         # Java alone cannot fetch the blocks that the others lack.
         self._is_local = np.array([each._is_local for each in of_lucene], dtype=bool)
@@ -313,6 +321,28 @@ class LuceneReaders(ManyReaders):
                 found = self._indexes.rowsOfPoints(field, *points, *places, most)
             return self._rows(found, is_local)
 
+    def narrowed(
+        self, leaf: Predicate, among: Positions, rows: Sequence[BitMap]
+    ) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
+        lookup = lookup_of_a_row(leaf, self._columns)
+        if lookup is None or lookup.answer is not Answer.EXACT:
+            return None
+        is_local, asked = self._local(among)
+        arrays = [each.to_array() for each in compress(rows, is_local)]
+        ids = np.frombuffer(b"".join(arrays), dtype=np.uint32)
+        starts = np.cumsum([0, *map(len, arrays)], dtype=np.int32)
+        with self._damage_named():
+            places = asked.ctypes.data, len(asked), starts.ctypes.data, ids.ctypes.data
+            found = self._indexes.among(to_query(lookup.search), *places)
+            hits = self._rows(found, is_local)
+            if not lookup.complement:
+                return hits
+            return [
+                hit if hit is None else self._readers[position]._others(lookup, given, hit)
+                for position, given, hit in zip(among.tolist(), rows, hits, strict=True)
+            ]
+
     def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
         """See `ManyReaders`."""
         search = self._search(leaf)
@@ -329,7 +359,7 @@ class LuceneReaders(ManyReaders):
 
     def counts(self, leaf: Predicate, among: Positions) -> npt.NDArray[np.int64] | None:
         """See `ManyReaders`: from the terms' row counts, and along the paths to both ends of a
-        range of points."""
+        range of points; by visiting the rows of conjuncts looked up together."""
         search = self._search(leaf)
         if search is None:
             return None
@@ -373,4 +403,6 @@ def _is_short(search: Search) -> bool:
             return True
         case Words(mode=MatchMode.ALL | MatchMode.PHRASE):
             return True
+        case AllOf(searches=searches):
+            return all(map(_is_short, searches))
     return False

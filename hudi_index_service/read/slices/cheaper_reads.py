@@ -65,7 +65,11 @@ class CheaperReads:
         """Whether a slice is scanned instead of opening its entries."""
         if lookup.statistics.note == _UNOPENED:  # by a count, whose rows are read now
             return True
-        pays = tests_all(lookup.predicate, self.table) and self.stays_unopened(lookup.plan)
+        pays = (
+            self.of_many
+            and tests_all(lookup.predicate, self.table)
+            and self.stays_unopened(lookup.plan)
+        )
         if pays:
             lookup.statistics.note = _UNOPENED
         return pays

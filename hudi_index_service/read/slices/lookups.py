@@ -23,11 +23,11 @@ from hudi_index_service.optimizer.cost.constants import (
     DEFAULTS,
     LARGE_FILE,
 )
-from hudi_index_service.optimizer.decide import look_up_together, most_steps
+from hudi_index_service.optimizer.decide import look_up_together, most_steps, narrow_together
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Routes, SlicePlan
-from hudi_index_service.optimizer.serving import ServingEntry, best_answer
+from hudi_index_service.optimizer.serving import BEST_FIRST, ServingEntry
 from hudi_index_service.predicate.expression import (
     And,
     Constant,
@@ -42,7 +42,12 @@ from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.counting import has_list_of_terms
-from hudi_index_service.read.slices.many_entries import RowsOfOpen, few_rows, listed_rows
+from hudi_index_service.read.slices.many_entries import (
+    RowsOfOpen,
+    few_rows,
+    listed_rows,
+    narrowed_rows,
+)
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
@@ -197,8 +202,14 @@ class Lookups:
         Args:
             counted: Whether their number is enough, where an entry knows it.
         """
-        found = self._together(leaf, slices)
+        found = self._narrowed(leaf, slices, left)
         others = [n for n, each in enumerate(found) if each is None]
+        if others:
+            for n, each in zip(
+                others, self._together(leaf, [slices[n] for n in others]), strict=True
+            ):
+                found[n] = each
+            others = [n for n in others if found[n] is None]
 
         def look_up(n: int) -> Bounds:
             return self._alone(leaf, slices[n], left[n], counted)
@@ -251,25 +262,31 @@ class Lookups:
             found = entries.pages(leaf)
         return found if checked.possible is None else found.within(checked.possible)
 
+    def _narrowed(
+        self, leaf: Condition, slices: Sequence[SliceLookup], left: _Left
+    ) -> list[Bounds | None]:
+        """The rows of a leaf among the few that are left in a slice, as far as one call tells."""
+        found: list[Bounds | None] = [None] * len(slices)
+        few = [n for n, rows in enumerate(left) if rows is not None and len(rows) <= CHECKED_SINGLY]
+        if not self.superset_ok or not narrow_together(len(few)):
+            return found
+        some = [slices[n] for n in few]
+        answer, servings = _answering(leaf, some)
+        if answer is Answer.EXACT:
+            rows = [rows for n in few if (rows := left[n]) is not None]
+            narrowed = narrowed_rows(leaf, servings, rows, self.pool)
+            for n, each in zip(few, _taken(narrowed, some, answer), strict=True):
+                found[n] = each
+        return found
+
     def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""
-        found: list[Bounds | None] = [None] * len(slices)
-        typical = slices[0].plan.entries
-        answer = best_answer(typical, leaf)
+        answer, servings = _answering(leaf, slices)
         if answer is Answer.NONE or not _looked_up_together(leaf, slices):
-            return found
-        position = [each.answer(leaf) for each in typical].index(answer)
-        servings = [each.plan.entries[position] for each in slices]
+            return [None] * len(slices)
         answers = self._listed(leaf, slices, servings) if isinstance(leaf, In) else None
         answers = few_rows(leaf, servings, self.pool) if answers is None else answers
-        for n, answered in enumerate(answers):
-            if answered is None:
-                continue
-            found[n] = Bounds.of(answered.rows, exact=answer is Answer.EXACT)
-            slices[n].footer = answered.entry.bounds.footer
-            slices[n].statistics.lookup_ms += answered.ms
-            slices[n].statistics.ms += answered.ms
-        return found
+        return _taken(answers, slices, answer)
 
     def _listed(
         self, leaf: In, slices: Sequence[SliceLookup], servings: Sequence[ServingEntry]
@@ -302,6 +319,33 @@ def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:
         layouts = tuple([(entry.index_type.name, entry.layout) for entry in each.plan.entries])
         groups.setdefault((each.predicate, layouts), []).append(each)
     return groups.values()
+
+
+def _answering(leaf: Condition, slices: Sequence[SliceLookup]) -> tuple[Answer, list[ServingEntry]]:
+    """The best answer of entries to a leaf, and the entry of each slice that gives it. The slices'
+    entries are alike."""
+    answers = [each.answer(leaf) for each in slices[0].plan.entries]
+    best = next((each for each in BEST_FIRST if each in answers), Answer.NONE)
+    if best is Answer.NONE:
+        return best, []
+    position = answers.index(best)
+    return best, [each.plan.entries[position] for each in slices]
+
+
+def _taken(
+    answers: Sequence[RowsOfOpen | None], slices: Sequence[SliceLookup], answer: Answer
+) -> list[Bounds | None]:
+    """The rows that open entries have answered, noted in their slices; None where none did."""
+    found: list[Bounds | None] = []
+    for each, answered in zip(slices, answers, strict=True):
+        if answered is None:
+            found.append(None)
+            continue
+        found.append(Bounds.of(answered.rows, exact=answer is Answer.EXACT))
+        each.footer = answered.entry.bounds.footer
+        each.statistics.lookup_ms += answered.ms
+        each.statistics.ms += answered.ms
+    return found
 
 
 def _every_row(each: SliceLookup) -> BitMap:

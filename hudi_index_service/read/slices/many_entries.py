@@ -56,6 +56,17 @@ def few_rows(
     return _asked(servings, pool, lambda readers, at, _: readers.few_rows(leaf, at, FEW_ROWS))
 
 
+def narrowed_rows(
+    leaf: Condition, servings: Sequence[ServingEntry], rows: Sequence[BitMap], pool: ReaderPool
+) -> list[RowsOfOpen | None]:
+    """The same among a few rows of each entry, which answers the leaf exactly."""
+    return _asked(
+        servings,
+        pool,
+        lambda readers, at, numbers: readers.narrowed(leaf, at, [rows[n] for n in numbers]),
+    )
+
+
 def listed_rows(
     leaf: In, servings: Sequence[ServingEntry], values: Routed, pool: ReaderPool
 ) -> list[RowsOfOpen | None]:

@@ -3,11 +3,12 @@ package hudiindex;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
-import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.ScorerSupplier;
 import org.apache.lucene.search.Weight;
 import org.apache.lucene.util.BytesRef;
@@ -48,13 +49,17 @@ public final class ManyIndexes {
   }
 
   private static void inParallel(int count, IntConsumer work) {
+    inParallel(count, work, count >= MANY);
+  }
+
+  private static void inParallel(int count, IntConsumer work, boolean isLong) {
     Effort effort = new Effort();
     IntConsumer wanted =
         i -> {
           effort.take(0);
           work.accept(i);
         };
-    if (count >= MANY) {
+    if (isLong) {
       Items.each(count, effort, wanted);
       return;
     }
@@ -64,19 +69,23 @@ public final class ManyIndexes {
   }
 
   /**
-   * Counts the matching rows of some indexes, as far as the statistics of terms and points tell.
+   * Counts the matching rows of some indexes: from the statistics of terms and points or, where
+   * these do not tell, by visiting the rows, unless there are many.
    *
    * @param among address of the positions of the indexes to query, one int each
    * @param count the number of these indexes
    * @param mostTerms see {@link RowBounds#of}
-   * @param answers address of one int per position, which is set to the number; to -1 if rows would
-   *     have to be listed, or if the index is damaged
+   * @param answers address of one int per position, which is set to the number; to -1 if many rows
+   *     would have to be visited, or if the index is damaged
    */
   public void counts(Query query, long among, int count, int mostTerms, long answers) {
     int[] positions = new int[count];
     NativeMemory.read(among, positions, count);
     int[] found = new int[count];
     inParallel(count, i -> found[i] = count(searchers[positions[i]], query, mostTerms));
+    int[] others = IntStream.range(0, count).filter(i -> found[i] < 0).toArray();
+    IntConsumer visit = i -> found[others[i]] = visited(searchers[positions[others[i]]], query);
+    inParallel(others.length, visit, true);
     NativeMemory.write(found, count, answers);
   }
 
@@ -87,6 +96,16 @@ public final class ManyIndexes {
     } catch (IOException | RuntimeException | InternalError e) {
       return -1;
     }
+  }
+
+  private static int visited(IndexSearcher searcher, Query query) {
+    int[] count = {0};
+    IntPredicate counting =
+        row -> {
+          count[0]++;
+          return true;
+        };
+    return visit(searcher, query, counting) ? count[0] : -1;
   }
 
   private static byte hasNone(IndexSearcher searcher, Query query) {
@@ -109,6 +128,30 @@ public final class ManyIndexes {
     int[][] found = new int[count][];
     inParallel(count, i -> found[i] = fewRows(searchers[positions[i]], query, most));
     return new RowsFound(found);
+  }
+
+  /**
+   * Finds those of some rows that match. Each is looked up; see {@link RowIds#among}.
+   *
+   * @param among address of the positions of the indexes to query, one int each
+   * @param count the number of these indexes
+   * @param starts address of one int more, where the rows of each index begin and the last one's
+   *     end
+   * @param rows address of the ids of these rows, ascending for each index
+   * @return the matching rows; not those of an index that is damaged, which a look-up in it alone
+   *     reports
+   */
+  public RowsFound among(Query query, long among, int count, long starts, long rows) {
+    return rows(
+        among,
+        count,
+        starts,
+        rows,
+        (searcher, some) -> {
+          Rows matching = new Rows();
+          RowIds.among(searcher, query, some, matching::add);
+          return matching.toArray();
+        });
   }
 
   /**
@@ -186,7 +229,7 @@ public final class ManyIndexes {
         });
   }
 
-  /** A search for some of the values, by number, in one index. */
+  /** A search for some of the values, or among some of the rows, of one index. */
   private interface Search {
     int[] rows(IndexSearcher searcher, int[] numbers) throws IOException;
   }
@@ -214,34 +257,56 @@ public final class ManyIndexes {
 
   /** The matching rows of an index; null if they are not found here. */
   private static int[] fewRows(IndexSearcher searcher, Query query, int most) {
-    int[] rows = NONE;
-    int count = 0;
+    Rows rows = new Rows();
+    boolean all = visit(searcher, query, row -> rows.count < most && rows.add(row));
+    return all ? rows.toArray() : null;
+  }
+
+  /**
+   * Visits the matching rows of an index, ascending.
+   *
+   * @param rows returns whether to go on
+   * @return whether all were visited; false if there may be many, or if the index is damaged
+   */
+  private static boolean visit(IndexSearcher searcher, Query query, IntPredicate rows) {
     try {
-      Weight weight =
-          searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1f);
+      Weight weight = RowIds.weight(searcher, query);
       for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
         ScorerSupplier supplier = weight.scorerSupplier(leaf);
         if (supplier == null) {
           continue;
         }
         if (supplier.cost() > Math.max(MOST_ROWS, leaf.reader().maxDoc() / SHARE)) {
-          return null;
+          return false;
         }
         DocIdSetIterator matching = supplier.get(Long.MAX_VALUE).iterator();
         int row;
         while ((row = matching.nextDoc()) != DocIdSetIterator.NO_MORE_DOCS) {
-          if (count == most) {
-            return null;
+          if (!rows.test(leaf.docBase + row)) {
+            return false;
           }
-          if (count == rows.length) {
-            rows = Arrays.copyOf(rows, Math.min(most, Math.max(8, 2 * count)));
-          }
-          rows[count++] = leaf.docBase + row;
         }
       }
-      return count == rows.length ? rows : Arrays.copyOf(rows, count);
+      return true;
     } catch (IOException | RuntimeException | InternalError e) {
-      return null;
+      return false;
+    }
+  }
+
+  private static final class Rows {
+    private int[] rows = NONE;
+    int count;
+
+    boolean add(int row) {
+      if (count == rows.length) {
+        rows = Arrays.copyOf(rows, Math.max(8, 2 * count));
+      }
+      rows[count++] = row;
+      return true;
+    }
+
+    int[] toArray() {
+      return count == rows.length ? rows : Arrays.copyOf(rows, count);
     }
   }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntConsumer;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.BulkScorer;
 import org.apache.lucene.search.DocIdSet;
@@ -115,32 +116,37 @@ public final class RowIds {
       throws IOException {
     int[] asked = new int[count];
     NativeMemory.read(rows, asked, count);
-    Weight weight = weight(searcher, query);
     Output output = new Output(address, count);
+    among(searcher, query, asked, output::collect);
+    output.flush();
+    return output.found;
+  }
+
+  /** The same for rows in an array; the matching ones are passed on, ascending. */
+  static void among(IndexSearcher searcher, Query query, int[] asked, IntConsumer matching)
+      throws IOException {
+    Weight weight = weight(searcher, query);
     int at = 0;
     for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
       int end = leaf.docBase + leaf.reader().maxDoc();
-      Scorer scorer = at < count && asked[at] < end ? weight.scorer(leaf) : null;
+      Scorer scorer = at < asked.length && asked[at] < end ? weight.scorer(leaf) : null;
       if (scorer != null) {
         TwoPhaseIterator check = scorer.twoPhaseIterator();
         DocIdSetIterator found = check == null ? scorer.iterator() : check.approximation();
-        output.base = leaf.docBase;
-        for (; at < count && asked[at] < end; at++) {
+        for (; at < asked.length && asked[at] < end; at++) {
           int doc = asked[at] - leaf.docBase;
           if (found.docID() < doc) {
             found.advance(doc);
           }
           if (found.docID() == doc && (check == null || check.matches())) {
-            output.collect(doc);
+            matching.accept(asked[at]);
           }
         }
       }
-      while (at < count && asked[at] < end) {
+      while (at < asked.length && asked[at] < end) {
         at++;
       }
     }
-    output.flush();
-    return output.found;
   }
 
   /**
@@ -162,7 +168,7 @@ public final class RowIds {
     return cost;
   }
 
-  private static Weight weight(IndexSearcher searcher, Query query) throws IOException {
+  static Weight weight(IndexSearcher searcher, Query query) throws IOException {
     return searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1f);
   }
 
