@@ -225,10 +225,9 @@ def _useless(predicate: Predicate, plan: SlicePlan) -> _Reason | None:
 
 def _lacking(plan: SlicePlan, predicate: Predicate) -> str | None:
     """Which column of a predicate an entry lacks, although it was defined; None if none."""
-    columns = predicate.columns()
     for serving in plan.entries:
         for each in serving.entry.manifest.skipped:
-            if each.name in columns:
+            if each.name in predicate.columns():
                 return (
                     f"its {serving.index_type.name} entry lacks column {each.name}, which only "
                     "Spark reads in this base file"

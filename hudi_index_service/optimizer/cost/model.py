@@ -72,7 +72,7 @@ class CostModel:
         """The cost of reading a slice with entries, or rejected entries, if these rows match."""
         constants = self.constants
         entries = plan.entries or plan.rejected_entries
-        total = plan.total
+        total = entries[0].rows
         scan_bytes = plan.file_slice.base_file.size * self.share
         all_pages = max(1.0, total / PAGE_ROWS)
         held_pages = pages_holding(rows.expected, all_pages)

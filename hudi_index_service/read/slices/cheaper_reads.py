@@ -1,6 +1,7 @@
 """Decides which slices are read without a look-up, since reading their rows costs less. The reason
 is then in their statistics."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -44,9 +45,15 @@ class CheaperReads:
     table: pa.Schema
     of_many: bool
 
-    def stays_unopened(self, plan: SlicePlan) -> bool:
+    def stays_unopened(
+        self, plan: SlicePlan, is_tested: Callable[[], bool] = lambda: True
+    ) -> bool:
         """Whether to scan the base file of a slice rather than to open its entries. If so, the
-        scan is counted."""
+        scan is counted.
+
+        Args:
+            is_tested: Whether the row reader tests the whole predicate.
+        """
         base_file = plan.file_slice.base_file
         stays = (
             self.of_many
@@ -56,6 +63,7 @@ class CheaperReads:
             and not any(
                 each.stored or each.entry.data_path in self.pool.open_paths for each in plan.entries
             )
+            and is_tested()
         )
         if stays:
             self.pool.add_scan(base_file.path)
@@ -65,14 +73,10 @@ class CheaperReads:
         """Whether a slice is scanned instead of opening its entries."""
         if lookup.statistics.note == _UNOPENED:  # by a count, whose rows are read now
             return True
-        pays = (
-            self.of_many
-            and tests_all(lookup.predicate, self.table)
-            and self.stays_unopened(lookup.plan)
-        )
-        if pays:
+        stays = self.stays_unopened(lookup.plan, lambda: tests_all(lookup.predicate, self.table))
+        if stays:
             lookup.statistics.note = _UNOPENED
-        return pays
+        return stays
 
     def scan_pays(self, lookup: SliceLookup, *, is_limited: bool) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries. These are

@@ -315,9 +315,14 @@ class Lookups:
 def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:
     """The slices, grouped by those whose entries answer the same predicate alike."""
     groups: dict[Hashable, list[SliceLookup]] = {}
+    layouts: tuple[int, ...] = ()
+    group: list[SliceLookup] = []
     for each in slices:
-        layouts = tuple([(entry.index_type.name, entry.layout) for entry in each.plan.entries])
-        groups.setdefault((each.predicate, layouts), []).append(each)
+        before, layouts = layouts, tuple([entry.layout for entry in each.plan.entries])
+        # The hash of a long list takes longer than to see that it is the same.
+        if not group or layouts != before or each.predicate is not group[0].predicate:
+            group = groups.setdefault((each.predicate, layouts), [])
+        group.append(each)
     return groups.values()
 
 

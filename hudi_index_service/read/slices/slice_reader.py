@@ -104,6 +104,7 @@ class SliceReader:
         """Looks up those slices that are planned by index, all together, and reads no rows. Takes
         and raises what `batches` does."""
         found = [self._unread(plan, statistics, within) for plan, statistics in jobs]
+        base_rows = self._base_rows
 
         def finish(both: tuple[FoundRows, SliceLookup | None]) -> FoundRows:
             each, lookup = both
@@ -112,7 +113,7 @@ class SliceReader:
                 if read.plan.is_merged_in_part:
                     return self._with_log_rows(read)
                 if read.rows is None and read.plan.access in (Access.SCAN, Access.INDEX):
-                    read.whole = self._base_rows.whole_reader(read)
+                    read.whole = base_rows.whole_reader(read)
                     if read.whole is not None:
                         read.statistics.access = Access.SCAN
                 return read
