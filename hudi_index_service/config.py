@@ -174,7 +174,8 @@ class ReadSettings(_Section):
     entry serves; 0 for no limit.
     scan_fraction: Above this fraction of the columns' bytes, reading a base file whole is cheaper
     than reading its pages one by one, unless fewer than one row in 16 is wanted.
-    parallelism: File slices read at once.
+    parallelism: File slices read at once. Four times as many wait for a remote store at once, for
+    their entries or for single pages.
     open_mb: MiB of index data that stays open between queries; it is mapped, not read. The least
     recently used data is closed first.
     log_rows_mb: MiB of merged rows of log files that are kept for later queries.

@@ -21,7 +21,7 @@ from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.base_file.kept_pages import budget, kept_pages
 from hudi_index_service.read.base_file.row_reader import RowReader
-from hudi_index_service.read.parallel import mapped
+from hudi_index_service.read.parallel import mapped, waiting
 from hudi_index_service.read.queries import TableQueries
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -174,7 +174,8 @@ class _Warming:
     def warm(self, slices: Sequence[SlicePlan]) -> None:
         """Opens the entries of some slices, several at once, and then reads their pages."""
         settings, is_local = self.queries.pool.settings, self.table.storage.is_local
-        opened = mapped(self._opened, slices, settings.read.parallelism, may_be_fast=is_local)
+        most = waiting(settings.read.parallelism, is_local=is_local)
+        opened = mapped(self._opened, slices, most, may_be_fast=is_local)
         done, cache = self.done, kept_pages() if is_local else None
         for plan, each in zip(slices, opened, strict=True):
             done.entries += len(each.entries)

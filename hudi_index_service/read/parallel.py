@@ -32,6 +32,14 @@ _FAST_MS = 10.0
 _SLOW_BYTES = 2**20  # a file to be scanned that is worth several threads from the beginning
 
 
+_WAITING = 4  # times as many threads, for slices that mostly wait for a remote store
+
+
+def waiting(parallelism: int, *, is_local: bool) -> int:
+    """The most slices whose entries, or single pages, are read at once: more of a remote table."""
+    return parallelism if is_local else _WAITING * parallelism
+
+
 def windows(
     slices: Sequence[int], merged: Set[int], at_first: int | None = None
 ) -> Iterator[Sequence[int]]:

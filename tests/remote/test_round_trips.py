@@ -102,7 +102,7 @@ def test_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) -> N
     assert (requests["summary"], requests["manifest"], requests["data"]) == (1, 0, FILES)
     assert requests["base file"] == 0, "the index alone answers"
     assert requests["other"] <= FIXED
-    assert s3.rounds < FILES
+    assert s3.rounds < FILES / 3, "many entries are opened at once"
 
 
 @pytest.mark.usefixtures("far_away")
@@ -111,7 +111,7 @@ def test_a_prewarmed_table_sends_no_request_for_its_indexes(
 ) -> None:
     ready = cold.prewarm(["id"])
     assert (ready.entries, ready.opened, ready.files_left_out) == (FILES, FILES, FILES)
-    assert s3.rounds < FILES, "many entries are opened at once"
+    assert s3.rounds < FILES / 3, "many entries are opened at once"
     s3.forget()
     scan = cold.scan("amount > 50", columns=["id"], use_index="require")
     rows = scan.to_arrow()

@@ -137,6 +137,15 @@ class RowReader:
         """The bytes of so many rows of average size, with all columns of the file."""
         return rows * self.footer.plain_bytes / max(self.footer.rows, 1)
 
+    @property
+    def share(self) -> float:
+        """The share of these bytes that the columns to be read take."""
+        try:
+            plan = self.footer.plan(range(self.footer.rows), self.present)
+        except ParquetReadError:  # reading it reports it
+            return 1.0
+        return min(1.0, plan.plain_bytes / max(self.footer.plain_bytes, 1))
+
     def plan(self, rows: RowIds) -> RowPlan:
         """The cost of reading these rows; reads nothing."""
         return self.footer.plan(rows, self.present)

@@ -99,7 +99,7 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     reads; each of the others is by itself."""
     groups: list[list[FoundRows]] = []
     last: RowReader | None = None
-    rows_left, bytes_left = 0, 0.0
+    rows_left, bytes_left, share = 0, 0.0, 1.0
     for each in found:
         if each.is_nothing:
             continue
@@ -114,7 +114,7 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
             last = None
             continue
         rows = len(each.rows) if each.rows is not None else 0  # of a whole file, few match
-        size = reader.size_of(rows or reader.footer.rows)
+        size = share * reader.size_of(rows or reader.footer.rows)
         if (
             last is None
             or rows > rows_left
@@ -123,7 +123,8 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
             or not last.footer.schema.equals(reader.footer.schema)
         ):
             groups.append([])
-            last = reader
+            last, share = reader, reader.share
+            size = share * reader.size_of(rows or reader.footer.rows)
             rows_left, bytes_left = FIRST_PAGE, BATCH_BYTES
         groups[-1].append(each)
         rows_left, bytes_left = rows_left - rows, bytes_left - size

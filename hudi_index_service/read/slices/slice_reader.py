@@ -36,7 +36,7 @@ from hudi_index_service.read.base_file.row_reader import (
     row_positions,
     unreadable_by_row,
 )
-from hudi_index_service.read.parallel import Job, mapped
+from hudi_index_service.read.parallel import Job, mapped, waiting
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.base_rows import (
     BaseRows,
@@ -334,8 +334,13 @@ class SliceReader:
 
     def mapped(self, work: Callable[[T], Result], slices: Sequence[T]) -> list[Result]:
         """The results of some work on slices, in order, by several threads if that is faster."""
-        most, local = self.settings.read.parallelism, self.table.storage.is_local
-        return mapped(work, slices, most, may_be_fast=local)
+        local = self.table.storage.is_local
+        return mapped(work, slices, self._most_looked_up, may_be_fast=local)
+
+    @property
+    def _most_looked_up(self) -> int:
+        """The most slices that are looked up at once."""
+        return waiting(self.settings.read.parallelism, is_local=self.table.storage.is_local)
 
     def _checked(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
         """The rows of a base file that the residual leaves."""
@@ -370,7 +375,7 @@ class SliceReader:
             self.routes,
             constants.row_steps,
             constants.test_steps,
-            self.settings.read.parallelism,
+            self._most_looked_up,
         )
 
     def _looked_up(self, found: Sequence[FoundRows]) -> list[SliceLookup | None]:
