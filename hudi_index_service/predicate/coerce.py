@@ -117,7 +117,9 @@ def in_plain_list(column: BoundColumn, literals: Sequence[str]) -> Predicate | N
         texts = list(dict.fromkeys([literal[1:-1] for literal in literals]))
         return In(column, texts_array(texts, kind))
     if pa.types.is_signed_integer(kind) and not quoted and max(map(len, literals)) < _LONG_DIGITS:
-        numbers = [number for number in dict.fromkeys(map(int, literals)) if fits(number, kind)]
+        numbers = list(dict.fromkeys(map(int, literals)))
+        if not (fits(min(numbers), kind) and fits(max(numbers), kind)):
+            numbers = [number for number in numbers if fits(number, kind)]
         return In(column, integers_array(numbers, kind)) if numbers else _never(column)
     return None
 
