@@ -45,9 +45,7 @@ class CheaperReads:
     table: pa.Schema
     of_many: bool
 
-    def stays_unopened(
-        self, plan: SlicePlan, is_tested: Callable[[], bool] = lambda: True
-    ) -> bool:
+    def stays_unopened(self, plan: SlicePlan, is_tested: Callable[[], bool] = lambda: True) -> bool:
         """Whether to scan the base file of a slice rather than to open its entries. If so, the
         scan is counted.
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.config import HistorySettings, Settings
-from hudi_index_service.optimizer.history import file as file_module
 from hudi_index_service.optimizer.history import history as module
 from hudi_index_service.optimizer.history.file import SCHEMA_VERSION
 from hudi_index_service.optimizer.history.history import History, stored_history
@@ -125,16 +124,21 @@ def test_the_next_process_continues_the_history(folder):
 
 
 def test_a_table_is_read_once_for_all_queries_that_are_written_together(folder, monkeypatch):
-    read: list[str] = []
-    shapes = file_module._shapes
-    monkeypatch.setattr(
-        file_module, "_shapes", lambda at, table: read.append(table) or shapes(at, table)
-    )
+    statements: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*arguments, **options) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
     history = History(folder, SETTINGS)
     for number in range(60):
         history.record(TABLE, observation(f"column_{number % 7} = ?"))
     history.flush()
-    assert read == [TABLE, TABLE]  # before and after they were added
+    read = [each for each in statements if each.startswith("SELECT * FROM shapes")]
+    assert len(read) == 2  # before and after they were added
 
 
 def test_files_are_accessible_only_to_the_user(folder):
