@@ -30,8 +30,6 @@ MERGED_IN_WINDOW = 32
 # with slices of 10 ms among them, took as long with threads as without.
 _FAST_MS = 10.0
 _SLOW_BYTES = 2**20  # a file to be scanned that is worth several threads from the beginning
-
-
 _WAITING = 4  # times as many threads, for slices that mostly wait for a remote store
 
 

@@ -88,6 +88,19 @@ def test_large_results_are_read_by_several_calls(
     assert calls == expected_calls
 
 
+def test_files_are_counted_by_the_columns_that_are_read(opened, calls, monkeypatch):
+    """Two columns of eight take as many bytes in many more files."""
+    table = opened("hundred_base_files", ["id"])
+    monkeypatch.setattr(found_rows, "BATCH_BYTES", 8_000)
+    every = table.scan("amount > 30").to_arrow()
+    of_all = list(calls)
+    calls.clear()
+    few = table.scan("amount > 30", columns=["amount"]).to_arrow()
+    assert few.num_rows == every.num_rows > 0
+    assert sum(calls) == sum(of_all) == 100
+    assert 2 * len(calls) < len(of_all)
+
+
 @pytest.mark.parametrize(
     ("name", "indexed", "where", "expected_calls"),
     [
