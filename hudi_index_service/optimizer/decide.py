@@ -15,7 +15,8 @@ slices of the table, and past scans     `opening_pays`
 estimates of a leaf                     `look_up_together`, `most_steps`
 bounds of open entries                  `are_too_many`, `scan_tests_faster`,
                                         `rows_pay_for_count`
-row ids                                 `cheapest_reading`, `pages_pay_in_portions`
+row ids                                 `narrow_together`, `cheapest_reading`,
+                                        `pages_pay_in_portions`
 estimates of all slices of a relation   `RelationCosts`
 the rows that a look-up finds           `most_tasks`
 ======================================  ======================================================
