@@ -324,7 +324,7 @@ class Execution:
         groups = in_calls([replace(x, log_rows=()) if x.log_rows else x for x in found])
         local, most = reader.table.storage.is_local, reader.settings.read.parallelism
         may_be_fast = local and are_fast(group[0].plan for group in groups if len(group) == 1)
-        if all(each.by_page is not None for group in groups for each in group):
+        if not local and all(each.by_page is not None for group in groups for each in group):
             most = waiting(most, is_local=local)
         return mapped(
             lambda group: work(reader.matching(group)), groups, most, may_be_fast=may_be_fast

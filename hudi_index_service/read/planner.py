@@ -222,13 +222,15 @@ class QueryPlanner:
             nonlocal folder
             if folder is None and may_look:
                 folder = self._look()
-            if folder is not None and not self._table.storage.is_local:
-                folder.start_runtimes(query.columns)
             return folder
 
         def without_excluded(plan: QueryPlan) -> QueryPlan:
             seen = looked()
-            return self._without_excluded(plan, seen, binding.counting) if seen else plan
+            if seen is None:
+                return plan
+            if not self._table.storage.is_local:
+                seen.start_runtimes(query.columns)
+            return self._without_excluded(plan, seen, binding.counting)
 
         def covered(plan: QueryPlan) -> QueryPlan:
             seen = looked()

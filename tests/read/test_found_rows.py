@@ -89,7 +89,7 @@ def test_large_results_are_read_by_several_calls(
 
 
 def test_files_are_counted_by_the_columns_that_are_read(opened, calls, monkeypatch):
-    """Two columns of eight take as many bytes in many more files."""
+    """Of two columns, many more files fit into the bytes of a call than of all eight."""
     table = opened("hundred_base_files", ["id"])
     monkeypatch.setattr(found_rows, "BATCH_BYTES", 8_000)
     every = table.scan("amount > 30").to_arrow()

@@ -90,8 +90,7 @@ class HistoryFile:
         what `shapes` does, for each of their tables."""
         days = Counter((table, int(now // 86_400)) for table, now, _ in queries)
         with self._connection(WRITE_SECONDS) as connection, _transaction(connection):
-            tables = {table for table, _, _ in queries}
-            known = {table: _shapes(connection, table) for table in tables}
+            known = {table: _shapes(connection, table) for table in {each[0] for each in queries}}
             changed: dict[tuple[str, str], HistoryShape] = {}
             for table, now, query in queries:
                 shape = known[table].get(query.shape) or HistoryShape(query.shape)
@@ -114,7 +113,7 @@ class HistoryFile:
                 "(SELECT rowid FROM shapes ORDER BY last LIMIT ?)",
                 (max(0, count - settings.max_shapes),),
             )
-            return {table: _shapes(connection, table) for table in tables}
+            return {table: _shapes(connection, table) for table in known}
 
     def forget(self, table: str | None) -> int:
         """Deletes the records of one table or of all, also from the file's bytes; returns the

@@ -114,20 +114,19 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
             last = None
             continue
         rows = len(each.rows) if each.rows is not None else 0  # of a whole file, few match
-        size = share * reader.size_of(rows or reader.footer.rows)
+        size = reader.size_of(rows or reader.footer.rows)
         if (
             last is None
             or rows > rows_left
-            or size > bytes_left
+            or share * size > bytes_left
             or not _are_alike(groups[-1][0], each)
             or not last.footer.schema.equals(reader.footer.schema)
         ):
             groups.append([])
             last, share = reader, reader.share
-            size = share * reader.size_of(rows or reader.footer.rows)
             rows_left, bytes_left = FIRST_PAGE, BATCH_BYTES
         groups[-1].append(each)
-        rows_left, bytes_left = rows_left - rows, bytes_left - size
+        rows_left, bytes_left = rows_left - rows, bytes_left - share * size
     return groups
 
 

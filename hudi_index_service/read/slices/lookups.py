@@ -6,7 +6,7 @@ looked up slice by slice. A look-up that takes longer than reading the rows that
 left out.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from hudi_index_service.optimizer.decide import look_up_together, most_steps, na
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Routes, SlicePlan
-from hudi_index_service.optimizer.serving import BEST_FIRST, ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry, best_answer
 from hudi_index_service.predicate.expression import (
     And,
     Constant,
@@ -203,22 +203,19 @@ class Lookups:
             counted: Whether their number is enough, where an entry knows it.
         """
         found = self._narrowed(leaf, slices, left)
-        others = [n for n, each in enumerate(found) if each is None]
-        if others:
-            for n, each in zip(
-                others, self._together(leaf, [slices[n] for n in others]), strict=True
-            ):
-                found[n] = each
-            others = [n for n in others if found[n] is None]
 
-        def look_up(n: int) -> Bounds:
+        def fill(look_up: Callable[[Sequence[int]], Sequence[Bounds | None]]) -> None:
+            others = [n for n, each in enumerate(found) if each is None]
+            if others:
+                for n, bounds in zip(others, look_up(others), strict=True):
+                    found[n] = bounds
+
+        def alone(n: int) -> Bounds:
             return self._alone(leaf, slices[n], left[n], counted)
 
         local = not self.pool.is_remote
-        for n, bounds in zip(
-            others, mapped(look_up, others, self.parallelism, may_be_fast=local), strict=True
-        ):
-            found[n] = bounds
+        fill(lambda others: self._together(leaf, [slices[n] for n in others]))
+        fill(lambda others: mapped(alone, others, self.parallelism, may_be_fast=local))
         return [each for each in found if each is not None]
 
     def _alone(
@@ -329,11 +326,11 @@ def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:
 def _answering(leaf: Condition, slices: Sequence[SliceLookup]) -> tuple[Answer, list[ServingEntry]]:
     """The best answer of entries to a leaf, and the entry of each slice that gives it. The slices'
     entries are alike."""
-    answers = [each.answer(leaf) for each in slices[0].plan.entries]
-    best = next((each for each in BEST_FIRST if each in answers), Answer.NONE)
+    typical = slices[0].plan.entries
+    best = best_answer(typical, leaf)
     if best is Answer.NONE:
         return best, []
-    position = answers.index(best)
+    position = [each.answer(leaf) for each in typical].index(best)
     return best, [each.plan.entries[position] for each in slices]
 
 
