@@ -131,10 +131,10 @@ def test_each_operator_on_each_type_is_as_evaluated(name, table, scanned):
             expected = as_truths(evaluate(predicate, table).fill_null(FALSE))
             for rows in (np.arange(ROWS), np.arange(3, ROWS, 41)):
                 found = footer.matching(path, rows, condition.condition, ["number"])
-                assert found[0].to_pylist() == rows[expected[rows]].tolist(), str(predicate)
-                assert found[1]["number"].to_pylist() == found[0].to_pylist()
+                assert found.positions.to_pylist() == rows[expected[rows]].tolist(), str(predicate)
+                assert found.rows["number"].to_pylist() == found.positions.to_pylist()
                 counted = footer.count(path, rows, condition.condition)
-                assert counted[0] == len(found[0]), str(predicate)
+                assert counted[0] == found.count == len(found.positions), str(predicate)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,15 @@ def test_rows_are_those_of_the_predicate(where, table, scanned):
             kept = batch if are_results else keep(predicate, batch)
             found += kept["number"].to_pylist()
         assert found == keep(predicate, table)["number"].to_pylist()
+        rows = replace(file_scan, numbered=False).candidates(negation_normal_form(predicate))
+        unnumbered = [
+            number
+            for _, batch, are_results in rows
+            for number in (batch if are_results else keep(predicate, batch))["number"].to_pylist()
+        ]
+        assert unnumbered == found
         counted = 0
-        counting = replace(file_scan, output=[], counts=True)
+        counting = replace(file_scan, output=[], numbered=False)
         for _, batch, are_results in counting.candidates(negation_normal_form(predicate)):
             counted += (batch if are_results else keep(predicate, batch)).num_rows
         assert counted == len(found)
@@ -277,7 +284,7 @@ def test_candidates_are_tested_before_other_columns_are_read(table, scanned):
         assert all(batch.schema.names == output for batch in read.batches)
         pages = footer.plan(expected, output).pages
         assert read.did.pages <= pages + footer.plan(candidates, ["bigint", "number"]).pages
-    (counted,) = reader.batches(candidates, predicate=predicate, output=[], counts=True)
+    (counted,) = reader.batches(candidates, predicate=predicate, output=[], numbered=False)
     assert (counted.found, counted.count) == (len(expected), len(candidates))
     others = parse_predicate("bigint = 7 AND text RLIKE '^a'", table.schema, time_zone="UTC")
     (read,) = reader.batches(candidates, predicate=others, output=["text"])
@@ -293,7 +300,7 @@ def test_counting_reads_no_other_pages_than_testing(table, scanned):
         native = native_condition(negation_normal_form(predicate), footer.schema)
         tested = footer.matching(path, range(ROWS), native.condition, [])
         counted = footer.count(path, range(ROWS), native.condition)
-        assert counted == (keep(predicate, table).num_rows, tested[2]), where
+        assert counted == (keep(predicate, table).num_rows, tested.stats), where
 
 
 def test_portions_grow_where_few_rows_match(table, scanned):

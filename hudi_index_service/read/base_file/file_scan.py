@@ -46,7 +46,7 @@ from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
     RowIds,
     RowReader,
-    numbered,
+    numbered_rows,
     positions,
     row_positions,
 )
@@ -79,7 +79,7 @@ class FileScan:
             None for all.
         output: Those of the columns that are needed of rows of which the predicate is TRUE; None
             for all.
-        counts: Whether the row ids of `candidates` are not needed.
+        numbered: Whether the row ids of `candidates` are needed.
 
     Every method raises FileNotFoundError if the file is gone, StorageFailed if it is damaged,
     NeedsSpark if it cannot be read without Spark, and PermissionDenied.
@@ -95,7 +95,7 @@ class FileScan:
     footer_check: FooterCheck | None = None
     within: range | None = None
     output: Sequence[str] | None = None
-    counts: bool = False
+    numbered: bool = True
 
     def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
         """The rows of the row groups and pages where a predicate in negation normal form may be
@@ -184,7 +184,7 @@ class FileScan:
             rows_read = yield from self._by_row(footer, rows, predicate)
         if rows_read < len(rows):
             left = rows[rows_read:]
-            yield from numbered(left, self._by_arrow(file, left))
+            yield from numbered_rows(left, self._by_arrow(file, left))
 
     def _by_footer(
         self, footer: Footer, rows: RowIds | range, predicate: Predicate | None = None
@@ -193,7 +193,7 @@ class FileScan:
         if rows_read < len(rows):
             left = rows[rows_read:]
             with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-                yield from numbered(left, self._by_arrow(file, left))
+                yield from numbered_rows(left, self._by_arrow(file, left))
 
     def _by_row(
         self, footer: Footer, rows: RowIds | range, predicate: Predicate | None
@@ -204,7 +204,7 @@ class FileScan:
         reader = RowReader(self.storage, self.base_file, footer, self.columns, is_scan=True)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
         portions = reader.batches(
-            rows, limit=limit, predicate=predicate, output=self.output, counts=self.counts
+            rows, limit=limit, predicate=predicate, output=self.output, numbered=self.numbered
         )
         try:
             while rows_read < len(rows):

@@ -38,7 +38,7 @@ class NumberedRows(NamedTuple):
     """Rows of a base file with their row ids.
 
     Attributes:
-        rows: Empty if only their number is needed.
+        rows: Empty if the row ids are not needed.
         are_results: Whether the predicate is TRUE of all these rows, which may then lack columns
             that only the predicate needs.
     """
@@ -76,7 +76,7 @@ def positions(rows: RowIds | range) -> RowIds:
     return np.arange(rows.start, rows.stop) if isinstance(rows, range) else rows
 
 
-def numbered(
+def numbered_rows(
     rows: RowIds | range, batches: Iterable[pa.RecordBatch], *, are_results: bool = False
 ) -> Iterator[NumberedRows]:
     """The batches of these rows, in order, each with its row ids."""
@@ -92,8 +92,8 @@ class RowsRead:
 
     Attributes:
         count: The number of rows.
-        rows: Those of them of which the predicate may be TRUE; all without one. Empty if they were
-            only counted.
+        rows: Those of them of which the predicate may be TRUE; all without one. Empty if they are
+            not needed.
         batches: These rows.
         did: Statistics of the read.
         are_results: See `NumberedRows`.
@@ -112,7 +112,7 @@ class RowsRead:
 
     def numbered(self) -> Iterator[NumberedRows]:
         """The rows with their row ids."""
-        return numbered(self.rows, self.batches, are_results=self.are_results)
+        return numbered_rows(self.rows, self.batches, are_results=self.are_results)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class RowReader:
         limit: int | None = None,
         predicate: Predicate | None = None,
         output: Sequence[str] | None = None,
-        counts: bool = False,
+        numbered: bool = True,
     ) -> Iterator[RowsRead]:
         """The rows in portions of about `BATCH_BYTES`, each read on demand.
 
@@ -172,7 +172,8 @@ class RowReader:
             predicate: In negation normal form. Rows for which it is not TRUE are left out, as far
                 as the row reader can tell, and while that pays; of a local file.
             output: Those of the columns that are needed of rows of which it is TRUE; None for all.
-            counts: Whether the row ids are not needed: without `output`, rows are only counted.
+            numbered: Whether the row ids are needed. If not, rows without `output` are only
+                counted.
 
         Raises:
             FileNotFoundError: the base file is gone.
@@ -204,10 +205,10 @@ class RowReader:
             portion = rows[start:stop]
             if condition is None:
                 read = None
-            elif counts and condition.is_whole and not columns.names:
+            elif not numbered and condition.is_whole and not columns.names:
                 read = self._counted(portion, condition)
             else:
-                read = self._matching(portion, condition, columns, present)
+                read = self._matching(portion, condition, columns, present, numbered=numbered)
             if read is None:
                 condition = None
                 read = self._all(source, portion)
@@ -245,6 +246,8 @@ class RowReader:
         native: NativeCondition,
         columns: pa.Schema,
         present: list[str],
+        *,
+        numbered: bool,
     ) -> RowsRead | None:
         """The rows of a portion that match, with these columns; None if the row reader cannot tell
         which."""
@@ -254,16 +257,17 @@ class RowReader:
                 portion,
                 native.condition,
                 present,
+                numbered=numbered,
                 size=self.base_file.size,
                 pages=kept_pages(),
                 is_scan=self.is_scan,
             )
         if found is None:
             return None
-        row_ids, table, stats = found
-        batches = _batches(table, len(row_ids)) if len(row_ids) else []
+        batches = _batches(found.rows, found.count) if found.count else []
         aligned = [self._aligned(batch, columns) for batch in batches]
-        return RowsRead(len(portion), as_numbers(row_ids), aligned, stats, native.is_whole)
+        rows = range(0) if found.positions is None else as_numbers(found.positions)
+        return RowsRead(len(portion), rows, aligned, found.stats, native.is_whole)
 
     def _counted(self, portion: RowIds | range, native: NativeCondition) -> RowsRead | None:
         """The number of rows of a portion that match; None if the row reader cannot tell."""

@@ -24,7 +24,7 @@ from hudi_index_service.read.base_file.row_reader import (
     RowIds,
     RowReader,
     RowsRead,
-    numbered,
+    numbered_rows,
     positions,
     row_positions,
     unreadable_by_row,
@@ -55,11 +55,11 @@ class BaseRows:
     limit: int | None = None
     footer_check: FooterCheck | None = None
 
-    def of(self, found: FoundRows, *, counts: bool = False) -> Iterator[NumberedRows]:
+    def of(self, found: FoundRows, *, numbered: bool = True) -> Iterator[NumberedRows]:
         """The rows that a look-up has found; all that may match if it has found none.
 
         Args:
-            counts: Whether the row ids are not needed.
+            numbered: Whether the row ids are needed.
         """
         plan, statistics = found.plan, found.statistics
         row_ids = None if found.rows is None else row_positions(found.rows)
@@ -72,14 +72,14 @@ class BaseRows:
                     readable_by_row=found.readable_by_row,
                     trusted=found.trusted,
                     within=found.within,
-                    counts=counts,
+                    numbered=numbered,
                 )
             return
         rows_read = 0
         if found.stored is not None:
             statistics.stored = True
             try:
-                for read in self._by_page(found.stored, row_ids, statistics, counts=counts):
+                for read in self._by_page(found.stored, row_ids, statistics, numbered=numbered):
                     yield from read.numbered()
                     rows_read += read.count
                 return
@@ -90,7 +90,7 @@ class BaseRows:
                 log.warning("The values stored in %s are not used: %s", path, error)
         try:
             left = row_ids[rows_read:]
-            for read in self._by_page(found.by_page, left, statistics, counts=counts):
+            for read in self._by_page(found.by_page, left, statistics, numbered=numbered):
                 yield from read.numbered()
                 rows_read += read.count
         except ParquetReadError as error:
@@ -104,7 +104,7 @@ class BaseRows:
         row_ids: RowIds,
         statistics: SliceStatistics,
         *,
-        counts: bool,
+        numbered: bool,
     ) -> Iterator[RowsRead]:
         """The rows with these ids, in order, without those of which the row reader can tell that
         the predicate is not TRUE."""
@@ -114,7 +114,7 @@ class BaseRows:
             limit=self.limit,
             predicate=None if query.predicate is None else query.normal_form,
             output=query.output.names,
-            counts=counts,
+            numbered=numbered,
         ):
             statistics.add_read(read.did)
             statistics.rows_checked += read.count - read.found
@@ -129,13 +129,13 @@ class BaseRows:
         readable_by_row: bool = True,
         trusted: bool = True,
         within: range | None = None,
-        counts: bool = False,
+        numbered: bool = True,
     ) -> Iterator[NumberedRows]:
         """The base file's rows that may match; with `row_ids`, just these rows.
 
         Args:
             trusted: Whether the copy of the footer in an open entry may be used.
-            within, counts: See `FileScan`.
+            within, numbered: See `FileScan`.
         """
         footer, base_file = None, plan.file_slice.base_file
         entries = plan.entries or plan.rejected_entries
@@ -159,13 +159,13 @@ class BaseRows:
             self.footer_check,
             within,
             self.query.output.names,
-            counts,
+            numbered,
         )
         if row_ids is None:
             yield from scan.candidates(self.query.normal_form)
         else:
             rows = scan.rows(row_ids) if readable_by_row else scan.rows_by_arrow(row_ids)
-            yield from numbered(row_ids, rows)
+            yield from numbered_rows(row_ids, rows)
 
     def whole_reader(self, found: FoundRows) -> RowReader | None:
         """Reads all rows of a local file that match, of a slice to be scanned, if it is small or

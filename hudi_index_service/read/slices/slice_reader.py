@@ -148,8 +148,7 @@ class SliceReader:
         if found.plan.access is Access.MERGE:
             others = reader.merged(found.plan)
         else:
-            counts = not found.query.output.names and not found.replaced
-            read = reader._base_rows.of(found, counts=counts)
+            read = reader._base_rows.of(found, numbered=bool(found.replaced))
             for each in without_replaced(read, found.replaced):
                 yield reader._results(each.batch, found.statistics, are_results=each.are_results)
             others = iter(found.log_rows)

@@ -50,9 +50,6 @@ use crate::python::{
     is_wanted, raise_ended, raised,
 };
 
-/// (positions, rows, what was read)
-type MatchingFields<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
-
 /// `FileRows` of the package.
 #[derive(FromPyObject)]
 struct RowsOfFile {
@@ -186,7 +183,7 @@ impl KnownFile {
     /// None if a column of the condition is not read by opened pages.
     #[pyo3(signature = (
         source, rows, condition, columns = None, *,
-        size = None, threads = None, pages = None, is_scan = false
+        numbered = true, size = None, threads = None, pages = None, is_scan = false
     ))]
     #[expect(clippy::too_many_arguments)]
     fn matching<'py>(
@@ -196,17 +193,19 @@ impl KnownFile {
         rows: &Bound<'py, PyAny>,
         condition: &NativeCondition,
         columns: Option<Vec<String>>,
+        numbered: bool,
         size: Option<u64>,
         threads: Option<usize>,
         pages: Option<Py<Pages>>,
         is_scan: bool,
-    ) -> PyResult<Option<MatchingFields<'py>>> {
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut source = open_source(source, size)?;
         let rows = row_positions(rows)?;
         let wanted = Matched {
             rows: &rows,
             condition: &condition.condition,
             columns: columns.as_deref(),
+            numbered,
         };
         let (threads, keeping) = (thread_count(threads), keeping(pages.as_ref(), is_scan));
         let file = &self.file;
@@ -216,9 +215,10 @@ impl KnownFile {
         let Some(found) = found else {
             return Ok(None);
         };
-        let positions = Int64Array::from(found.positions).to_data().to_pyarrow(py)?;
+        let positions = numbered.then(|| Int64Array::from(found.positions).to_data());
+        let positions = positions.map(|some| some.to_pyarrow(py)).transpose()?;
         let (table, stats) = handed_over(py, found.rows, &source)?;
-        Ok(Some((positions, table, stats)))
+        record(py, "RowsFound", (found.count, positions, table, stats)).map(Some)
     }
 
     /// None if a column of the condition is not read by opened pages.

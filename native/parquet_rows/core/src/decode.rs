@@ -1,8 +1,6 @@
 //! Columns as the crate's own reader decodes them: those of remote files, and those whose pages are
 //! not opened.
 
-use std::ops::Range;
-
 use arrow_array::ArrayRef;
 use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
@@ -174,42 +172,19 @@ fn parts_of(file: &ParquetFile, request: &Request, piece: &Piece, fair: u64) -> 
         .first()
         .map_or(0, |page| (page.offset as u64).saturating_sub(chunk));
     let fair = fair.max(2 * dictionary);
-    let mut parts = Vec::new();
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    let mut wanted = piece.rows.ranges.iter().cloned().peekable();
-    let mut bytes = 0;
+    let mut parts: Vec<GroupRows> = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
     for (number, page) in pages.iter().enumerate() {
-        let end = pages
-            .get(number + 1)
-            .map_or(usize::MAX, |next| next.first_row_index.max(0) as usize);
-        let before = ranges.len();
-        while let Some(range) = wanted.next_if(|range| range.start < end) {
-            // A range that continues after the page is cut there only if the part ends there.
-            ranges.push(range);
-        }
-        let reaches = ranges
-            .last()
-            .is_some_and(|last| last.end > page.first_row_index.max(0) as usize);
-        if ranges.len() > before || reaches {
+        let first = page.first_row_index.max(0) as usize;
+        let next = pages.get(number + 1);
+        let end = next.map_or(usize::MAX, |next| next.first_row_index.max(0) as usize);
+        if !piece.rows.between(first, end).is_empty() {
             bytes += page.compressed_page_size.max(0) as u64;
         }
-        if bytes < fair {
-            continue;
+        if bytes >= fair || next.is_none() {
+            parts.extend(piece.rows.part(start, end));
+            (start, bytes) = (end, 0);
         }
-        bytes = 0;
-        let mut rest = None;
-        if let Some(last) = ranges.last_mut().filter(|last| last.end > end) {
-            rest = Some(end..last.end);
-            last.end = end;
-        }
-        parts.push(GroupRows {
-            row_group,
-            ranges: std::mem::take(&mut ranges),
-        });
-        ranges.extend(rest);
-    }
-    if !ranges.is_empty() {
-        parts.push(GroupRows { row_group, ranges });
     }
     parts
 }

@@ -1,5 +1,7 @@
 //! The values of rows by position, taken from opened pages: a column at a time, from many files.
 
+use std::ops::Range;
+
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer};
 use arrow_data::ArrayData;
@@ -15,8 +17,6 @@ use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
 /// Of a page with fewer rows for each one that is wanted, all numbers are unpacked at once.
 const SPARSE: usize = 8;
-/// Bytes that are allocated for the texts of a page before their lengths are known.
-const MOST_RESERVED: usize = 1 << 20;
 /// The position of a NULL.
 const NULL: u32 = u32::MAX;
 
@@ -47,7 +47,7 @@ pub fn gather(parts: &[Part<'_>], types: &[&DataType], threads: usize) -> Result
     for ((plan, buffer), data_type) in plans.iter_mut().zip(&mut buffers).zip(types) {
         let mut left = buffer.as_slice_mut();
         for page in plan.iter_mut().flatten() {
-            let (out, rest) = left.split_at_mut(page.count * width_of(data_type));
+            let (out, rest) = left.split_at_mut(page.count() * width_of(data_type));
             left = rest;
             tasks.push(Task {
                 page,
@@ -131,8 +131,9 @@ impl Task<'_> {
         match page.body() {
             Body::Plain(values) => {
                 let is_as_stored = values.class().width() == width_of(self.data_type);
-                if is_as_stored && values.class() != Class::Bytes && !page.has_nulls() {
-                    return Ok(Some(self.copied(values)));
+                let has_all = values.class() != Class::Bytes && !page.has_nulls();
+                if let (true, Some(rows)) = (is_as_stored && has_all, self.page.range()) {
+                    return Ok(Some(self.copied(values, rows)));
                 }
                 let positions = self.positions(&page);
                 self.taken(&page, values, positions).map(Some)
@@ -148,29 +149,22 @@ impl Task<'_> {
     }
 
     /// The rows of a page that has a value in each, of the width in which it is wanted.
-    fn copied(self, values: &Values) -> Piece {
+    fn copied(self, values: &Values, rows: Range<usize>) -> Piece {
         let width = values.class().width();
-        let mut out = self.out;
-        for rows in self.page.rows() {
-            let (here, rest) = out.split_at_mut(rows.len() * width);
-            here.copy_from_slice(&values.numbers()[rows.start * width..rows.end * width]);
-            out = rest;
-        }
+        let numbers = &values.numbers()[rows.start * width..rows.end * width];
+        self.out.copy_from_slice(numbers);
         Piece {
-            count: self.page.count,
+            count: rows.len(),
             ..Piece::default()
         }
     }
 
     /// Where the value of each row is.
     fn positions(&self, page: &OpenPage) -> Vec<u32> {
-        let mut positions = Vec::with_capacity(self.page.count);
-        for rows in self.page.rows() {
-            if page.has_nulls() {
-                let position = |row| page.position(row).map_or(NULL, |at| at as u32);
-                positions.extend(rows.map(position));
-            } else {
-                positions.extend(rows.start as u32..rows.end as u32);
+        let mut positions = self.page.positions();
+        if page.has_nulls() {
+            for row in &mut positions {
+                *row = page.position(*row as usize).map_or(NULL, |at| at as u32);
             }
         }
         positions
@@ -178,12 +172,12 @@ impl Task<'_> {
 
     /// Where the value of each row is in the dictionary.
     fn numbered(&self, page: &OpenPage, runs: &Runs) -> Vec<u32> {
-        if self.page.count == self.page.page.rows && !page.has_nulls() {
+        if self.page.count() == self.page.page.rows && !page.has_nulls() {
             return runs.unpacked();
         }
         let mut positions = self.positions(page);
         let known = positions.iter_mut().filter(|at| **at != NULL);
-        if self.page.count * SPARSE < self.page.page.rows {
+        if self.page.count() * SPARSE < self.page.page.rows {
             known.for_each(|at| *at = runs.at(*at as usize));
         } else {
             let numbers = runs.unpacked();
@@ -211,22 +205,7 @@ impl Task<'_> {
             ..Piece::default()
         };
         match (values.class().width(), width_of(self.data_type)) {
-            (0, _) => {
-                piece.lengths.reserve(positions.len());
-                let usual = values.numbers().len() / values.len().max(1);
-                piece
-                    .texts
-                    .reserve((usual * positions.len()).min(MOST_RESERVED));
-                for at in positions {
-                    let text = if at == NULL {
-                        &[]
-                    } else {
-                        values.bytes(at as usize)
-                    };
-                    piece.lengths.push(text.len() as u32);
-                    piece.texts.extend_from_slice(text);
-                }
-            }
+            (0, _) => (piece.lengths, piece.texts) = texts(values, &positions),
             (4, 4) => put::<4>(self.out, &positions, values),
             (8, 8) => put::<8>(self.out, &positions, values),
             (_, 16) => {
@@ -241,6 +220,29 @@ impl Task<'_> {
         }
         Ok(piece)
     }
+}
+
+/// The lengths of the texts at some positions, and the texts one after the other.
+fn texts(values: &Values, positions: &[u32]) -> (Vec<u32>, Vec<u8>) {
+    let length = |&at: &u32| match at {
+        NULL => 0,
+        at => values.bytes(at as usize).len() as u32,
+    };
+    let lengths: Vec<u32> = positions.iter().map(length).collect();
+    let total = lengths.iter().map(|&length| length as usize).sum();
+    let mut texts = vec![0; total];
+    let mut start = 0;
+    for &at in positions.iter().filter(|&&at| at != NULL) {
+        let (text, rest) = (values.bytes(at as usize), &mut texts[start..]);
+        // What is copied beyond the end is overwritten by the next text: to copy a number of bytes
+        // that is not known takes several times as long.
+        match (values.short(at as usize), rest.first_chunk_mut()) {
+            (Some(short), Some(place)) if text.len() <= short.len() => *place = *short,
+            _ => rest[..text.len()].copy_from_slice(text),
+        }
+        start += text.len();
+    }
+    (lengths, texts)
 }
 
 fn put<const W: usize>(out: &mut [u8], positions: &[u32], values: &Values) {

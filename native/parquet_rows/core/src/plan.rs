@@ -13,8 +13,8 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::error::{Error, Result};
 use crate::file::ParquetFile;
-use crate::metadata::{Footer, row_count};
-use crate::positions::{GroupRows, Positions};
+use crate::metadata::Footer;
+use crate::positions::{GroupRows, Positions, in_batches};
 use crate::source::{Source, merge};
 
 /// Maximum number of rows in one batch of the result: a page that spans two is decoded twice.
@@ -45,8 +45,6 @@ pub struct RowPlan {
 pub struct Request {
     /// The rows by row group, for each batch of the result.
     pub batches: Vec<Vec<GroupRows>>,
-    /// Maximum number of rows in one batch.
-    batch_rows: usize,
     mask: ProjectionMask,
     /// The top-level columns to decode, in file order: the leaves of each.
     roots: Vec<Vec<usize>>,
@@ -63,7 +61,7 @@ impl Request {
         rows: &Positions,
         columns: Option<&[String]>,
     ) -> Result<Self> {
-        Self::in_batches(metadata, rows, columns, BATCH_ROWS)
+        Self::of_groups(metadata, rows.groups(metadata)?, columns, BATCH_ROWS)
     }
 
     /// The same request with all rows in one batch.
@@ -72,16 +70,19 @@ impl Request {
         rows: &Positions,
         columns: Option<&[String]>,
     ) -> Result<Self> {
-        Self::in_batches(metadata, rows, columns, rows.len().max(1))
+        Self::of_groups(metadata, rows.groups(metadata)?, columns, usize::MAX)
     }
 
-    fn in_batches(
+    /// A request of rows by row group.
+    ///
+    /// # Errors
+    /// `Error::Argument` for columns that the file does not have.
+    pub fn of_groups(
         metadata: &ParquetMetaData,
-        rows: &Positions,
+        groups: Vec<GroupRows>,
         columns: Option<&[String]>,
         batch_rows: usize,
     ) -> Result<Self> {
-        rows.check(row_count(metadata))?;
         let schema = metadata.file_metadata().schema_descr();
         let (wanted, leaves) = find_columns(schema, columns)?;
         let mut decoded = wanted.clone();
@@ -102,8 +103,7 @@ impl Request {
             })
             .collect();
         Ok(Self {
-            batches: rows.in_batches(metadata, batch_rows),
-            batch_rows,
+            batches: in_batches(groups, batch_rows),
             mask,
             roots,
             positions,
@@ -153,7 +153,7 @@ impl Request {
                 .with_projection(mask)
                 .with_row_group_selections(vec![selection(file, rows)])
                 // The decoder allocates memory for this many rows in advance.
-                .with_batch_size(rows.count().clamp(1, self.batch_rows))
+                .with_batch_size(rows.count().max(1))
                 .build()?,
         )
     }
@@ -174,7 +174,7 @@ impl Request {
         Ok(Arc::new(Schema::new(projected.fields)))
     }
 
-    /// The cost of the request; `file` contains the offset indexes that it needs.
+    /// The cost of a request in one batch; `file` contains the offset indexes that it needs.
     pub fn plan(&self, file: &ParquetFile) -> Result<RowPlan> {
         let metadata = file.metadata();
         let leaves = self.leaves();
@@ -184,8 +184,8 @@ impl Request {
                 .iter()
                 .map(|&leaf| row_group.column(leaf).byte_range().1))
         };
-        let groups = self.merged_groups();
-        let pages = pages_of(metadata, &groups, &leaves);
+        let groups = self.batches.first().map_or(&[][..], Vec::as_slice);
+        let pages = pages_of(metadata, groups, &leaves);
         let row_groups = || {
             groups
                 .iter()
@@ -204,20 +204,6 @@ impl Request {
             chunk_bytes: sum(groups.iter().map(|group| chunk_bytes(group.row_group))),
             total_bytes: sum((0..metadata.num_row_groups()).map(chunk_bytes)),
         })
-    }
-
-    /// The rows of all batches together, by row group.
-    fn merged_groups(&self) -> Vec<GroupRows> {
-        let mut merged: Vec<GroupRows> = Vec::new();
-        for group in self.batches.iter().flatten() {
-            match merged.last_mut() {
-                Some(last) if last.row_group == group.row_group => {
-                    last.ranges.extend(group.ranges.iter().cloned());
-                }
-                _ => merged.push(group.clone()),
-            }
-        }
-        merged
     }
 
     fn leaves(&self) -> Vec<usize> {
@@ -269,18 +255,11 @@ fn pages_of(metadata: &ParquetMetaData, groups: &[GroupRows], leaves: &[usize]) 
             }
             for (number, page) in pages.iter().enumerate() {
                 let end = pages.get(number + 1).map_or(usize::MAX, first_row);
-                let next = group
-                    .ranges
-                    .partition_point(|range| range.end <= first_row(page));
-                if group
-                    .ranges
-                    .get(next)
-                    .is_some_and(|range| range.start < end)
-                {
-                    let offset = page.offset as u64;
-                    found.ranges.push(
-                        offset..offset.saturating_add(page.compressed_page_size.max(0) as u64),
-                    );
+                if !group.between(first_row(page), end).is_empty() {
+                    let (offset, size) = (page.offset as u64, page.compressed_page_size.max(0));
+                    found
+                        .ranges
+                        .push(offset..offset.saturating_add(size as u64));
                     found.data_pages += 1;
                 }
             }
@@ -324,7 +303,7 @@ pub fn planned(decoder: &ParquetPushDecoder) -> Pages {
 
 fn selection(file: &ParquetFile, rows: &GroupRows) -> RowGroupSelection {
     let total = file.metadata().row_group(rows.row_group).num_rows() as usize;
-    let selected = RowSelection::from_consecutive_ranges(rows.ranges.iter().cloned(), total);
+    let selected = RowSelection::from_consecutive_ranges(rows.all().ranges().into_iter(), total);
     RowGroupSelection::new(rows.row_group, Some(selected))
 }
 

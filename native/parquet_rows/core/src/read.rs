@@ -15,8 +15,8 @@ use crate::file_pages::{FilePages, Keeping};
 use crate::gather::{Gathered, gather};
 use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
-use crate::plan::{Request, RowPlan};
-use crate::positions::{GroupRows, Positions};
+use crate::plan::{BATCH_ROWS, Request, RowPlan};
+use crate::positions::{GroupRows, InGroup, Positions};
 use crate::rows_left::rows_left;
 use crate::select::{Selected, select};
 use crate::source::{Source, Traffic};
@@ -71,7 +71,8 @@ pub fn read_known_rows(
 
 /// Rows that make a condition TRUE.
 pub struct Matching {
-    /// Their positions in the file.
+    pub count: usize,
+    /// Their positions in the file; empty if they are not wanted.
     pub positions: Vec<i64>,
     pub rows: Rows,
 }
@@ -89,6 +90,8 @@ pub struct Matched<'a> {
     pub rows: &'a Positions,
     pub condition: &'a Condition,
     pub columns: Option<&'a [String]>,
+    /// Whether their positions are wanted.
+    pub numbered: bool,
 }
 
 /// Reads those of the rows of a local file that make a condition TRUE; pages of other columns only
@@ -106,16 +109,20 @@ pub fn read_matching(
     let Some(selected) = selected(&pages, wanted.rows, wanted.condition, threads, false)? else {
         return Ok(None);
     };
-    let positions = positions_of(file, &selected.groups);
-    let found = Positions::List(positions);
-    let request = Request::new(file.metadata(), &found, wanted.columns)?;
+    let mut positions = Vec::new();
+    if wanted.numbered {
+        positions = positions_of(file, &selected.groups);
+    }
+    let (groups, columns) = (selected.groups, wanted.columns);
+    let request = Request::of_groups(file.metadata(), groups, columns, BATCH_ROWS)?;
     let mut rows = decode(file, source, &request, threads, Some(&pages))?;
     rows.pages.used += selected.pages.used;
     rows.pages.kept += selected.pages.kept;
-    let Positions::List(positions) = found else {
-        return Ok(None);
-    };
-    Ok(Some(Matching { positions, rows }))
+    Ok(Some(Matching {
+        count: selected.count,
+        positions,
+        rows,
+    }))
 }
 
 /// How many of the rows of a local file make a condition TRUE, and the pages that were tested. None
@@ -163,8 +170,12 @@ fn positions_of(file: &ParquetFile, groups: &[GroupRows]) -> Vec<i64> {
     let mut positions = Vec::with_capacity(groups.iter().map(GroupRows::count).sum());
     for group in groups {
         let start = starts[group.row_group];
-        let ranges = group.ranges.iter().cloned();
-        positions.extend(ranges.flatten().map(|row| start + row as i64));
+        match &group.rows {
+            InGroup::List(rows) => positions.extend(rows.iter().map(|&row| start + i64::from(row))),
+            InGroup::Range(rows) => {
+                positions.extend(rows.clone().map(|row| start + i64::from(row)))
+            }
+        }
     }
     positions
 }
@@ -228,7 +239,7 @@ pub fn read_files(
     let pages: Vec<_> = pages
         .filter_map(|(each, source)| file_pages(each.file, source, keeping, holds))
         .collect();
-    let selected = match wanted.condition {
+    let mut selected = match wanted.condition {
         None => None,
         Some(condition) => {
             let tested = TestedFiles {
@@ -251,16 +262,15 @@ pub fn read_files(
             .map(|(each, tested)| (each.count, tested))
             .unzip(),
     };
-    let found: Option<Vec<_>> = selected.as_ref().map(|selected| {
-        let files = files.iter().zip(selected);
-        let positions = files.map(|(each, (found, _))| positions_of(each.file, &found.groups));
-        positions.map(Positions::List).collect()
-    });
     let mut requests = Vec::with_capacity(files.len());
     let mut schemas = Vec::with_capacity(files.len());
     for (number, each) in files.iter().enumerate() {
-        let rows = found.as_ref().map_or(&each.rows, |found| &found[number]);
-        let request = Request::in_one_batch(each.file.metadata(), rows, wanted.columns)?;
+        let metadata = each.file.metadata();
+        let groups = match &mut selected {
+            None => each.rows.groups(metadata)?,
+            Some(selected) => std::mem::take(&mut selected[number].0.groups),
+        };
+        let request = Request::of_groups(metadata, groups, wanted.columns, usize::MAX)?;
         schemas.push(request.schema(each.file)?);
         requests.push(request);
     }
@@ -554,7 +564,7 @@ pub fn plan_rows(
     rows: &Positions,
     columns: Option<&[String]>,
 ) -> Result<RowPlan> {
-    Request::new(file.metadata(), rows, columns)?.plan(file)
+    Request::in_one_batch(file.metadata(), rows, columns)?.plan(file)
 }
 
 fn decode(

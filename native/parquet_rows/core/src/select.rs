@@ -9,7 +9,7 @@ use crate::condition::{Leaf, Node, tested};
 use crate::error::{Error, Result};
 use crate::page::{Body, OpenPage};
 use crate::parallel::{Work, in_parallel};
-use crate::positions::GroupRows;
+use crate::positions::{GroupRows, InGroup};
 use crate::values::Values;
 use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
@@ -136,16 +136,21 @@ impl Selecting<'_> {
         let found = in_parallel(tasks, self.threads, SMALLEST_TASKS, |task| task.run(self))?;
         let mut left = Selected::default();
         for (row_group, found) in groups_of_pages.into_iter().zip(found) {
-            let Some(Found { ranges, count, .. }) = found else {
+            let Some(Found { rows, count }) = found else {
                 return Ok(None);
             };
             left.count += count;
-            if ranges.is_empty() {
-                continue;
-            }
-            match left.groups.last_mut() {
-                Some(last) if last.row_group == row_group => last.ranges.extend(ranges),
-                _ => left.groups.push(GroupRows { row_group, ranges }),
+            match left
+                .groups
+                .last_mut()
+                .map(|last| (last.row_group, &mut last.rows))
+            {
+                _ if rows.is_empty() => {}
+                Some((last, InGroup::List(list))) if last == row_group => list.extend(rows),
+                _ => {
+                    let rows = InGroup::List(rows);
+                    left.groups.push(GroupRows { row_group, rows });
+                }
             }
         }
         Ok(Some(left))
@@ -188,12 +193,8 @@ impl Task<'_> {
         let Some(page) = self.page.opened(pages)? else {
             return Ok(None);
         };
-        let is_sparse = self.page.count * SPARSE < self.page.page.rows;
-        let mut found = Found {
-            start: self.page.start,
-            ranges: Vec::new(),
-            count: 0,
-        };
+        let is_sparse = self.page.count() * SPARSE < self.page.page.rows;
+        let start = self.page.start as u32;
         let of_null = self.leaf.of_null();
         let dictionary = match page.body() {
             Body::Plain(_) => None,
@@ -203,16 +204,17 @@ impl Task<'_> {
             },
         };
         if is_sparse {
-            for row in self.page.rows().flatten() {
-                let is_true = match page.position(row) {
+            let mut rows = Vec::new();
+            for row in self.page.positions() {
+                let is_true = match page.position(row as usize) {
                     None => of_null,
                     Some(at) => self.is_true(&page, dictionary.as_deref(), at)?,
                 };
                 if is_true {
-                    found.add(row..row + 1);
+                    rows.push(start + row);
                 }
             }
-            return Ok(Some(found));
+            return Ok(Some(Found::of(rows)));
         }
         let mut bits = match (page.body(), &dictionary) {
             (Body::Plain(values), _) => self.leaf.bits(values),
@@ -220,7 +222,7 @@ impl Task<'_> {
                 let truths = selecting.truths(self.leaf, dictionary);
                 let table = truths.table(self.leaf);
                 if !of_null && !table.contains(&1) {
-                    return Ok(Some(found));
+                    return Ok(Some(Found::default()));
                 }
                 runs.answers(table).ok_or_else(beyond)?
             }
@@ -232,14 +234,22 @@ impl Task<'_> {
                 None => of_null,
             });
         }
-        for rows in self.page.rows() {
-            if self.counts {
-                found.count += ones(&bits, rows);
-            } else {
-                found.add_set(&bits, rows);
+        let is_set = |row: u32| bits[row as usize / 64] >> (row % 64) & 1 == 1;
+        Ok(Some(match (self.page.range(), self.counts) {
+            (Some(rows), true) => Found {
+                count: ones(&bits, rows),
+                rows: Vec::new(),
+            },
+            (Some(rows), false) => Found::of(set(&bits, rows, start)),
+            (None, _) => {
+                let rows = self.page.positions().into_iter();
+                Found::of(
+                    rows.filter(|&row| is_set(row))
+                        .map(|row| start + row)
+                        .collect(),
+                )
             }
-        }
-        Ok(Some(found))
+        }))
     }
 
     fn is_true(&self, page: &OpenPage, dictionary: Option<&Values>, at: usize) -> Result<bool> {
@@ -258,11 +268,18 @@ impl Task<'_> {
 }
 
 /// Rows of a page that were found.
+#[derive(Default)]
 struct Found {
-    start: usize,
-    /// Positions in the row group.
-    ranges: Vec<Range<usize>>,
+    /// Positions in the row group; may be empty if they are only counted.
+    rows: Vec<u32>,
     count: usize,
+}
+
+impl Found {
+    fn of(rows: Vec<u32>) -> Self {
+        let count = rows.len();
+        Self { rows, count }
+    }
 }
 
 /// How many bits of these rows are set.
@@ -279,41 +296,23 @@ fn ones(bits: &[u64], rows: Range<usize>) -> usize {
     count
 }
 
-impl Found {
-    fn add(&mut self, rows: Range<usize>) {
-        self.count += rows.len();
-        let rows = rows.start + self.start..rows.end + self.start;
-        match self.ranges.last_mut() {
-            Some(last) if last.end == rows.start => last.end = rows.end,
-            _ => self.ranges.push(rows),
+/// Those of some rows whose bit is set, `start` added to each.
+fn set(bits: &[u64], rows: Range<usize>, start: u32) -> Vec<u32> {
+    let mut found = vec![0; ones(bits, rows.clone())];
+    let mut places = found.iter_mut();
+    let mut at = rows.start;
+    while at < rows.end {
+        let mut word = bits[at / 64] >> (at % 64) << (at % 64);
+        let first = start + (at / 64 * 64) as u32;
+        at = (at / 64 + 1) * 64;
+        let beyond = at.saturating_sub(rows.end);
+        word = word << beyond >> beyond;
+        for place in places.by_ref().take(word.count_ones() as usize) {
+            *place = first + word.trailing_zeros();
+            word &= word - 1;
         }
     }
-
-    /// Those of the rows whose bit is set.
-    fn add_set(&mut self, bits: &[u64], rows: Range<usize>) {
-        let mut at = rows.start;
-        while at < rows.end {
-            let ahead = bits[at / 64] >> (at % 64);
-            if ahead == 0 {
-                at = (at / 64 + 1) * 64;
-                continue;
-            }
-            let start = at + ahead.trailing_zeros() as usize;
-            if start >= rows.end {
-                return;
-            }
-            let mut end = start;
-            while end < rows.end {
-                let run = (bits[end / 64] >> (end % 64)).trailing_ones() as usize;
-                end += run;
-                if run == 0 || !end.is_multiple_of(64) {
-                    break;
-                }
-            }
-            at = end.min(rows.end);
-            self.add(start..at);
-        }
-    }
+    found
 }
 
 /// The rows that are in any of these, by row group.
@@ -322,20 +321,9 @@ fn united(mut all: Vec<GroupRows>) -> Vec<GroupRows> {
     let mut united: Vec<GroupRows> = Vec::new();
     for group in all {
         match united.last_mut() {
-            Some(last) if last.row_group == group.row_group => last.ranges.extend(group.ranges),
+            Some(last) if last.row_group == group.row_group => last.unite(&group),
             _ => united.push(group),
         }
-    }
-    for group in &mut united {
-        group.ranges.sort_unstable_by_key(|range| range.start);
-        let mut merged: Vec<Range<usize>> = Vec::with_capacity(group.ranges.len());
-        for range in group.ranges.drain(..) {
-            match merged.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        group.ranges = merged;
     }
     united
 }

@@ -105,6 +105,11 @@ impl Values {
         &self.data[self.offsets[at] as usize..self.offsets[at + 1] as usize - LENGTH]
     }
 
+    /// The bytes from the start of a text on, if so many are known.
+    pub fn short(&self, at: usize) -> Option<&[u8; 16]> {
+        self.data[self.offsets[at] as usize..].first_chunk()
+    }
+
     /// The number at a position.
     pub fn integer(&self, at: usize) -> i64 {
         match self.class.width() {

@@ -9,7 +9,7 @@ use parquet::basic::Encoding;
 use crate::error::{Error, Result};
 use crate::file_pages::{Column, FilePages, PageOf};
 use crate::page::OpenPage;
-use crate::positions::GroupRows;
+use crate::positions::{GroupRows, SomeRows};
 use crate::values::Class;
 
 /// Fewer bytes than this are not worth a separate thread.
@@ -76,22 +76,30 @@ pub struct WantedPage<'a> {
     pub page: PageOf,
     /// The position of its first row in the row group.
     pub start: usize,
-    /// The number of wanted rows.
-    pub count: usize,
-    /// Ranges of the row group's rows, of which the first and the last may reach beyond the page.
-    ranges: &'a [Range<usize>],
+    /// The wanted rows, as positions in the row group.
+    rows: SomeRows<'a>,
     kept: Option<Arc<OpenPage>>,
     /// Whether this read has used it before.
     is_held: bool,
 }
 
 impl WantedPage<'_> {
+    /// The number of wanted rows.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The wanted rows, counted from the page's first one.
-    pub fn rows(&self) -> impl Iterator<Item = Range<usize>> {
-        let (start, end) = (self.start, self.start + self.page.rows);
-        self.ranges
-            .iter()
-            .map(move |range| range.start.max(start) - start..range.end.min(end) - start)
+    pub fn positions(&self) -> Vec<u32> {
+        self.rows.counted_from(self.start)
+    }
+
+    /// The same if they follow each other without a gap.
+    pub fn range(&self) -> Option<Range<usize>> {
+        match &self.rows {
+            SomeRows::Range(rows) => Some(rows.start - self.start..rows.end - self.start),
+            SomeRows::List(_) => None,
+        }
     }
 
     /// The page, read from the file unless it is kept; None if its encoding is not supported.
@@ -105,7 +113,7 @@ impl WantedPage<'_> {
     /// The cost of looking at its rows, in bytes.
     pub fn weight(&self) -> u64 {
         match self.kept {
-            Some(_) => A_KEPT_VALUE * self.count as u64,
+            Some(_) => A_KEPT_VALUE * self.count() as u64,
             None => self.page.location.compressed_page_size.max(0) as u64,
         }
     }
@@ -134,11 +142,11 @@ pub fn planned<'a>(
             if location.first_row_index < 0 || start > end || end > group_rows {
                 return Err(Error::Malformed("the pages of a column overlap".into()));
             }
-            let from = group.ranges.partition_point(|range| range.end <= start);
-            let to = group.ranges.partition_point(|range| range.start < end);
-            if from >= to || start == end {
+            let rows = group.between(start, end);
+            if rows.is_empty() {
                 continue;
             }
+            found += rows.len();
             let page = PageOf {
                 column,
                 row_group: group.row_group,
@@ -146,18 +154,14 @@ pub fn planned<'a>(
                 rows: end - start,
             };
             let (kept, is_held) = pages.kept(&page);
-            let mut page = WantedPage {
+            wanted.push(WantedPage {
                 part,
                 page,
                 start,
-                count: 0,
-                ranges: &group.ranges[from..to],
+                rows,
                 kept,
                 is_held,
-            };
-            page.count = page.rows().map(|range| range.len()).sum();
-            found += page.count;
-            wanted.push(page);
+            });
         }
         if found != group.count() {
             return Err(Error::Malformed(format!(

@@ -458,6 +458,7 @@ fn rows_that_match_a_condition_are_read_with_few_pages() {
         rows: &rows,
         condition: &condition,
         columns: Some(&columns),
+        numbered: true,
     };
     let mut source = Source::file(file.path.clone(), None).unwrap();
     let found = read_matching(&footer, &mut source, &matched, 2, None)
@@ -524,6 +525,7 @@ fn damaged_bytes_are_errors_and_never_panics_of_this_crate() {
                         rows: &rows,
                         condition: &condition,
                         columns: Some(&columns),
+                        numbered: true,
                     };
                     let mut source = Source::memory(Bytes::new());
                     let _ = guard(|| {

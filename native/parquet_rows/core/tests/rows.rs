@@ -19,7 +19,7 @@ use parquet_rows::error::{Error, Result};
 use parquet_rows::file::ParquetFile;
 use parquet_rows::metadata::{Footer, row_count, stripped_footer};
 use parquet_rows::plan::page_starts;
-use parquet_rows::positions::Positions;
+use parquet_rows::positions::{GroupRows, Positions, in_batches};
 use parquet_rows::read::{plan_rows, read_known_rows, read_rows};
 use parquet_rows::source::{Fetch, Source, merge};
 
@@ -177,26 +177,31 @@ fn positions_have_to_ascend_within_the_file() {
 #[test]
 fn batches_are_split_by_row_group() {
     let file = known(&written());
-    let batches = Positions::List(vec![0, 1, 5, 399, 400, 999]).in_batches(file.metadata(), 4);
-    let groups = |batch: usize| {
-        let groups = batches[batch].iter();
+    let batches = |rows: Positions, most| in_batches(rows.groups(file.metadata()).unwrap(), most);
+    let groups = |batch: &[GroupRows]| {
+        let groups = batch.iter();
         groups
-            .map(|group| (group.row_group, group.ranges.clone()))
+            .map(|group| (group.row_group, group.all().ranges()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(groups(0), [(0, vec![0..2, 5..6, 399..400])]);
-    assert_eq!(groups(1), [(1, vec![0..1]), (2, vec![199..200])]);
+    let listed = batches(Positions::List(vec![0, 1, 5, 399, 400, 999]), 4);
+    assert_eq!(groups(&listed[0]), [(0, vec![0..2, 5..6, 399..400])]);
+    assert_eq!(groups(&listed[1]), [(1, vec![0..1]), (2, vec![199..200])]);
+    let ranges = batches(Positions::Range(398..802), 403);
+    let (first, all) = (vec![0..1], vec![0..400]);
     assert_eq!(
-        batches[0].iter().map(|group| group.count()).sum::<usize>(),
-        4
+        groups(&ranges[0]),
+        [(0, vec![398..400]), (1, all), (2, first)]
     );
-    let ranges = Positions::Range(398..802).in_batches(file.metadata(), 403);
-    assert_eq!(ranges[0][0].ranges, [398..400]);
     assert_eq!(
-        (ranges[0][1].row_group, ranges[0][2].ranges.clone()),
-        (1, vec![0..1])
+        (ranges.len(), groups(&ranges[1])),
+        (2, vec![(2, vec![1..2])])
     );
-    assert_eq!((ranges.len(), ranges[1][0].ranges.clone()), (2, vec![1..2]));
+    let one = batches(Positions::Range(0..ROWS), usize::MAX);
+    assert_eq!(
+        one[0].iter().map(GroupRows::count).sum::<usize>() as i64,
+        ROWS
+    );
 }
 
 #[test]

@@ -57,6 +57,7 @@ __all__ = [
     "PageCache",
     "ParquetReadError",
     "ReadStats",
+    "RowsFound",
     "Routing",
     "RowPlan",
     "Rows",
@@ -172,6 +173,19 @@ class FileRows:
     """0-based positions, ascending and unique."""
     size: int | None = None
     """The length of the file in bytes, which is checked."""
+
+
+class RowsFound(NamedTuple):
+    """Rows of one file that make a condition TRUE; see `Footer.matching`."""
+
+    count: int
+    """The number of rows."""
+    positions: pa.Int64Array | None
+    """Their positions in the file, ascending; None if they are not wanted."""
+    rows: pa.Table
+    """Their values."""
+    stats: ReadStats
+    """What was read."""
 
 
 class FilesRead(NamedTuple):

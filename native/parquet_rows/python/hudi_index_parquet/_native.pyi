@@ -17,6 +17,7 @@ from hudi_index_parquet import (
     ReadStats,
     RowPlan,
     Rows,
+    RowsFound,
     SomeLeaves,
     Tree,
     TreeLeaves,
@@ -148,17 +149,21 @@ class Footer:
         condition: Condition,
         columns: Sequence[str] | None = None,
         *,
+        numbered: bool = True,
         size: int | None = None,
         threads: int | None = None,
         pages: PageCache | None = None,
         is_scan: bool = False,
-    ) -> tuple[pa.Int64Array, pa.Table, ReadStats] | None:
+    ) -> RowsFound | None:
         """Read those of the rows of a local file that make a condition TRUE. The columns of the
         condition are read first, the others only where rows are left. See `read` for arguments and
         errors.
 
+        Args:
+            numbered: whether the positions of the rows are wanted.
+
         Returns:
-            The positions of these rows, ascending, their values, and the statistics. None if a
+            None if a
             column of the condition is not read by opened pages: columns that are nested, boolean,
             or of other encodings than PLAIN and dictionaries, and remote files.
 
