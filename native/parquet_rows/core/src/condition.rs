@@ -235,16 +235,24 @@ impl Leaf {
             }
             _ => {}
         }
-        if let ([(test, false)], Class::Bytes) = (self.tests.as_slice(), values.class())
-            && let Test::Like {
-                prefix,
-                inside,
-                suffix,
-            } = test
-            && let ([], [only], []) = (&prefix[..], &inside[..], &suffix[..])
-            && !only.needle().is_empty()
-        {
-            return containing(only, values);
+        if let ([(test, false)], Class::Bytes) = (self.tests.as_slice(), values.class()) {
+            match test {
+                Test::Texts(texts) if texts.len() == 1 && !texts[0].is_empty() => {
+                    return equal(&texts[0], values);
+                }
+                Test::Like {
+                    prefix,
+                    inside,
+                    suffix,
+                } if prefix.is_empty()
+                    && suffix.is_empty()
+                    && inside.len() == 1
+                    && !inside[0].needle().is_empty() =>
+                {
+                    return containing(&inside[0], values);
+                }
+                _ => {}
+            }
         }
         tested(values.len(), |at| self.is_true(values, at))
     }
@@ -274,20 +282,39 @@ fn key(values: &Values, at: usize) -> i64 {
     }
 }
 
-/// Which texts contain another, by one search through all of them.
+/// Which texts contain another.
 fn containing(finder: &Finder<'_>, values: &Values) -> Vec<u64> {
+    searched(finder, values, |start| {
+        // It may be in the length before a text, or reach beyond its end.
+        let text = values.text_around(start);
+        text.filter(|&(_, end)| start + finder.needle().len() <= end)
+    })
+}
+
+/// Which texts are another one, which is not empty.
+fn equal(text: &[u8], values: &Values) -> Vec<u64> {
+    let with_length = [&(text.len() as u32).to_le_bytes(), text].concat();
+    searched(&Finder::new(&with_length), values, |start| {
+        let same = values.text_around(start + with_length.len() - text.len());
+        same.filter(|&(number, _)| values.bytes(number) == text)
+    })
+}
+
+/// The texts in which something is found, by one search through all of them; `text_at` tells the
+/// number and the end of the text that is found by a match at a place.
+fn searched(
+    finder: &Finder<'_>,
+    values: &Values,
+    text_at: impl Fn(usize) -> Option<(usize, usize)>,
+) -> Vec<u64> {
     let mut words = vec![0; values.len().div_ceil(64)];
     let (data, mut from) = (values.numbers(), 0);
     while let Some(found) = finder.find(&data[from..]) {
         let start = from + found;
         from = start + 1;
-        // It may be in the length before a text, or reach beyond its end.
-        if let Some(value) = values.text_around(start) {
-            let (number, end) = value;
-            if start + finder.needle().len() <= end {
-                words[number / 64] |= 1 << (number % 64);
-                from = end;
-            }
+        if let Some((number, end)) = text_at(start) {
+            words[number / 64] |= 1 << (number % 64);
+            from = end;
         }
     }
     words

@@ -105,3 +105,32 @@ fn a_range_is_tested_up_to_its_ends() {
         }
     }
 }
+
+#[test]
+fn a_text_is_found_only_where_it_is_the_whole_value() {
+    // Texts that hold others with their lengths, or what looks like it across two values.
+    let texts: [&[u8]; 9] = [
+        b"",
+        b"a",
+        b"\x01\0\0\0a",
+        b"aa",
+        b"a",
+        b"b\x01\0\0\0",
+        b"a\x01\0\0\0a\x01\0\0\0",
+        b"\0\0\0\0",
+        b"a",
+    ];
+    let mut data = Vec::new();
+    for text in texts {
+        data.extend((text.len() as u32).to_le_bytes());
+        data.extend(text);
+    }
+    let values = Values::plain(Class::Bytes, data.into(), texts.len()).unwrap();
+    for sought in texts {
+        let tests = vec![(Test::texts(vec![sought.to_vec()]), false)];
+        let bits = Leaf { column: 0, tests }.bits(&values);
+        let found = (0..texts.len()).filter(|at| bits[0] >> at & 1 == 1);
+        let same = (0..texts.len()).filter(|&at| texts[at] == sought);
+        assert!(found.eq(same), "{sought:?}");
+    }
+}
