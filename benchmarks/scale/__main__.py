@@ -133,7 +133,8 @@ def unrouted(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
     """Point look-ups of the service on the table of so many base files, by statistics alone."""
     table, query = tables.folder_of(scratch, files), look_ups(files)[0]
     with without_runs(table), started(table, "ours") as contestants:
-        contestants["ours"].run(query.wheres(1, "open"), query.how)  # opens all entries
+        # Opens all entries, which are scanned until then.
+        contestants["ours"].run(query.wheres(SCANS_FOR_OPENING + 1, "open"), query.how)
         return {"files": files, **in_turn(contestants, query, rounds)}
 
 

@@ -123,6 +123,23 @@ def test_without_its_leaves_the_end_cells_of_a_tree_are_uncertain(indexed: Index
     reader.close()
 
 
+def test_a_term_counts_as_several_rows(indexed: IndexedData) -> None:
+    """To find the row of a term takes several times as long as to read one of a term's rows: a
+    range of different texts takes more steps than one of numbers."""
+    segments = sum(name.endswith(".si") for name in indexed.index.members)
+    for where, most_of_rows, has_rows in (
+        ("code >= 'b' AND code < 'c'", 1, False),
+        ("code >= 'b' AND code < 'c'", 10, True),
+        ("code LIKE '%7%'", 1, False),
+        ("state >= 'new'", 1, True),
+        ("n BETWEEN 1000 AND 1999", 1, True),
+    ):
+        leaf = leaf_of(indexed, where)
+        rows = rows_where(leaf, indexed.data)
+        most = most_of_rows * len(rows) + 2 * LEAF * segments
+        assert (indexed.reader.candidates(leaf, most) is not None) is has_rows, where
+
+
 def test_only_some_of_very_many_terms_are_counted(build_index: BuildIndex) -> None:
     rows = 20_000
     data = pa.table({"c": [f"{number:05}" for number in range(rows)]})

@@ -1,6 +1,7 @@
 //! A condition in negation normal form, of which only TRUE is tracked: a NULL makes no test TRUE
 //! but the one for NULL.
 
+use memchr::memchr;
 use memchr::memmem::Finder;
 
 use crate::error::{Error, Result};
@@ -154,11 +155,21 @@ impl Test {
                 inside,
                 suffix,
             } => {
-                let rest = text.strip_prefix(&prefix[..]);
-                let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(&suffix[..])) else {
-                    return false;
-                };
-                inside.iter().all(|part| match part.find(rest) {
+                // To compare with an empty vector, whose bytes are nowhere in memory, takes 80 ns.
+                let mut rest = text;
+                if !prefix.is_empty() {
+                    match rest.strip_prefix(&prefix[..]) {
+                        Some(after) => rest = after,
+                        None => return false,
+                    }
+                }
+                if !suffix.is_empty() {
+                    match rest.strip_suffix(&suffix[..]) {
+                        Some(before) => rest = before,
+                        None => return false,
+                    }
+                }
+                inside.iter().all(|part| match find(part, rest) {
                     Some(at) => {
                         rest = &rest[at + part.needle().len()..];
                         true
@@ -244,12 +255,14 @@ impl Leaf {
                     prefix,
                     inside,
                     suffix,
-                } if prefix.is_empty()
-                    && suffix.is_empty()
-                    && inside.len() == 1
-                    && !inside[0].needle().is_empty() =>
-                {
-                    return containing(&inside[0], values);
+                } => {
+                    let others = prefix.len().max(suffix.len());
+                    let longest = inside.iter().max_by_key(|part| part.needle().len());
+                    if let Some(part) = longest.filter(|part| part.needle().len() > others) {
+                        let is_all = inside.len() == 1 && others == 0;
+                        let is_true = |at| is_all || test.of_text(values.bytes(at));
+                        return searched(part, 0, values, is_true);
+                    }
                 }
                 _ => {}
             }
@@ -282,42 +295,44 @@ fn key(values: &Values, at: usize) -> i64 {
     }
 }
 
-/// Which texts contain another.
-fn containing(finder: &Finder<'_>, values: &Values) -> Vec<u64> {
-    searched(finder, values, |start| {
-        // It may be in the length before a text, or reach beyond its end.
-        let text = values.text_around(start);
-        text.filter(|&(_, end)| start + finder.needle().len() <= end)
-    })
-}
-
 /// Which texts are another one, which is not empty.
 fn equal(text: &[u8], values: &Values) -> Vec<u64> {
     let with_length = [&(text.len() as u32).to_le_bytes(), text].concat();
-    searched(&Finder::new(&with_length), values, |start| {
-        let same = values.text_around(start + with_length.len() - text.len());
-        same.filter(|&(number, _)| values.bytes(number) == text)
+    let length = with_length.len() - text.len();
+    searched(&Finder::new(&with_length), length, values, |at| {
+        values.bytes(at) == text
     })
 }
 
-/// The texts in which something is found, by one search through all of them; `text_at` tells the
-/// number and the end of the text that is found by a match at a place.
+/// Of which texts a test is TRUE, by one search through all of them for what each must have:
+/// something that begins so many bytes before a byte of the text, and ends in it.
 fn searched(
     finder: &Finder<'_>,
+    before: usize,
     values: &Values,
-    text_at: impl Fn(usize) -> Option<(usize, usize)>,
+    is_true: impl Fn(usize) -> bool,
 ) -> Vec<u64> {
     let mut words = vec![0; values.len().div_ceil(64)];
-    let (data, mut from) = (values.numbers(), 0);
-    while let Some(found) = finder.find(&data[from..]) {
+    let (data, mut from, mut last) = (values.numbers(), 0, 0);
+    while let Some(found) = find(finder, &data[from..]) {
         let start = from + found;
         from = start + 1;
-        if let Some((number, end)) = text_at(start) {
-            words[number / 64] |= 1 << (number % 64);
-            from = end;
+        // It may be in the length before a text, or reach beyond its end.
+        if let Some((number, end)) = values.text_around(start + before, last)
+            && start + finder.needle().len() <= end
+        {
+            words[number / 64] |= u64::from(is_true(number)) << (number % 64);
+            (from, last) = (end, number);
         }
     }
     words
+}
+
+fn find(finder: &Finder<'_>, text: &[u8]) -> Option<usize> {
+    match finder.needle() {
+        [only] => memchr(*only, text), // takes a fraction of the time in short texts
+        _ => finder.find(text),
+    }
 }
 
 /// Answers, each 0 or 1, as bits, from the lowest of the first word on.

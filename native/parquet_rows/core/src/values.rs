@@ -131,11 +131,17 @@ impl Values {
     }
 
     /// The position of the text of which the byte at a place in `numbers` is one, and where it ends
-    /// there; None for bytes of a length.
-    pub fn text_around(&self, place: usize) -> Option<(usize, usize)> {
-        let after = self
-            .offsets
-            .partition_point(|&start| start as usize <= place);
+    /// there; None for bytes of a length. No text before `from` reaches so far; to search from the
+    /// last one that was found takes no time where it is near.
+    pub fn text_around(&self, place: usize, from: usize) -> Option<(usize, usize)> {
+        let (mut low, mut step) = (from, 1);
+        let is_before = |&start: &u32| start as usize <= place;
+        while self.offsets.get(low + step).is_some_and(is_before) {
+            low += step;
+            step *= 2;
+        }
+        let high = self.offsets.len().min(low + step);
+        let after = low + self.offsets[low..high].partition_point(is_before);
         let (number, next) = (after.checked_sub(1)?, *self.offsets.get(after)? as usize);
         let end = next - LENGTH;
         (place < end).then_some((number, end))

@@ -106,6 +106,67 @@ fn a_range_is_tested_up_to_its_ends() {
     }
 }
 
+fn plain(texts: &[&[u8]]) -> Values {
+    let mut data = Vec::new();
+    for text in texts {
+        data.extend((text.len() as u32).to_le_bytes());
+        data.extend(*text);
+    }
+    Values::plain(Class::Bytes, data.into(), texts.len()).unwrap()
+}
+
+/// Whether a text matches a pattern whose only wildcard is `%`: by trying all lengths for each.
+fn is_like(text: &[u8], pattern: &[&[u8]]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        [last] => text == *last,
+        [first, rest @ ..] => {
+            let after = text.strip_prefix(*first);
+            after.is_some_and(|text| (0..=text.len()).any(|at| is_like(&text[at..], rest)))
+        }
+    }
+}
+
+#[test]
+fn a_pattern_is_searched_in_all_texts_at_once() {
+    let texts: Vec<Vec<u8>> = (0..400_u32)
+        .map(|n| {
+            (0..n % 7)
+                .map(|at| b'a' + ((n / 7) >> at) as u8 % 3)
+                .collect()
+        })
+        .collect();
+    let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+    let values = plain(&texts);
+    let patterns: [&[&[u8]]; 10] = [
+        &[b"", b"a", b""],
+        &[b"", b"ab", b""],
+        &[b"", b"a", b"b", b""],
+        &[b"", b"ab", b"c", b""],
+        &[b"", b"", b""],
+        &[b"a", b"bc", b""],
+        &[b"", b"bc", b"a"],
+        &[b"a", b"b"],
+        &[b"", b"aa", b"aa", b"a"],
+        &[b"", b"\x02\0\0", b""],
+    ];
+    for pattern in patterns {
+        for negated in [false, true] {
+            let like = Test::like(pattern.iter().map(|part| part.to_vec()).collect());
+            let tests = vec![(like.unwrap(), negated)];
+            let bits = Leaf { column: 0, tests }.bits(&values);
+            for (at, text) in texts.iter().enumerate() {
+                let found = bits[at / 64] >> (at % 64) & 1 == 1;
+                assert_eq!(
+                    found,
+                    is_like(text, pattern) != negated,
+                    "{pattern:?} {text:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_text_is_found_only_where_it_is_the_whole_value() {
     // Texts that hold others with their lengths, or what looks like it across two values.
@@ -120,12 +181,7 @@ fn a_text_is_found_only_where_it_is_the_whole_value() {
         b"\0\0\0\0",
         b"a",
     ];
-    let mut data = Vec::new();
-    for text in texts {
-        data.extend((text.len() as u32).to_le_bytes());
-        data.extend(text);
-    }
-    let values = Values::plain(Class::Bytes, data.into(), texts.len()).unwrap();
+    let values = plain(&texts);
     for sought in texts {
         let tests = vec![(Test::texts(vec![sought.to_vec()]), false)];
         let bits = Leaf { column: 0, tests }.bits(&values);

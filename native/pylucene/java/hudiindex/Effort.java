@@ -25,7 +25,7 @@ public final class Effort {
   private volatile boolean isOver;
 
   /**
-   * @param most approximate maximum number of steps, that is, of terms and rows visited
+   * @param most approximate maximum number of steps: a row takes one, a term several
    */
   Effort(long most) {
     Thread thread = Thread.currentThread();

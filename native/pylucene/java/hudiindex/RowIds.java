@@ -76,6 +76,15 @@ public final class RowIds {
   private static boolean scan(IndexSearcher searcher, TermScan scan, Output output, long most)
       throws IOException {
     List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
+    if (most < TermScan.A_TERM * (long) searcher.getIndexReader().maxDoc()) {
+      long steps = 0;
+      for (LeafReaderContext leaf : leaves) {
+        steps += scan.steps(leaf.reader());
+      }
+      if (steps > most) {
+        return false;
+      }
+    }
     Effort effort = new Effort(most);
     DocIdSet[] found = new DocIdSet[leaves.size()];
     try {
