@@ -35,6 +35,8 @@ MEANINGS = {
     "scan_ms": "scanning a base file, fixed cost",
     "scanned_mib_ms": "each MiB of scanned columns",
     "scanned_value_ms": "each scanned value",
+    "tested_mib_ms": "each MiB of columns whose values are tested where they lie",
+    "tested_value_ms": "each value so tested",
     "request_ms": "each request to a remote store",
     "remote_mib_ms": "each MiB from a remote store",
     "spark_scan_ms": "a scan by Spark, fixed cost",

@@ -32,6 +32,7 @@ _ROW_COUNTS = (1, 10, 100, 1_000, 5_000, 20_000, 50_000)
 _MIB = 2**20
 _PICKED = ("pages_ms", "page_ms", "picked_mib_ms", "value_ms")
 _SCANNED = ("scan_ms", "scanned_mib_ms", "scanned_value_ms")
+_TESTED = ("tested_mib_ms", "tested_value_ms")
 
 Counted = Callable[[], SliceStatistics]
 
@@ -72,6 +73,27 @@ class _Reading:
 
         return read
 
+    def by_test(self, base_file: BaseFile, columns: pa.Schema) -> Counted:
+        """A function that counts the rows by tests of the values where they lie."""
+
+        def count() -> SliceStatistics:
+            statistics = SliceStatistics(base_file.path, Access.SCAN)
+            scan = FileScan(
+                self.sample.storage,
+                base_file,
+                columns,
+                self.settings,
+                statistics,
+                output=[],
+                numbered=False,
+            )
+            for _, batch, are_results in scan.candidates(self.predicate):
+                assert are_results, "the row reader tests the whole predicate"
+                statistics.rows_checked += batch.num_rows
+            return statistics
+
+        return count
+
     def _check(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> None:
         statistics.rows_checked += batch.num_rows
         statistics.rows_returned += keep(self.predicate, batch).num_rows
@@ -79,10 +101,11 @@ class _Reading:
 
 def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[str, float]:
     """Constant → value, for `pages_ms`, `page_ms`, `picked_mib_ms`, `value_ms`, `scan_ms`,
-    `scanned_mib_ms` and `scanned_value_ms`."""
+    `scanned_mib_ms`, `scanned_value_ms`, `tested_mib_ms` and `tested_value_ms`."""
     footer = Footer(read_member(sample.indexes["lucene"].packed, PARQUET_METADATA))
     picks: dict[str, Counted] = {}
     scans: dict[str, Counted] = {}
+    tests: dict[str, Counted] = {}
     columns_of: dict[str, int] = {}
     for names, where in _WHERES.items():
         predicate = parse_predicate(where, sample.schema, time_zone="UTC")
@@ -94,8 +117,14 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
         for base_file in (sample.small, sample.base_file):
             name = f"{names} {base_file.path}"
             scans[name], columns_of[name] = reading.by_scan(base_file, columns), len(columns)
-    times = watch.least(picks | scans)
-    statistics = {name: work() for name, work in (picks | scans).items()}
+            if len(columns) == 1:
+                tests[f"{name} tested"], columns_of[f"{name} tested"] = (
+                    reading.by_test(base_file, columns),
+                    1,
+                )
+    every_work = picks | scans | tests
+    times = watch.least(every_work)
+    statistics = {name: work() for name, work in every_work.items()}
 
     def values(name: str) -> int:
         return statistics[name].rows_checked * columns_of[name]
@@ -111,7 +140,12 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
         [(1.0, statistics[name].bytes_read / _MIB, values(name)) for name in scans],
         [times[name] for name in scans],
     )
-    return dict(zip((*_PICKED, *_SCANNED), (*pick_costs, *scan_costs), strict=True))
+    _, *test_costs = explained(
+        [(1.0, statistics[name].bytes_read / _MIB, values(name)) for name in tests],
+        [times[name] for name in tests],
+    )
+    names = (*_PICKED, *_SCANNED, *_TESTED)
+    return dict(zip(names, (*pick_costs, *scan_costs, *test_costs), strict=True))
 
 
 def _row_sets(total: int) -> list[np.ndarray]:

@@ -198,8 +198,13 @@ class IndexReader(ABC):
 
     @abstractmethod
     def estimate(self, leaf: Predicate) -> int:
-        """An estimate of the steps that `row_ids` takes, capped at the number of rows; cheaper than
+        """An estimate of the rows that `row_ids` finds, capped at the number of rows; cheaper than
         `row_ids` itself."""
+
+    def steps(self, leaf: Predicate) -> int:
+        """An estimate of the steps that `row_ids` takes: one for a row, which is handed over, and
+        several for a value whose rows are to be found."""
+        return self.estimate(leaf)
 
     @abstractmethod
     def close(self) -> None:
@@ -207,12 +212,12 @@ class IndexReader(ABC):
 
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
         """The row ids or a superset of them, whichever is cheaper, for a caller that checks every
-        row. None if that takes more than `most` steps; a step is a row id or a value examined.
+        row. None if that takes more than `most` steps.
 
         Raises:
             EntryInvalid: index bytes are damaged.
         """
-        if most is not None and self.estimate(leaf) > most:
+        if most is not None and self.steps(leaf) > most:
             return None
         return self.row_ids(leaf)
 

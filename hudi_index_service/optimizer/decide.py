@@ -25,7 +25,7 @@ The functions read nothing: callers pass what they know. Costs are those of `opt
 `constants` hold every number. No answer depends on a decision.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -60,7 +60,6 @@ from hudi_index_service.optimizer.cost.constants import (
     SCANS_FOR_OPENING,
     SMALL_FILE_BYTES,
     SPARK_MARGIN,
-    TERM_STEPS,
     Constants,
     load_constants,
 )
@@ -204,27 +203,22 @@ def scan_tests_faster(least: int, total: int) -> bool:
     return total >= LARGE_FILE and not are_few(least, total)
 
 
-def may_count_by_rows(total: int) -> bool:
-    """Whether a file is large enough for `rows_pay_for_count` to be worth its own cost."""
-    return total >= LARGE_FILE
-
-
 def rows_pay_for_count(
-    terms: int, fewest: int, total: int, columns: int, constants: Constants
+    steps: Sequence[int], scan: int, total: int, columns: int, constants: Constants
 ) -> bool:
-    """Whether counting is cheaper by reading rows than by the index alone, which reads each term of
-    a range or pattern on text.
+    """Whether counting is cheaper by reading rows than by the index alone, which looks up every
+    conjunct to its end.
 
     Args:
-        terms: The number of these terms.
-        fewest: The rows of the most selective other conjunct; `total` without one.
+        steps: Those of each conjunct.
+        scan: The steps in which a scan tests all rows.
+        total: The number of rows of the base file.
         columns: The number of columns read to check a row.
     """
+    fewest = min(steps)
     pages = columns * pages_holding(fewest, total / PAGE_ROWS)
-    picking = (
-        pages * constants.row_steps + fewest * columns * constants.value_ms / constants.step_ms
-    )
-    return TERM_STEPS * terms > min(picking, constants.scan_steps(total, columns))
+    picking = pages * constants.row_steps + fewest * columns * constants.test_steps
+    return sum(steps) > min(fewest + picking, scan)
 
 
 # --- once row ids are known ------------------------------------------------------------------

@@ -53,6 +53,7 @@ def looked_up(
     *,
     row_steps: int,
     test_steps: int = 0,
+    scan_steps: int | None = None,
 ) -> list[Bounds]:
     """The rows that are found in each slice."""
     pool = cast(ReaderPool, SimpleNamespace(is_remote=False))
@@ -60,7 +61,13 @@ def looked_up(
         SliceLookup.of(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), predicate)
         for each in slices
     ]
-    lookups = Lookups(pool, superset_ok, row_steps=row_steps, test_steps=test_steps)
+    lookups = Lookups(
+        pool,
+        superset_ok,
+        row_steps=row_steps,
+        test_steps=test_steps,
+        scan_steps=lambda lookup, footer: scan_steps,
+    )
 
     def narrowed_rows(
         leaf: Predicate, servings: Sequence[KnownEntries], rows: Sequence[BitMap], _: object

@@ -1,51 +1,30 @@
 """Counting: without listing rows where an entry knows their number; by reading rows where that is
 faster than walking all terms of a text range."""
 
-from itertools import groupby
-
-import pyarrow as pa
 import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.optimizer.cost import Constants
-from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.predicate.expression import Predicate, Together
-from hudi_index_service.predicate.fold import conjuncts
-from hudi_index_service.read.slices.counting import prefer_scan_for_count
+from hudi_index_service.optimizer.decide import rows_pay_for_count
 
-SCHEMA = pa.schema([("city", pa.string()), ("ref", pa.string()), ("amount", pa.int64())])
-STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
-
-
-def steps(predicate: Predicate) -> int:
-    """Those of a look-up: `STEPS` of its column."""
-    return max(STEPS[name] for name in predicate.columns())
-
-
-def looked_up(where: str) -> list[Predicate]:
-    """The conjuncts, those on one column together."""
-    predicate = negation_normal_form(parse_predicate(where, SCHEMA))
-    groups = [list(each) for _, each in groupby(conjuncts(predicate), lambda leaf: leaf.columns())]
-    return [Together(tuple(each)) if each[1:] else each[0] for each in groups]
+TOTAL, SCAN = 1_000_000, 5_000_000  # rows, and steps in which a scan tests them
 
 
 @pytest.mark.parametrize(
-    ("where", "reads_rows"),
+    ("steps", "reads_rows"),
     [
-        ("city = 'a' AND ref >= 'x' AND ref < 'y'", True),
-        ("city = 'a' AND ref LIKE '%x'", True),
-        ("city = 'a' AND amount > 5", False),
-        ("city = 'a'", False),
-        ("city = 'a' AND ref = 'x'", False),
-        ("ref > 'x'", False),
-        ("city = 'a' OR ref > 'x'", False),
+        ([10_000], False),
+        ([10_000, 900_000], False),
+        ([40, 6_000_000], True),  # forty rows are read and tested
+        ([300_000, 2_000_000], False),  # to read so many rows takes as long as a scan
+        ([300_000, 6_000_000], True),
+        ([6_000_000], True),
     ],
 )
-def test_count_reads_rows_when_terms_are_many(where, reads_rows):
-    groups = looked_up(where)
-    assert prefer_scan_for_count(groups, steps, 1_000_000, 2, Constants()) is reads_rows
+def test_count_reads_rows_where_look_ups_take_longer(steps, reads_rows):
+    assert rows_pay_for_count(steps, SCAN, TOTAL, 2, Constants()) is reads_rows
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])

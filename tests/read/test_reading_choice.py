@@ -12,6 +12,7 @@ from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.slices import cheaper_reads
 from hudi_index_service.read.statistics import SliceStatistics
 from tests.same_rows import assert_same_rows
 
@@ -165,6 +166,27 @@ def test_a_large_file_is_scanned_where_the_row_reader_tests_the_predicate(table,
     assert read(tenth).note.startswith(f"at least {ROWS // 10} rows match")
     assert read(few).candidates == ROWS // 20
     assert read(tested_in_python).candidates == ROWS // 10
+
+
+def test_a_pattern_on_different_texts_is_scanned(table, monkeypatch):
+    """To find the row of each of so many texts takes longer than to test them all; where the index
+    is required, it is asked all the same."""
+    monkeypatch.setattr(cheaper_reads, "LARGE_FILE", ROWS)
+    for where, notes in (
+        ("name LIKE '%77%'", "to look up its rows takes longer than a scan"),
+        ("name LIKE '%77%' OR number = 5", "to look up its rows takes longer than a scan"),
+        ("number = 77", ""),
+    ):
+        scan, required, plain = (
+            table.scan(where, columns=["id", "text"], use_index=use_index)
+            for use_index in ("auto", "require", "never")
+        )
+        assert_same_rows(scan.to_arrow(), plain.to_arrow())
+        assert_same_rows(required.to_arrow(), plain.to_arrow())
+        assert scan.count() == plain.count()
+        (read,), (asked,) = scan.statistics.slices, required.statistics.slices
+        assert read.note == notes, where
+        assert asked.access is Access.INDEX
 
 
 def test_the_note_states_how_many_rows_led_to_a_scan(table):

@@ -12,6 +12,7 @@ from pyroaring import BitMap
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
+from hudi_index_service.predicate.fold import fold
 from hudi_index_service.read.row_ids import Bounds
 from tests.read.known_entries import KnownEntries, looked_up
 
@@ -56,6 +57,9 @@ class Known(KnownEntries):
     def estimate(self, leaf: Predicate) -> int:
         return self.answers_to.get(spelled(leaf), (None, TOTAL))[1]
 
+    def steps(self, predicate: Predicate) -> int:
+        return fold(predicate, self.estimate, min, sum, together=True)
+
     def rows(self, leaf: Predicate, most: int | None, *, superset_ok: bool) -> Bounds:
         self.lookups.append((spelled(leaf), most))
         rows, steps = self.answers_to.get(spelled(leaf), (None, TOTAL))
@@ -74,9 +78,21 @@ class Known(KnownEntries):
         return Bounds.exactly(rows & left) if exact else Bounds.among(rows & left)
 
 
-def rows_of(where: str, known: Known, *, superset_ok: bool = True, test_steps: int = 0) -> Bounds:
+def rows_of(
+    where: str,
+    known: Known,
+    *,
+    superset_ok: bool = True,
+    test_steps: int = 0,
+    scan_steps: int | None = None,
+) -> Bounds:
     (found,) = looked_up(
-        normal_form(where), [known], superset_ok, row_steps=ROW_STEPS, test_steps=test_steps
+        normal_form(where),
+        [known],
+        superset_ok,
+        row_steps=ROW_STEPS,
+        test_steps=test_steps,
+        scan_steps=scan_steps,
     )
     return found
 
@@ -107,6 +123,18 @@ def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped():
 
     known.answers_to["b > 2"] = (BitMap([1]), ROW_STEPS)
     assert rows_of("b > 2 AND a = 1", known) == Bounds.exactly(BitMap([1]))
+
+
+def test_a_look_up_that_takes_longer_than_a_scan_is_skipped():
+    spread, few = BitMap(range(0, TOTAL, 200)), BitMap([7])
+    known = Known({"a = 1": (spread, 5_000), "b = 2": (few, 5_000)})
+    assert rows_of("a = 1", known, scan_steps=4_999) == Bounds.unanswered()
+    assert rows_of("a = 1", known, scan_steps=5_000) == Bounds.exactly(spread)
+    assert rows_of("a = 1 OR b = 2", known, scan_steps=4_999) == Bounds.unanswered()
+    # Reading the rows that are left may take longer.
+    rows_of("a = 1 AND b = 2", known, scan_steps=5_001)
+    assert known.limit_of("b = 2") == 5_001
+    assert rows_of("a = 1", known, superset_ok=False, scan_steps=0) == Bounds.exactly(spread)
 
 
 def test_rows_of_one_page_count_as_one():

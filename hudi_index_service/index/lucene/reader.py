@@ -96,7 +96,7 @@ class LuceneReader(IndexReader):
         match contains."""
         lookup, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
         with jvm.damage_named(self._path):
-            if by_words is not None and self._steps(by_words.search) < self._steps(lookup.search):
+            if by_words is not None and self._cost(by_words.search) < self._cost(lookup.search):
                 lookup = by_words
             return self._find(lookup, _ANY_NUMBER if most is None else most)
 
@@ -115,8 +115,16 @@ class LuceneReader(IndexReader):
         are spread evenly over terms."""
         lookup = self._lookup(leaf)
         with jvm.damage_named(self._path):
-            steps = self._steps(lookup.search)
-        return self._rows - steps if lookup.complement else steps
+            rows = self._cost(lookup.search)
+        return self._rows - rows if lookup.complement else rows
+
+    def steps(self, leaf: Predicate) -> int:
+        """See `IndexReader`."""
+        from hudiindex import RowIds
+
+        with jvm.damage_named(self._path):
+            query = to_query(self._lookup(leaf).search)
+            return int(RowIds.steps(self._searcher, query))
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
         """Bounds from the terms' row counts, and from the points' tree along the paths to both ends
@@ -244,7 +252,7 @@ class LuceneReader(IndexReader):
         count = int(RowIds.among(self._searcher, to_query(search), at, len(ids), at))
         return BitMap(array("I", ids[:count].tobytes()))
 
-    def _steps(self, search: Search) -> int:
+    def _cost(self, search: Search) -> int:
         from hudiindex import RowIds
 
         return min(int(RowIds.cost(self._searcher, to_query(search))), self._rows)

@@ -18,7 +18,6 @@ Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MIB = 2**20
 
 _PAGE_MIB = 0.05  # per page of 20,000 values, compressed: 0.02 to 0.3, depending on the values
-_VALUE_MIB = 8 / MIB  # per narrow value
 
 # --- before an entry is opened ---------------------------------------------------------------
 
@@ -53,9 +52,6 @@ LARGE_FILE = 100_000
 
 CHECKED_SINGLY = 1_024
 """Candidates that further conjuncts check one by one."""
-
-TERM_STEPS = 15
-"""Steps per term of a range or pattern on text that is counted by reading all terms."""
 
 COUNTED_VALUES = 5_000
 """Values of a text column per base file that the index counts; reading more of them takes longer
@@ -186,6 +182,9 @@ class Constants(BaseModel):
         scan_ms: Fixed cost of scanning a base file: file, footer, batches.
         scanned_mib_ms: Per MiB of columns read whole: reading, decompressing and decoding.
         scanned_value_ms: Per value scanned: checking its row against the predicate.
+        tested_mib_ms: Per MiB of columns that the row reader tests where their values lie, all rows
+            of them: reading and decompressing. Not calibrated.
+        tested_value_ms: Per value that is so tested. Not calibrated.
         request_ms: Per request to a remote store, until the first byte arrives.
         remote_mib_ms: Per MiB from a remote store, until the last byte arrives.
         spark_scan_ms: Fixed cost of a scan by Spark: its plan, and the start of a job's tasks.
@@ -216,6 +215,8 @@ class Constants(BaseModel):
     scan_ms: Milliseconds = 0.55
     scanned_mib_ms: Milliseconds = 5.0
     scanned_value_ms: Milliseconds = 0.00002
+    tested_mib_ms: Milliseconds = 2.5
+    tested_value_ms: Milliseconds = 0.000003
     request_ms: Milliseconds = 50.0
     remote_mib_ms: Milliseconds = 10.0
     spark_scan_ms: Milliseconds = 100.0
@@ -252,10 +253,10 @@ class Constants(BaseModel):
         """The cost of scanning this many MiB of columns and values in them."""
         return files * self.scan_ms + mib * self.scanned_mib_ms + values * self.scanned_value_ms
 
-    def scan_steps(self, rows: int, columns: int) -> float:
-        """The number of look-up steps that cost as much as scanning rows of narrow columns."""
-        scanned = self.scanned_value_ms + _VALUE_MIB * self.scanned_mib_ms
-        return rows * columns * scanned / self.step_ms
+    def tested_steps(self, mib: float, values: float) -> int:
+        """The number of look-up steps that cost as much as testing all values of columns where they
+        lie."""
+        return round((mib * self.tested_mib_ms + values * self.tested_value_ms) / self.step_ms)
 
 
 DEFAULTS = Constants()

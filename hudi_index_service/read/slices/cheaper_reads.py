@@ -1,27 +1,30 @@
 """Decides which slices are read without a look-up, since reading their rows costs less. The reason
 is then in their statistics."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
+from hudi_index_parquet import Footer
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.cost.constants import LARGE_FILE, MIB
 from hudi_index_service.optimizer.decide import (
     are_few,
     are_too_many,
     is_small,
-    may_count_by_rows,
     opening_pays,
+    rows_pay_for_count,
     scan_tests_faster,
 )
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.predicate.expression import Or
 from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.slices.base_rows import tests_all
-from hudi_index_service.read.slices.counting import prefer_scan_for_count
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.lookups import SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -100,16 +103,42 @@ class CheaperReads:
             lookup.statistics.note = reason
         return pays
 
+    def scan_steps(self, lookup: SliceLookup, footer: Footer) -> int | None:
+        """The steps of a look-up in which a scan tests all rows of a slice's base file. None if the
+        row reader does not test the whole predicate, or the file is small or remote.
+
+        Args:
+            footer: That of the base file.
+        """
+        plan, predicate = lookup.plan, lookup.predicate
+        if plan.total < LARGE_FILE or self.pool.is_remote:
+            return None
+        if not tests_all(predicate, footer.schema):
+            return None
+        columns = sorted(predicate.columns())
+        size = footer.plan(range(0), columns).total_bytes
+        constants = load_constants(self.settings)
+        return constants.tested_steps(size / MIB, plan.total * len(columns))
+
     def rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
         """Whether to count by reading rows of so many columns costs less than by the index."""
         plan = lookup.plan
-        if not may_count_by_rows(plan.total):
+        if plan.total < LARGE_FILE:
             return False
+        tree = grouped(lookup.predicate, plan.entries)
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
-                return prefer_scan_for_count(
-                    conjuncts(grouped(lookup.predicate, plan.entries)),
-                    entries.estimate,
+                groups = list(conjuncts(tree))
+                if (
+                    len(groups) == 1
+                    and not isinstance(tree, Or)
+                    and entries.count(tree) is not None
+                ):
+                    return False
+                scan = self.scan_steps(lookup, entries.footer())
+                return rows_pay_for_count(
+                    [entries.steps(each, exact=True) for each in groups],
+                    scan or sys.maxsize,
                     plan.total,
                     columns,
                     load_constants(self.settings),

@@ -9,7 +9,6 @@ left out.
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -38,10 +37,9 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     Together,
 )
-from hudi_index_service.predicate.fold import Condition, fold
+from hudi_index_service.predicate.fold import Condition
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.row_ids import Bounds
-from hudi_index_service.read.slices.counting import has_list_of_terms
 from hudi_index_service.read.slices.many_entries import (
     RowsOfOpen,
     few_rows,
@@ -91,6 +89,10 @@ class SliceLookup:
         return cls(plan, statistics, predicate, Bounds.unanswered())
 
 
+def unlimited(lookup: SliceLookup, footer: Footer) -> None:
+    """Where look-ups may take any number of steps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lookups:
     """Looks up slices for one query.
@@ -103,6 +105,8 @@ class Lookups:
         routes: Tells which values of a list base files may hold; None if unknown.
         row_steps: The cost of reading one more page, in steps of a look-up: row ids or terms.
         test_steps: The cost of testing one more row, in these steps.
+        scan_steps: The cost of a scan of a slice whose base file has this footer, in these steps;
+            None for no limit.
         parallelism: The most threads that look up slices one by one.
     """
 
@@ -112,6 +116,7 @@ class Lookups:
     routes: Routes | None = None
     row_steps: int = DEFAULTS.row_steps
     test_steps: int = 0
+    scan_steps: Callable[[SliceLookup, Footer], int | None] = unlimited
     parallelism: int = 1
 
     def look_up(self, slices: Sequence[SliceLookup]) -> None:
@@ -185,7 +190,7 @@ class Lookups:
             return operands
         try:
             with self._entries(first) as entries:
-                return sorted(operands, key=lambda each: _steps(each, entries))
+                return sorted(operands, key=entries.steps)
         except EntryUnusable:  # looking it up reports it
             return operands
 
@@ -226,14 +231,15 @@ class Lookups:
             return Bounds.unanswered()
         try:
             with self._entries(each) as entries:
-                # Lists of terms would be walked twice.
-                count = None
-                if counted and not each.plan.file_slice.log_files and not has_list_of_terms(leaf):
+                count, bounds = None, Bounds.unanswered()
+                if counted and not each.plan.file_slice.log_files:
                     count = entries.count(leaf)
-                bounds = Bounds.unanswered()
                 if count is None:
-                    bounds = self._asked(leaf, entries, left)
                     each.footer = entries.footer()
+                    most = self.scan_steps(each, each.footer) if self.superset_ok else None
+                    bounds = self._asked(leaf, entries, left, most)
+                    if left is None and most is not None and bounds.possible is None:
+                        each.statistics.note = "to look up its rows takes longer than a scan"
             each.count = count  # only now is it known that the entry has not changed
             return bounds
         except EntryUnusable as error:
@@ -242,8 +248,12 @@ class Lookups:
             each.failure = error
             return Bounds.unanswered()
 
-    def _asked(self, leaf: Condition, entries: SliceEntries, left: BitMap | None) -> Bounds:
-        checked, most = Bounds.unanswered(), None
+    def _asked(
+        self, leaf: Condition, entries: SliceEntries, left: BitMap | None, most: int | None
+    ) -> Bounds:
+        """The rows of a leaf in one slice, unless that takes more than `most` steps, or than
+        reading what it may rule out of the rows that are left."""
+        checked = Bounds.unanswered()
         if self.superset_ok and left is not None:
             if len(left) <= CHECKED_SINGLY:
                 checked = entries.narrowed(leaf, left)
@@ -253,7 +263,8 @@ class Lookups:
             share = 0.0
             if entries.total >= LARGE_FILE:
                 share = min(1.0, entries.estimate(leaf) / entries.total)
-            most = most_steps(remaining, share, self.row_steps, self.test_steps)
+            steps = most_steps(remaining, share, self.row_steps, self.test_steps)
+            most = steps if most is None else min(most, steps)
         found = entries.rows(leaf, most, superset_ok=self.superset_ok)
         if found.possible is None and not isinstance(leaf, Together):
             found = entries.pages(leaf)
@@ -356,10 +367,3 @@ def _every_row(each: SliceLookup) -> BitMap:
 
 def _looked_up_together(leaf: Condition, slices: Sequence[SliceLookup]) -> bool:
     return look_up_together(len(slices), lambda: estimated_rows(slices[0].plan, leaf))
-
-
-def _steps(predicate: Predicate, entries: SliceEntries) -> int:
-    """The approximate steps of looking up a grouped predicate."""
-    fewest = partial(min, default=0)
-    steps: int = fold(predicate, entries.estimate, fewest, sum, together=True)
-    return steps

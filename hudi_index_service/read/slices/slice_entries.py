@@ -3,9 +3,10 @@ entries of other index types answer its leaves."""
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from time import perf_counter_ns
 
@@ -20,7 +21,7 @@ from hudi_index_service.errors import (
     IndexServiceError,
     NativeModuleMissing,
 )
-from hudi_index_service.index.contract import Answer, RankedRows
+from hudi_index_service.index.contract import Answer, IndexReader, RankedRows
 from hudi_index_service.index.files.opened_file import Fetched, counted
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
@@ -29,6 +30,7 @@ from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import BEST_FIRST, ServingEntry
 from hudi_index_service.predicate.expression import Match, Predicate
+from hudi_index_service.predicate.fold import fold
 from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
@@ -150,14 +152,32 @@ class SliceEntries:
         return Bounds.unanswered()
 
     def estimate(self, leaf: Predicate) -> int:
-        """The approximate number of steps of `rows`; the number of all rows if unknown."""
+        """The approximate number of rows of a leaf; the number of all rows if unknown."""
+        return self._told(leaf, lambda reader: reader.estimate(leaf))
+
+    def _told(self, leaf: Predicate, ask: Callable[[IndexReader], int]) -> int:
+        """What the entry that answers a leaf tells of it; the number of all rows if none does."""
         _, serving = next(self._answering(leaf), (None, None))
         if serving is None:
             return self.total
         try:
-            return self._open(serving).reader.estimate(leaf)
+            return ask(self._open(serving).reader)
         except EntryUnusable:  # `rows` reports it, or uses the next entry
             return self.total
+
+    def steps(self, predicate: Predicate, *, exact: bool = False) -> int:
+        """The approximate number of steps of looking up a grouped predicate.
+
+        Args:
+            exact: Whether all conjuncts of an AND are looked up to their end, in place of the
+                cheapest.
+        """
+        of_all = sum if exact else partial(min, default=0)
+        steps: int = fold(predicate, self._steps_of_leaf, of_all, sum, together=True)
+        return steps
+
+    def _steps_of_leaf(self, leaf: Predicate) -> int:
+        return self._told(leaf, lambda reader: reader.steps(leaf))
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
         """The minimum and maximum number of matching rows of a leaf, or of conjuncts looked up

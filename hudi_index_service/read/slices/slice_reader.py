@@ -46,7 +46,7 @@ from hudi_index_service.read.slices.base_rows import (
 from hudi_index_service.read.slices.cheaper_reads import CheaperReads
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
-from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
+from hudi_index_service.read.slices.lookups import Lookups, SliceLookup, unlimited
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
@@ -374,6 +374,7 @@ class SliceReader:
             self.routes,
             constants.row_steps,
             constants.test_steps,
+            unlimited if self.index_required else self.cheaper.scan_steps,
             self._most_looked_up,
         )
 

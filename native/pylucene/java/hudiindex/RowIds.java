@@ -76,14 +76,9 @@ public final class RowIds {
   private static boolean scan(IndexSearcher searcher, TermScan scan, Output output, long most)
       throws IOException {
     List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
-    if (most < TermScan.A_TERM * (long) searcher.getIndexReader().maxDoc()) {
-      long steps = 0;
-      for (LeafReaderContext leaf : leaves) {
-        steps += scan.steps(leaf.reader());
-      }
-      if (steps > most) {
-        return false;
-      }
+    long each = TermScan.A_TERM * (long) searcher.getIndexReader().maxDoc();
+    if (most < each && steps(searcher, scan) > most) {
+      return false;
     }
     Effort effort = new Effort(most);
     DocIdSet[] found = new DocIdSet[leaves.size()];
@@ -159,11 +154,23 @@ public final class RowIds {
   }
 
   /**
-   * Approximate number of steps to find the matching rows, for most queries an upper bound: the sum
-   * of the segments' cost estimates. Reads term dictionaries and point trees but no postings.
+   * Approximate number of matching rows, for most queries an upper bound: the sum of the segments'
+   * cost estimates. Reads term dictionaries and point trees but no postings.
    */
   public static long cost(IndexSearcher searcher, Query query) throws IOException {
     return cost(searcher, weight(searcher, query));
+  }
+
+  /** Approximate number of steps to find the matching rows: those that {@link Effort} counts. */
+  public static long steps(IndexSearcher searcher, Query query) throws IOException {
+    if (!(query instanceof TermScan)) {
+      return cost(searcher, query);
+    }
+    long steps = 0;
+    for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
+      steps += ((TermScan) query).steps(leaf.reader());
+    }
+    return steps;
   }
 
   private static long cost(IndexSearcher searcher, Weight weight) throws IOException {
