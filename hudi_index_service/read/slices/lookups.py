@@ -22,7 +22,12 @@ from hudi_index_service.optimizer.cost.constants import (
     DEFAULTS,
     LARGE_FILE,
 )
-from hudi_index_service.optimizer.decide import look_up_together, most_steps, narrow_together
+from hudi_index_service.optimizer.decide import (
+    are_few,
+    look_up_together,
+    most_steps,
+    narrow_together,
+)
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Routes, SlicePlan
@@ -236,7 +241,7 @@ class Lookups:
                     count = entries.count(leaf)
                 if count is None:
                     each.footer = entries.footer()
-                    most = self.scan_steps(each, each.footer) if self.superset_ok else None
+                    most = self._most_of_a_scan(each, each.footer, left)
                     bounds = self._asked(leaf, entries, left, most)
                     if left is None and most is not None and bounds.possible is None:
                         each.statistics.note = "to look up its rows takes longer than a scan"
@@ -247,6 +252,13 @@ class Lookups:
                 return self._all_of(leaf.operands, [each], [left])[0]
             each.failure = error
             return Bounds.unanswered()
+
+    def _most_of_a_scan(self, each: SliceLookup, footer: Footer, left: BitMap | None) -> int | None:
+        """The most steps of a look-up in place of a scan; None if only a few rows are left, which
+        limit it more, or if there is no limit."""
+        if not self.superset_ok or (left is not None and are_few(len(left), each.plan.total)):
+            return None
+        return self.scan_steps(each, footer)
 
     def _asked(
         self, leaf: Condition, entries: SliceEntries, left: BitMap | None, most: int | None
