@@ -183,8 +183,8 @@ class Constants(BaseModel):
         scanned_mib_ms: Per MiB of columns read whole: reading, decompressing and decoding.
         scanned_value_ms: Per value scanned: checking its row against the predicate.
         tested_mib_ms: Per MiB of columns that the row reader tests where their values lie, all rows
-            of them: reading and decompressing. Not calibrated.
-        tested_value_ms: Per value that is so tested. Not calibrated.
+            of them: reading and decompressing.
+        tested_value_ms: Per value that is so tested.
         request_ms: Per request to a remote store, until the first byte arrives.
         remote_mib_ms: Per MiB from a remote store, until the last byte arrives.
         spark_scan_ms: Fixed cost of a scan by Spark: its plan, and the start of a job's tasks.

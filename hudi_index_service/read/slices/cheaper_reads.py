@@ -138,7 +138,7 @@ class CheaperReads:
                 scan = self.scan_steps(lookup, entries.footer())
                 return rows_pay_for_count(
                     [entries.steps(each, exact=True) for each in groups],
-                    scan or sys.maxsize,
+                    sys.maxsize if scan is None else scan,
                     plan.total,
                     columns,
                     load_constants(self.settings),
