@@ -21,8 +21,6 @@ def main(arguments: Sequence[str] | None = None, *, rows: int = ROWS) -> None:
     parser.add_argument("--seconds", type=float, default=15.0, help="approximate time to measure")
     parser.add_argument("--dry-run", action="store_true", help="only show the result")
     options = parser.parse_args(arguments)
-    # Pages that are kept are not read again.
-    os.environ["HUDI_INDEX_READ__PAGE_CACHE_MB"] = "0"
     result = calibrate(settings(), seconds=options.seconds, dry_run=options.dry_run, rows=rows)
     old, new = result.old.model_dump(), result.new.model_dump()
     print(f"{'constant':20} {'old':>12} {'new':>12}  milliseconds for")
@@ -34,4 +32,6 @@ def main(arguments: Sequence[str] | None = None, *, rows: int = ROWS) -> None:
 
 
 if __name__ == "__main__":
+    # Pages that are kept are not read again.
+    os.environ["HUDI_INDEX_READ__PAGE_CACHE_MB"] = "0"
     main()
