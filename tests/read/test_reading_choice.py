@@ -189,6 +189,14 @@ def test_a_pattern_on_different_texts_is_scanned(table, monkeypatch):
         assert asked.access is Access.INDEX
 
 
+@pytest.mark.parametrize("where", ["number = 77", "name LIKE '%1234567%'"])
+def test_only_the_entry_that_answers_is_opened(own_table, where):
+    with own_table("runs_in_row_groups", ["name", "number"], using=["lucene", "btree"]) as table:
+        scan = table.scan(where, columns=["id"])
+        assert scan.to_arrow().num_rows == table.scan(where, use_index="never").count()
+        assert scan.statistics.slices[0].opened == 1
+
+
 def test_the_note_states_how_many_rows_led_to_a_scan(table):
     scan = table.scan(f"number >= {ROWS // 20}", columns=["id"])
     assert scan.to_arrow().num_rows == ROWS - ROWS // 20

@@ -129,19 +129,15 @@ class CheaperReads:
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
                 groups = list(conjuncts(tree))
-                if (
-                    len(groups) == 1
-                    and not isinstance(tree, Or)
-                    and entries.count(tree) is not None
-                ):
-                    return False
+                # Opens the entries that answer, one of which tells the footer.
+                steps = [entries.steps(each, exact=True) for each in groups]
                 scan = self.scan_steps(lookup, entries.footer())
-                return rows_pay_for_count(
-                    [entries.steps(each, exact=True) for each in groups],
-                    sys.maxsize if scan is None else scan,
-                    plan.total,
-                    columns,
-                    load_constants(self.settings),
+                most = sys.maxsize if scan is None else scan
+                pays = rows_pay_for_count(
+                    steps, most, plan.total, columns, load_constants(self.settings)
                 )
+                # One look-up may know the number without listing rows.
+                is_one = len(groups) == 1 and not isinstance(tree, Or)
+                return pays and not (is_one and entries.count(tree) is not None)
         except EntryUnusable:  # looking it up reports it
             return False

@@ -240,9 +240,9 @@ class Lookups:
                 if counted and not each.plan.file_slice.log_files:
                     count = entries.count(leaf)
                 if count is None:
-                    each.footer = entries.footer()
-                    most = self._most_of_a_scan(each, each.footer, left)
+                    most = self._most_of_a_scan(leaf, each, entries, left)
                     bounds = self._asked(leaf, entries, left, most)
+                    each.footer = entries.footer()
                     if left is None and most is not None and bounds.possible is None:
                         each.statistics.note = "to look up its rows takes longer than a scan"
             each.count = count  # only now is it known that the entry has not changed
@@ -253,12 +253,15 @@ class Lookups:
             each.failure = error
             return Bounds.unanswered()
 
-    def _most_of_a_scan(self, each: SliceLookup, footer: Footer, left: BitMap | None) -> int | None:
+    def _most_of_a_scan(
+        self, leaf: Condition, each: SliceLookup, entries: SliceEntries, left: BitMap | None
+    ) -> int | None:
         """The most steps of a look-up in place of a scan; None if only a few rows are left, which
         limit it more, or if there is no limit."""
         if not self.superset_ok or (left is not None and are_few(len(left), each.plan.total)):
             return None
-        return self.scan_steps(each, footer)
+        footer = entries.footer_for(leaf)
+        return None if footer is None else self.scan_steps(each, footer)
 
     def _asked(
         self, leaf: Condition, entries: SliceEntries, left: BitMap | None, most: int | None

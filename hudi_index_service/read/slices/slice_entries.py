@@ -276,6 +276,15 @@ class SliceEntries:
         """
         return self._any().bounds.footer
 
+    def footer_for(self, leaf: Predicate) -> Footer | None:
+        """The same from the entry that a look-up of a leaf asks first, and no other is opened; None
+        if there is none, or it fails."""
+        _, serving = next(self._answering(leaf), (None, None))
+        try:
+            return None if serving is None else self._open(serving).bounds.footer
+        except EntryUnusable:  # `rows` reports it, or uses the next entry
+            return None
+
     def stored_rows(self, storage: Storage, columns: pa.Schema) -> RowReader | None:
         """Reads rows from the values that an entry stores, if possible one that is open; None if
         none stores all the columns.

@@ -163,9 +163,8 @@ class Footer:
             numbered: whether the positions of the rows are wanted.
 
         Returns:
-            None if a
-            column of the condition is not read by opened pages: columns that are nested, boolean,
-            or of other encodings than PLAIN and dictionaries, and remote files.
+            None if a column of the condition is not read by opened pages: columns that are nested,
+            boolean, or of other encodings than PLAIN and dictionaries, and remote files.
 
         Raises:
             ValueError: besides, if a test does not fit the values of its column.
