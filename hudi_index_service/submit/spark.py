@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_index_service.build.strategy import Budget, Strategy
@@ -25,9 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Builds, prints one line of results per table, and returns the exit status: 0; 1 if any table
     had an error (code, message and remedy on stderr); 2 for wrong arguments."""
     args = argument_parser().parse_args(arguments)
-    active_session = SparkSession.getActiveSession()
-    name = f"hudi-index build {', '.join(args.table)}"
-    spark = active_session or SparkSession.builder.appName(name).getOrCreate()
+    # Not by the active session: that is a thread's, and any thread may call this.
+    builder = SparkSession.builder
+    if is_own := SparkContext._active_spark_context is None:
+        builder = builder.appName(f"hudi-index build {', '.join(args.table)}")
+    spark = builder.getOrCreate()
     failed = False
     try:
         options = read_write_config(args.hoodie_conf, args.props)
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     finally:
-        if active_session is None:
+        if is_own:
             spark.stop()
     return int(failed)
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ def test_running_session_is_used_and_not_stopped(spark, clustered_table, capsys)
     assert main(["--table", str(clustered_table), "--strategy", "all"]) == 0
 
     assert f"{clustered_table}: built 1 entry in " in capsys.readouterr().out
+    assert spark.range(3).count() == 3
+
+
+def test_running_session_is_used_by_another_thread(spark, clustered_table):
+    with ThreadPoolExecutor(1) as thread:
+        built = thread.submit(main, ["--table", str(clustered_table), "--strategy", "all"])
+
+        assert built.result() == 0
     assert spark.range(3).count() == 3
 
 
