@@ -66,6 +66,7 @@ from hudi_index_service.optimizer.cost.constants import (
 from hudi_index_service.optimizer.cost.in_spark import Reader, SparkCosts, Work
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding, pages_of
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
@@ -166,7 +167,7 @@ def narrow_together(slices: int) -> bool:
     return slices >= FEWEST_SLICES
 
 
-def most_steps(rows: BitMap, share: float, row_steps: int, test_steps: int) -> int:
+def most_steps(leaf: Predicate, rows: BitMap, share: float, reading: ReadingSteps) -> int:
     """The most steps that a look-up may take, of a further conjunct that is tested on the rows in
     any case: what reading and testing the rows that it rules out takes. Rows of one page are read
     together, so that it spares only pages that hold none of the others.
@@ -174,12 +175,10 @@ def most_steps(rows: BitMap, share: float, row_steps: int, test_steps: int) -> i
     Args:
         rows: Those that the conjuncts before leave.
         share: How many of them are expected to be left, from 0 to 1.
-        row_steps: The cost of reading one more page, in steps of a look-up.
-        test_steps: The cost of testing one more row, in these steps.
     """
     pages = pages_of(rows)
     spared = pages - pages_holding(share * len(rows), pages)
-    return round(row_steps * spared + test_steps * (1 - share) * len(rows))
+    return round(reading.page * spared + (1 - share) * reading.testing(leaf, len(rows)))
 
 
 def are_few(rows: int, total: int) -> bool:
@@ -204,21 +203,21 @@ def scan_tests_faster(least: int, total: int) -> bool:
 
 
 def rows_pay_for_count(
-    steps: Sequence[int], scan: int, total: int, columns: int, constants: Constants
+    steps: Sequence[int], reading: ReadingSteps, total: int, columns: int
 ) -> bool:
     """Whether counting is cheaper by reading rows than by the index alone, which looks up every
     conjunct to its end.
 
     Args:
         steps: Those of each conjunct.
-        scan: The steps in which a scan tests all rows.
         total: The number of rows of the base file.
         columns: The number of columns read to check a row.
     """
     fewest = min(steps)
     pages = columns * pages_holding(fewest, total / PAGE_ROWS)
-    picking = pages * constants.row_steps + fewest * columns * constants.test_steps
-    return sum(steps) > min(fewest + picking, scan)
+    picking = pages * reading.page + fewest * columns * reading.row
+    least = fewest + picking if reading.scan is None else min(fewest + picking, reading.scan)
+    return sum(steps) > least
 
 
 # --- once row ids are known ------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_index_parquet import Footer, PageCache, stripped_footer
+from hudi_index_parquet import Footer, PageCache, ParquetReadError, stripped_footer
 
 from tests.forked_child import status_of_child
 
@@ -65,6 +65,24 @@ def test_rows_that_are_read_again_come_from_memory(path: Path, pages: PageCache)
     assert pages.bytes > 0
     pages.clear()
     assert pages.bytes == 0
+
+
+def test_the_bytes_that_are_not_kept_are_told(path: Path, pages: PageCache) -> None:
+    footer, chunks = Footer(stripped_footer(path)), pq.read_metadata(path).row_group(0)
+    whole = [chunks.column(place).total_compressed_size for place in (0, 1)]
+    assert footer.bytes_to_read(path, COLUMNS) == whole
+    assert footer.bytes_to_read(path, COLUMNS, pages=pages) == whole
+    first_page = footer.read(path, SOME[:1], ["number"], pages=pages)[1].bytes
+    assert footer.bytes_to_read(path, COLUMNS, pages=pages) == [whole[0] - first_page, whole[1]]
+    footer.read(path, np.arange(ROWS), COLUMNS, pages=pages)
+    assert footer.bytes_to_read(path, COLUMNS[::-1], pages=pages) == [0, 0]
+    assert footer.bytes_to_read(path, [], pages=pages) == []
+    write(path, contents(1))
+    assert footer.bytes_to_read(path, COLUMNS, pages=pages) == whole, "of the file as it was"
+    with pytest.raises(ParquetReadError, match="bytes"):
+        footer.bytes_to_read(path, COLUMNS, size=1)
+    with pytest.raises(ValueError, match="no column"):
+        footer.bytes_to_read(path, ["other"])
 
 
 def test_times_that_are_set_back_do_not_hide_a_write(path: Path, pages: PageCache) -> None:

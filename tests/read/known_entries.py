@@ -9,6 +9,8 @@ from unittest.mock import patch
 from hudi_index_parquet import Footer
 from pyroaring import BitMap
 
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
+from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.row_ids import Bounds
@@ -45,6 +47,10 @@ class KnownEntries:
         """One that is not read."""
         return cast(Footer, object())
 
+    def expected(self, leaf: Predicate) -> RowEstimate | None:
+        """What the manifest tells of the rows of a leaf; None if nothing."""
+        return None
+
     def narrowed_exactly(self, leaf: Predicate, rows: BitMap) -> BitMap | None:
         """Those of some rows for which a leaf is TRUE, as a call to many entries tells; None if it
         does not tell."""
@@ -55,24 +61,15 @@ def looked_up(
     predicate: Predicate,
     slices: Sequence[KnownEntries],
     superset_ok: bool,
-    *,
-    row_steps: int,
-    test_steps: int = 0,
-    scan_steps: int | None = None,
+    reading: ReadingSteps,
 ) -> list[Bounds]:
-    """The rows that are found in each slice."""
+    """The rows that are found in each slice, where reading costs so much."""
     pool = cast(ReaderPool, SimpleNamespace(is_remote=False))
     window = [
         SliceLookup.of(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), predicate)
         for each in slices
     ]
-    lookups = Lookups(
-        pool,
-        superset_ok,
-        row_steps=row_steps,
-        test_steps=test_steps,
-        scan_steps=lambda lookup, footer: scan_steps,
-    )
+    lookups = Lookups(pool, superset_ok, reading=lambda lookup, footer: reading)
 
     def narrowed_rows(
         leaf: Predicate, servings: Sequence[KnownEntries], rows: Sequence[BitMap], _: object
@@ -86,6 +83,10 @@ def looked_up(
         patch.object(SliceEntries, "leased", lambda plan, *_: nullcontext(plan.known)),
         patch("hudi_index_service.read.slices.lookups.look_up_together", lambda *_: False),
         patch("hudi_index_service.read.slices.lookups.narrowed_rows", narrowed_rows),
+        patch(
+            "hudi_index_service.read.slices.lookups.estimated_rows",
+            lambda plan, leaf: plan.known.expected(leaf),
+        ),
     ):
         lookups.look_up(window)
     assert all(each.failure is None for each in window)

@@ -13,12 +13,14 @@ from pyroaring import BitMap
 from hudi_index_service.arrow import as_truths
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate, Together
 from hudi_index_service.read.row_ids import Bounds, matching_rows
 from tests.read.known_entries import KnownEntries, looked_up
 
 ROWS = 40
+READING = ReadingSteps(page=10, row=0)
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
 LEAVES = [
     "a = 1",
@@ -118,7 +120,7 @@ def test_bounds_hold_for_each_subset_of_the_sources(subset):
             each.layout = number
         for superset_ok in (True, False):
             for known, found in zip(
-                window, looked_up(predicate, window, superset_ok, row_steps=10), strict=True
+                window, looked_up(predicate, window, superset_ok, READING), strict=True
             ):
                 holds(found, known.matching(predicate), str(predicate))
                 narrowed += found.possible is not None

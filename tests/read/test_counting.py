@@ -6,10 +6,11 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.lucene.reader import LuceneReader
-from hudi_index_service.optimizer.cost import Constants
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import rows_pay_for_count
 
-TOTAL, SCAN = 1_000_000, 5_000_000  # rows, and steps in which a scan tests them
+TOTAL = 1_000_000
+READING = ReadingSteps(page=20_000, row=13, scan=5_000_000)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ TOTAL, SCAN = 1_000_000, 5_000_000  # rows, and steps in which a scan tests them
     ],
 )
 def test_count_reads_rows_where_look_ups_take_longer(steps, reads_rows):
-    assert rows_pay_for_count(steps, SCAN, TOTAL, 2, Constants()) is reads_rows
+    assert rows_pay_for_count(steps, READING, TOTAL, 2) is reads_rows
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])

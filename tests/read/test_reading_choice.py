@@ -12,6 +12,7 @@ from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.base_file.kept_pages import forget_pages
 from hudi_index_service.read.slices import cheaper_reads
 from hudi_index_service.read.statistics import SliceStatistics
 from tests.same_rows import assert_same_rows
@@ -187,6 +188,34 @@ def test_a_pattern_on_different_texts_is_scanned(table, monkeypatch):
         (read,), (asked,) = scan.statistics.slices, required.statistics.slices
         assert read.note == notes, where
         assert asked.access is Access.INDEX
+
+
+def test_a_column_whose_pages_are_kept_is_scanned(table, monkeypatch):
+    """To test it again takes less time than to look up so many rows."""
+    monkeypatch.setattr(cheaper_reads, "LARGE_FILE", ROWS)
+    forget_pages()
+    scan = table.scan(f"number < {ROWS // 3}", columns=["number"])
+    plain = table.scan(f"number < {ROWS // 3}", columns=["number"], use_index="never")
+
+    rows = scan.to_arrow()
+    assert scan.statistics.slices[0].candidates == rows.num_rows == ROWS // 3
+
+    for _ in range(2):  # a scan keeps pages at their second use
+        assert_same_rows(plain.to_arrow(), rows)
+    assert_same_rows(scan.to_arrow(), rows)
+    (read,) = scan.statistics.slices
+    assert (read.candidates, read.bytes_read) == (None, 0)
+    assert read.note == "to look up its rows takes longer than a scan"
+
+
+def test_a_file_is_scanned_if_nearly_all_rows_are_found(own_table):
+    with own_table("runs_in_row_groups", ["name"]) as table:
+        where = "name <> 'name77' AND text LIKE '%a%'"
+        scan = table.scan(where, columns=["id"])
+        assert scan.count() == table.scan(where, use_index="never").count()
+        (read,) = scan.statistics.slices
+        assert read.access is Access.SCAN
+        assert read.note == f"{ROWS - 1} rows may match: reading the file whole is cheaper"
 
 
 @pytest.mark.parametrize("where", ["number = 77", "name LIKE '%1234567%'"])

@@ -1,6 +1,6 @@
 """Row ids of whole predicates: conjuncts looked up together, cheapest first, none needlessly."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from types import SimpleNamespace
@@ -10,6 +10,8 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
+from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
 from hudi_index_service.predicate.fold import fold
@@ -18,7 +20,7 @@ from tests.read.known_entries import KnownEntries, looked_up
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
 TOTAL = 1_000_000
-ROW_STEPS = 20_000
+PAGE_STEPS = 20_000
 
 
 def spelled(predicate: Predicate) -> str:
@@ -40,6 +42,7 @@ class Known(KnownEntries):
     keys: Sequence[tuple[str, ...]] = ()
     lookups: list[tuple[str, int | None]] = field(default_factory=list)
     narrowed_to: dict[str, tuple[BitMap, bool]] = field(default_factory=dict)
+    expects: dict[str, RowEstimate] = field(default_factory=dict)
     layout: int = field(default_factory=count().__next__)
 
     index_type = SimpleNamespace(name="known")
@@ -67,6 +70,9 @@ class Known(KnownEntries):
             return Bounds.unanswered()
         return Bounds.exactly(rows)
 
+    def expected(self, leaf: Predicate) -> RowEstimate | None:
+        return self.expects.get(spelled(leaf))
+
     def pages(self, leaf: Predicate) -> Bounds:
         return Bounds.unanswered()
 
@@ -83,17 +89,12 @@ def rows_of(
     known: Known,
     *,
     superset_ok: bool = True,
-    test_steps: int = 0,
-    scan_steps: int | None = None,
+    row: int = 0,
+    scan: int | None = None,
+    columns: Mapping[str, int] | None = None,
 ) -> Bounds:
-    (found,) = looked_up(
-        normal_form(where),
-        [known],
-        superset_ok,
-        row_steps=ROW_STEPS,
-        test_steps=test_steps,
-        scan_steps=scan_steps,
-    )
+    reading = ReadingSteps(PAGE_STEPS, row, scan, columns or {})
+    (found,) = looked_up(normal_form(where), [known], superset_ok, reading)
     return found
 
 
@@ -116,32 +117,50 @@ def test_conjuncts_of_a_small_file_are_looked_up_as_written():
 def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped():
     half = BitMap(range(TOTAL // 2))
     apart = BitMap([1, 70_000])
-    known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
+    known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * PAGE_STEPS + 1)})
     found = rows_of("b > 2 AND a = 1", known)
     assert found == Bounds.among(apart)
-    assert ROW_STEPS < known.limit_of("b > 2") < 2 * ROW_STEPS, "few of such rows may be left"
+    assert PAGE_STEPS < known.limit_of("b > 2") < 2 * PAGE_STEPS, "few of such rows may be left"
 
-    known.answers_to["b > 2"] = (BitMap([1]), ROW_STEPS)
+    known.answers_to["b > 2"] = (BitMap([1]), PAGE_STEPS)
     assert rows_of("b > 2 AND a = 1", known) == Bounds.exactly(BitMap([1]))
 
 
 def test_a_look_up_that_takes_longer_than_a_scan_is_skipped():
     spread, few = BitMap(range(0, TOTAL, 10)), BitMap([7])
     known = Known({"a = 1": (spread, 5_000), "b = 2": (few, 5_000)})
-    assert rows_of("a = 1", known, scan_steps=4_999) == Bounds.unanswered()
-    assert rows_of("a = 1", known, scan_steps=5_000) == Bounds.exactly(spread)
-    assert rows_of("a = 1 OR b = 2", known, scan_steps=4_999) == Bounds.unanswered()
+    assert rows_of("a = 1", known, scan=4_999) == Bounds.unanswered()
+    assert rows_of("a = 1", known, scan=5_000) == Bounds.exactly(spread)
+    assert rows_of("a = 1 OR b = 2", known, scan=4_999) == Bounds.unanswered()
     # To read the many rows that are left may take longer.
-    rows_of("a = 1 AND b = 2", known, test_steps=1, scan_steps=5_001)
+    rows_of("a = 1 AND b = 2", known, row=1, scan=5_001)
     assert known.limit_of("b = 2") == 5_001
-    assert rows_of("a = 1", known, superset_ok=False, scan_steps=0) == Bounds.exactly(spread)
+    assert rows_of("a = 1", known, superset_ok=False, scan=0) == Bounds.exactly(spread)
+
+
+def test_a_look_up_that_rules_out_few_rows_is_skipped():
+    nine_tenths = BitMap(range(TOTAL * 9 // 10))
+    known = Known({"a > 1": (nine_tenths, 5_000)})
+    known.expects = {"a > 1": RowEstimate(0, TOTAL * 9 // 10, TOTAL)}
+    assert rows_of("a > 1", known, scan=49_000) == Bounds.unanswered()
+    assert known.limit_of("a > 1") == 4_900, "a tenth of a scan"
+    assert rows_of("a > 1", known, scan=51_000) == Bounds.exactly(nine_tenths)
+
+
+def test_rows_left_are_tested_one_by_one_or_in_whole_columns():
+    spread, half = BitMap(range(0, TOTAL, 10)), TOTAL // 2
+    known = Known({"a = 1": (spread, 5_000), "b > 2": (BitMap(range(half)), half)})
+    rows_of("b > 2 AND a = 1", known, row=10, columns={"b": 30_000})
+    assert known.limit_of("b > 2") == 15_000, "half of the column, since half of the rows are left"
+    rows_of("b > 2 AND a = 1", known, row=10, columns={"b": 10_000_000})
+    assert known.limit_of("b > 2") == 10 * len(spread) // 2
 
 
 def test_rows_of_one_page_count_as_one():
     run = BitMap(range(4_000, 8_000))
-    known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
+    known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), PAGE_STEPS + 1)})
     assert rows_of("b > 2 AND a = 1", known) == Bounds.among(run)
-    assert known.limit_of("b > 2") < ROW_STEPS
+    assert known.limit_of("b > 2") < PAGE_STEPS
 
 
 def test_a_look_up_that_leaves_as_many_pages_to_read_is_skipped():
@@ -152,7 +171,7 @@ def test_a_look_up_that_leaves_as_many_pages_to_read_is_skipped():
     assert known.lookups == [("a = 1", None), ("b > 2", 0)]
 
     # Unless a test of each row that is left takes as long as this many steps.
-    found = rows_of("b > 2 AND a = 1", known, test_steps=2 * half // 5_000)
+    found = rows_of("b > 2 AND a = 1", known, row=2 * half // 5_000)
     assert found == Bounds.exactly(BitMap(range(0, half, 200)))
 
 
@@ -169,7 +188,7 @@ def test_or_arms_are_limited_by_the_remaining_rows():
     found = rows_of("(b = 2 OR s = 'x') AND a = 1", known)
     assert found == Bounds.exactly(BitMap([1])), "whatever the arm that was not looked up"
     assert [arm for arm, _ in known.lookups] == ["a = 1", "b = 2", "s = 'x'"]
-    assert known.limit_of("b = 2") == ROW_STEPS
+    assert known.limit_of("b = 2") == PAGE_STEPS
     assert known.limit_of("s = 'x'") == 0, "every row matches"
 
 
@@ -215,9 +234,21 @@ def test_few_remaining_rows_are_checked_one_by_one():
     assert none.lookups[1:] == [("3 of b = 2", None)]
 
     many = Known({**answers, "a = 1": (BitMap(range(5_000)), 3)}, narrowed_to=none.narrowed_to)
-    found = rows_of("b = 2 AND a = 1", many, test_steps=10)
+    found = rows_of("b = 2 AND a = 1", many, row=10)
     assert found.exact_rows == BitMap(range(5, 5_000))
     assert [predicate for predicate, _ in many.lookups] == ["a = 1", "b = 2"]
+
+
+def test_a_count_examines_few_remaining_rows_one_by_one():
+    answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
+    exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
+    found = rows_of("b = 2 AND a = 1", exact, superset_ok=False)
+    assert found == Bounds.exactly(BitMap([5, 8]))
+    assert exact.lookups == [("a = 1", None), ("3 of b = 2", None)]
+
+    some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
+    found = rows_of("b = 2 AND a = 1", some, superset_ok=False)
+    assert found == Bounds.exactly(BitMap([5])), "a superset is looked up to its end"
 
 
 def test_exact_row_ids_look_up_all_conjuncts_together():

@@ -17,8 +17,6 @@ Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 MIB = 2**20
 
-_PAGE_MIB = 0.05  # per page of 20,000 values, compressed: 0.02 to 0.3, depending on the values
-
 # --- before an entry is opened ---------------------------------------------------------------
 
 OPENING_SHARE = 0.1
@@ -228,18 +226,6 @@ class Constants(BaseModel):
     tasks_ms: Milliseconds = 600.0
     task_slice_ms: Milliseconds = 200.0
 
-    @property
-    def row_steps(self) -> int:
-        """The number of look-up steps that cost as much as reading one more row, which is at most
-        one page of a column."""
-        return max(1, int((self.page_ms + _PAGE_MIB * self.picked_mib_ms) / self.step_ms))
-
-    @property
-    def test_steps(self) -> int:
-        """The number of look-up steps that cost as much as picking a value and checking its row
-        against the predicate."""
-        return round(self.value_ms / self.step_ms)
-
     def picking_ms(self, pages: float, mib: float, values: float, files: float = 1) -> float:
         """The cost of reading values by position from pages of `mib` MiB in all."""
         return (
@@ -253,10 +239,9 @@ class Constants(BaseModel):
         """The cost of scanning this many MiB of columns and values in them."""
         return files * self.scan_ms + mib * self.scanned_mib_ms + values * self.scanned_value_ms
 
-    def tested_steps(self, mib: float, values: float) -> int:
-        """The number of look-up steps that cost as much as testing all values of columns where they
-        lie."""
-        return round((mib * self.tested_mib_ms + values * self.tested_value_ms) / self.step_ms)
+    def testing_ms(self, mib: float, values: float) -> float:
+        """The cost of testing values where they lie, after reading `mib` MiB of pages."""
+        return mib * self.tested_mib_ms + values * self.tested_value_ms
 
 
 DEFAULTS = Constants()

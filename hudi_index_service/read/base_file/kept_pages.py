@@ -4,12 +4,15 @@ A child that was forked begins with none: what its parent kept may be half chang
 """
 
 import os
+from collections.abc import Sequence
 from functools import cache
 
-from hudi_index_parquet import PageCache
+from hudi_index_parquet import Footer, PageCache, ParquetReadError
 
 from hudi_index_service.config import settings
+from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.process import control_group_limits
+from hudi_index_service.storage.store import Storage
 
 _MIB = 2**20
 _DEFAULT = 256 * _MIB
@@ -24,6 +27,24 @@ def kept_pages() -> PageCache | None:
     """The process's cache; None if it keeps no pages."""
     size = budget()
     return PageCache(size) if size else None
+
+
+def bytes_to_read(
+    storage: Storage, base_file: BaseFile, footer: Footer, columns: Sequence[str]
+) -> list[int] | None:
+    """The bytes of each column's pages that are not kept; None for a remote base file, or one that
+    cannot be read.
+
+    Raises:
+        FileNotFoundError: the base file is gone.
+    """
+    if not storage.is_local:
+        return None
+    path = storage.local_name(base_file.path)
+    try:
+        return footer.bytes_to_read(path, columns, size=base_file.size, pages=kept_pages())
+    except ParquetReadError:  # reading it reports it
+        return None
 
 
 @cache

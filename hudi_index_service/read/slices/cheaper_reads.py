@@ -1,7 +1,6 @@
 """Decides which slices are read without a look-up, since reading their rows costs less. The reason
 is then in their statistics."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +10,8 @@ from hudi_index_parquet import Footer
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost import load_constants
-from hudi_index_service.optimizer.cost.constants import LARGE_FILE, MIB
+from hudi_index_service.optimizer.cost.constants import LARGE_FILE
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import (
     are_few,
     are_too_many,
@@ -24,11 +24,13 @@ from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Or
 from hudi_index_service.predicate.fold import conjuncts
+from hudi_index_service.read.base_file.kept_pages import bytes_to_read
 from hudi_index_service.read.slices.base_rows import tests_all
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.lookups import SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
+from hudi_index_service.storage.store import Storage
 
 _UNOPENED = "opening its entry takes longer than a scan"
 
@@ -38,11 +40,13 @@ class CheaperReads:
     """The choice for the slices of one query.
 
     Attributes:
+        storage: Has their base files.
         pool: Has their open entries.
         table: All columns of the table.
         of_many: Whether the table has many slices.
     """
 
+    storage: Storage
     pool: ReaderPool
     settings: Settings
     table: pa.Schema
@@ -103,22 +107,24 @@ class CheaperReads:
             lookup.statistics.note = reason
         return pays
 
-    def scan_steps(self, lookup: SliceLookup, footer: Footer) -> int | None:
-        """The steps of a look-up in which a scan tests all rows of a slice's base file. None if the
-        row reader does not test the whole predicate, or the file is small or remote.
+    def reading(self, lookup: SliceLookup, footer: Footer) -> ReadingSteps:
+        """What reading the base file of a slice costs, to limit its look-ups.
 
         Args:
             footer: That of the base file.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
         """
-        plan, predicate = lookup.plan, lookup.predicate
-        if plan.total < LARGE_FILE or self.pool.is_remote:
-            return None
-        if not tests_all(predicate, footer.schema):
-            return None
+        plan, predicate, constants = lookup.plan, lookup.predicate, load_constants(self.settings)
+        if plan.total < LARGE_FILE or not tests_all(predicate, footer.schema):
+            return ReadingSteps.unknown(constants)
         columns = sorted(predicate.columns())
-        size = footer.plan(range(0), columns).total_bytes
-        constants = load_constants(self.settings)
-        return constants.tested_steps(size / MIB, plan.total * len(columns))
+        sizes = bytes_to_read(self.storage, plan.file_slice.base_file, footer, columns)
+        if sizes is None:
+            return ReadingSteps.unknown(constants)
+        by_column = dict(zip(columns, sizes, strict=True))
+        return ReadingSteps.of(constants, predicate, plan.total, by_column)
 
     def rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
         """Whether to count by reading rows of so many columns costs less than by the index."""
@@ -131,11 +137,8 @@ class CheaperReads:
                 groups = list(conjuncts(tree))
                 # Opens the entries that answer, one of which tells the footer.
                 steps = [entries.steps(each, exact=True) for each in groups]
-                scan = self.scan_steps(lookup, entries.footer())
-                most = sys.maxsize if scan is None else scan
-                pays = rows_pay_for_count(
-                    steps, most, plan.total, columns, load_constants(self.settings)
-                )
+                reading = self.reading(lookup, entries.footer())
+                pays = rows_pay_for_count(steps, reading, plan.total, columns)
                 # One look-up may know the number without listing rows.
                 is_one = len(groups) == 1 and not isinstance(tree, Or)
                 return pays and not (is_one and entries.count(tree) is not None)

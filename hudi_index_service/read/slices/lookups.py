@@ -9,6 +9,7 @@ left out.
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -22,8 +23,8 @@ from hudi_index_service.optimizer.cost.constants import (
     DEFAULTS,
     LARGE_FILE,
 )
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import (
-    are_few,
     look_up_together,
     most_steps,
     narrow_together,
@@ -75,6 +76,7 @@ class SliceLookup:
         count: The number of matching rows, if it was asked for, and known without listing them.
         failure: Why the entries cannot be used; None if they can.
         footer: Of the base file, from an entry that answered; None if none was opened.
+        reading: What reading the base file costs; None if nobody asked yet.
     """
 
     plan: SlicePlan
@@ -84,6 +86,7 @@ class SliceLookup:
     count: int | None = None
     failure: EntryUnusable | None = None
     footer: Footer | None = None
+    reading: ReadingSteps | None = None
 
     @classmethod
     def of(
@@ -94,8 +97,9 @@ class SliceLookup:
         return cls(plan, statistics, predicate, Bounds.unanswered())
 
 
-def unlimited(lookup: SliceLookup, footer: Footer) -> None:
-    """Where look-ups may take any number of steps."""
+def usual_reading(lookup: SliceLookup, footer: Footer) -> ReadingSteps:
+    """Where nothing is known of the base file, and look-ups may take longer than a scan."""
+    return ReadingSteps.unknown(DEFAULTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,7 @@ class Lookups:
             out.
         counts: Whether the number of rows is enough, where one look-up knows it.
         routes: Tells which values of a list base files may hold; None if unknown.
-        row_steps: The cost of reading one more page, in steps of a look-up: row ids or terms.
-        test_steps: The cost of testing one more row, in these steps.
-        scan_steps: The cost of a scan of a slice whose base file has this footer, in these steps;
-            None for no limit.
+        reading: What reading costs of a slice whose base file has this footer.
         parallelism: The most threads that look up slices one by one.
     """
 
@@ -119,9 +120,7 @@ class Lookups:
     superset_ok: bool
     counts: bool = False
     routes: Routes | None = None
-    row_steps: int = DEFAULTS.row_steps
-    test_steps: int = 0
-    scan_steps: Callable[[SliceLookup, Footer], int | None] = unlimited
+    reading: Callable[[SliceLookup, Footer], ReadingSteps] = usual_reading
     parallelism: int = 1
 
     def look_up(self, slices: Sequence[SliceLookup]) -> None:
@@ -213,6 +212,7 @@ class Lookups:
             counted: Whether their number is enough, where an entry knows it.
         """
         found = self._narrowed(leaf, slices, left)
+        share = cache(lambda: _expected_share(leaf, slices[0].plan))
 
         def fill(look_up: Callable[[Sequence[int]], Sequence[Bounds | None]]) -> None:
             others = [n for n, each in enumerate(found) if each is None]
@@ -221,7 +221,7 @@ class Lookups:
                     found[n] = bounds
 
         def alone(n: int) -> Bounds:
-            return self._alone(leaf, slices[n], left[n], counted)
+            return self._alone(leaf, slices[n], left[n], counted, share)
 
         local = not self.pool.is_remote
         fill(lambda others: self._together(leaf, [slices[n] for n in others]))
@@ -229,9 +229,18 @@ class Lookups:
         return [each for each in found if each is not None]
 
     def _alone(
-        self, leaf: Condition, each: SliceLookup, left: BitMap | None, counted: bool
+        self,
+        leaf: Condition,
+        each: SliceLookup,
+        left: BitMap | None,
+        counted: bool,
+        share: Callable[[], float],
     ) -> Bounds:
-        """The rows of a leaf in one slice; unanswered if they are counted."""
+        """The rows of a leaf in one slice; unanswered if they are counted.
+
+        Args:
+            share: The share of the rows that is expected to match.
+        """
         if each.failure is not None:
             return Bounds.unanswered()
         try:
@@ -240,10 +249,11 @@ class Lookups:
                 if counted and not each.plan.file_slice.log_files:
                     count = entries.count(leaf)
                 if count is None:
-                    most = self._most_of_a_scan(leaf, each, entries, left)
-                    bounds = self._asked(leaf, entries, left, most)
+                    reading = self._reading(leaf, each, entries)
+                    bounds = self._asked(leaf, entries, left, reading, share)
                     each.footer = entries.footer()
-                    if left is None and most is not None and bounds.possible is None:
+                    is_limited = left is None and reading and reading.scan is not None
+                    if is_limited and bounds.possible is None:
                         each.statistics.note = "to look up its rows takes longer than a scan"
             each.count = count  # only now is it known that the entry has not changed
             return bounds
@@ -253,32 +263,39 @@ class Lookups:
             each.failure = error
             return Bounds.unanswered()
 
-    def _most_of_a_scan(
-        self, leaf: Condition, each: SliceLookup, entries: SliceEntries, left: BitMap | None
-    ) -> int | None:
-        """The most steps of a look-up in place of a scan; None if only a few rows are left, which
-        limit it more, or if there is no limit."""
-        if not self.superset_ok or (left is not None and are_few(len(left), each.plan.total)):
-            return None
-        footer = entries.footer_for(leaf)
-        return None if footer is None else self.scan_steps(each, footer)
+    def _reading(
+        self, leaf: Condition, each: SliceLookup, entries: SliceEntries
+    ) -> ReadingSteps | None:
+        """What reading the base file costs in place of a look-up; None if no look-up is left out,
+        or no entry answers."""
+        if each.reading is None and self.superset_ok:
+            footer = entries.footer_for(leaf)
+            each.reading = None if footer is None else self.reading(each, footer)
+        return each.reading
 
     def _asked(
-        self, leaf: Condition, entries: SliceEntries, left: BitMap | None, most: int | None
+        self,
+        leaf: Condition,
+        entries: SliceEntries,
+        left: BitMap | None,
+        reading: ReadingSteps | None,
+        expected: Callable[[], float],
     ) -> Bounds:
-        """The rows of a leaf in one slice, unless that takes more than `most` steps, or than
-        reading what it may rule out of the rows that are left."""
-        checked = Bounds.unanswered()
-        if self.superset_ok and left is not None:
-            if len(left) <= CHECKED_SINGLY:
-                checked = entries.narrowed(leaf, left)
-                if checked.exact_rows is not None or checked.possible == BitMap():
-                    return checked
+        """The rows of a leaf in one slice, unless that takes longer than reading what it may rule
+        out: of all rows, or of those that are left."""
+        checked, most = Bounds.unanswered(), None
+        if reading is not None and reading.scan is not None:
+            most = round((1 - expected()) * reading.scan)
+        if left is not None and len(left) <= CHECKED_SINGLY:
+            checked = entries.narrowed(leaf, left)
+            if checked.exact_rows is not None or checked.possible == BitMap():
+                return checked
+        if reading is not None and left is not None:
             remaining = left if checked.possible is None else checked.possible
             share = 0.0
             if entries.total >= LARGE_FILE:
                 share = min(1.0, entries.estimate(leaf) / entries.total)
-            steps = most_steps(remaining, share, self.row_steps, self.test_steps)
+            steps = most_steps(leaf, remaining, share, reading)
             most = steps if most is None else min(most, steps)
         found = entries.rows(leaf, most, superset_ok=self.superset_ok)
         if found.possible is None and not isinstance(leaf, Together):
@@ -291,7 +308,7 @@ class Lookups:
         """The rows of a leaf among the few that are left in a slice, as far as one call tells."""
         found: list[Bounds | None] = [None] * len(slices)
         few = [n for n, rows in enumerate(left) if rows is not None and len(rows) <= CHECKED_SINGLY]
-        if not self.superset_ok or not narrow_together(len(few)):
+        if not narrow_together(len(few)):
             return found
         some = [slices[n] for n in few]
         answer, servings = _answering(leaf, some)
@@ -333,6 +350,12 @@ class Lookups:
 
     def _entries(self, each: SliceLookup) -> AbstractContextManager[SliceEntries]:
         return SliceEntries.leased(each.plan, self.pool, each.statistics)
+
+
+def _expected_share(leaf: Condition, plan: SlicePlan) -> float:
+    """The share of a slice's rows for which a leaf is expected to be TRUE; 0 if that is unknown."""
+    expected = estimated_rows(plan, leaf)
+    return 0.0 if expected is None else min(1.0, expected.expected / max(plan.total, 1))
 
 
 def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:

@@ -19,10 +19,10 @@ from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
-from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.decide import (
     Reading,
     are_few,
+    are_too_many,
     cheapest_reading,
 )
 from hudi_index_service.optimizer.grouping import is_answered_exactly
@@ -46,7 +46,7 @@ from hudi_index_service.read.slices.base_rows import (
 from hudi_index_service.read.slices.cheaper_reads import CheaperReads
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
-from hudi_index_service.read.slices.lookups import Lookups, SliceLookup, unlimited
+from hudi_index_service.read.slices.lookups import Lookups, SliceLookup, usual_reading
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
@@ -158,7 +158,8 @@ class SliceReader:
     @property
     def cheaper(self) -> CheaperReads:
         """Tells which slices are read without a look-up."""
-        return CheaperReads(self.pool, self.settings, self.query.table, self.of_many)
+        storage = self.table.storage
+        return CheaperReads(storage, self.pool, self.settings, self.query.table, self.of_many)
 
     @property
     def _base_rows(self) -> BaseRows:
@@ -366,15 +367,12 @@ class SliceReader:
         return FoundRows(plan, statistics, query, within=within)
 
     def _lookups(self, *, superset_ok: bool, counts: bool = False) -> Lookups:
-        constants = load_constants(self.settings)
         return Lookups(
             self.pool,
             superset_ok,
             counts,
             self.routes,
-            constants.row_steps,
-            constants.test_steps,
-            unlimited if self.index_required else self.cheaper.scan_steps,
+            usual_reading if self.index_required else self.cheaper.reading,
             self._most_looked_up,
         )
 
@@ -435,20 +433,25 @@ class SliceReader:
         if found.stored is not None or (storage.is_local and are_few(few, plan.total)):
             found.by_page = by_page
             return
+        remote = not storage.is_local
+        may_scan = not remote and not self.index_required
+        tests = may_scan and tests_all(found.query.normal_form, footer.schema)
+        if tests and are_too_many(few, plan.total, self.settings.read.scan_fraction):
+            found.statistics.note = f"{few} rows may match: reading the file whole is cheaper"
+            found.rows = None
+            return
         try:
             cost = by_page.plan(row_positions(rows)[:few])
         except ParquetReadError as error:
             found.statistics.note = unreadable_by_row(base_file, error)
             found.readable_by_row = False
             return
-        remote = not storage.is_local
         reading = cheapest_reading(cost, self.settings, remote=remote, rows=few)
         if reading is not Reading.PAGES and not self.index_required:
             what = "the file" if reading is Reading.FILE else "their row groups"
             why = f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
             found.statistics.note = why
-            whole = reading is Reading.FILE and not remote
-            if whole and tests_all(found.query.normal_form, footer.schema):
+            if tests and reading is Reading.FILE:
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page

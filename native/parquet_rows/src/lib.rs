@@ -149,6 +149,19 @@ impl KnownFile {
         record(py, "RowPlan", fields)
     }
 
+    #[pyo3(signature = (source, columns, *, size = None, pages = None))]
+    fn bytes_to_read(
+        &self,
+        source: &Bound<'_, PyAny>,
+        columns: Vec<String>,
+        size: Option<u64>,
+        pages: Option<Py<Pages>>,
+    ) -> PyResult<Vec<u64>> {
+        let source = open_source(source, size)?;
+        let keeping = keeping(pages.as_ref(), true);
+        guard(|| read::bytes_to_read(&self.file, &source, &columns, keeping))
+    }
+
     #[pyo3(signature = (columns = None))]
     fn page_starts(&self, columns: Option<Vec<String>>) -> PyResult<Vec<i64>> {
         guard(|| plan::page_starts(self.file.metadata(), columns.as_deref()))

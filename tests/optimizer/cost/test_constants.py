@@ -41,9 +41,3 @@ def test_a_broken_file_is_ignored_with_one_warning(settings, text, caplog):
     constants_path(settings).write_text(text)
     assert load_constants(settings) == load_constants(settings) == Constants()
     assert caplog.text.count("costs.json is not used") == 1
-
-
-def test_steps_follow_from_milliseconds():
-    slow = Constants(step_ms=2 * Constants().step_ms)
-    assert 10_000 < Constants().row_steps < 40_000
-    assert slow.row_steps == Constants().row_steps // 2

@@ -90,6 +90,11 @@ impl PageCache {
         self.kept.get(key)
     }
 
+    /// Whether it is kept; no use of it.
+    pub fn has(&self, key: &Key) -> bool {
+        self.kept.peek(key).is_some()
+    }
+
     /// Keeps what has just been read, if it is admitted.
     pub fn offer(&self, key: Key, kept: Kept, admission: Admission) {
         if admission == Admission::SecondUse {

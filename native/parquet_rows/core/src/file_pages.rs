@@ -162,6 +162,31 @@ impl<'a> FilePages<'a> {
         Ok(values)
     }
 
+    /// Bytes of the pages and dictionaries of a leaf that are not kept.
+    pub fn bytes_to_read(&self, leaf: usize) -> u64 {
+        let is_kept = |start: u64| {
+            let key = self.key(start).zip(self.keeping);
+            key.is_some_and(|(key, keeping)| keeping.cache.has(&key))
+        };
+        let metadata = self.file.metadata();
+        let mut bytes = 0u64;
+        for (number, group) in metadata.row_groups().iter().enumerate() {
+            let index = metadata.page_index_for_row_group(number);
+            let (mut start, length) = group.column(leaf).byte_range();
+            let end = start.saturating_add(length);
+            let pages = index.page_locations(leaf).map_or(&[][..], Vec::as_slice);
+            // From each page, or the dictionary before the first one, to the next page.
+            let stops = pages.iter().map(|page| page.offset.max(0) as u64);
+            for stop in stops.chain([end]) {
+                if stop > start && !is_kept(start) {
+                    bytes = bytes.saturating_add(stop - start);
+                }
+                start = stop;
+            }
+        }
+        bytes
+    }
+
     /// What has been read from the file so far.
     pub fn traffic(&self) -> Traffic {
         let read = lock(&self.read);

@@ -211,12 +211,19 @@ impl Request {
     }
 }
 
+/// The leaves of these columns.
+///
+/// # Errors
+/// `Error::Argument` for columns that the file does not have.
+pub fn leaves_of(metadata: &ParquetMetaData, columns: Option<&[String]>) -> Result<Vec<usize>> {
+    Ok(find_columns(metadata.file_metadata().schema_descr(), columns)?.1)
+}
+
 /// Ascending row positions in the file at which pages of the largest of the columns begin; of a row
 /// group without an offset index, the position of its first row. If rows are split there, no page
 /// of that column is decoded twice.
 pub fn page_starts(metadata: &ParquetMetaData, columns: Option<&[String]>) -> Result<Vec<i64>> {
-    let schema = metadata.file_metadata().schema_descr();
-    let (_, leaves) = find_columns(schema, columns)?;
+    let leaves = leaves_of(metadata, columns)?;
     let mut starts = Vec::new();
     let mut first = 0;
     for (number, group) in metadata.row_groups().iter().enumerate() {

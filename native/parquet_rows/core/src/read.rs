@@ -15,7 +15,7 @@ use crate::file_pages::{FilePages, Keeping};
 use crate::gather::{Gathered, gather};
 use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
-use crate::plan::{BATCH_ROWS, Request, RowPlan};
+use crate::plan::{BATCH_ROWS, Request, RowPlan, leaves_of};
 use crate::positions::{GroupRows, InGroup, Positions};
 use crate::rows_left::rows_left;
 use crate::select::{Selected, select};
@@ -181,6 +181,26 @@ fn positions_of(file: &ParquetFile, groups: &[GroupRows]) -> Vec<i64> {
 }
 
 /// The pages of a local file.
+/// Bytes of each column's pages that a read of all rows of a local file reads, since they are not
+/// kept.
+pub fn bytes_to_read(
+    file: &ParquetFile,
+    source: &Source,
+    columns: &[String],
+    keeping: Option<Keeping<'_>>,
+) -> Result<Vec<u64>> {
+    let pages = file_pages(file, source, keeping, false)
+        .ok_or_else(|| Error::Argument("only pages of local files are kept".into()))?;
+    let of_column = |column: &String| {
+        let leaves = leaves_of(file.metadata(), Some(std::slice::from_ref(column)))?;
+        Ok(leaves
+            .into_iter()
+            .map(|leaf| pages.bytes_to_read(leaf))
+            .sum())
+    };
+    columns.iter().map(of_column).collect()
+}
+
 fn file_pages<'a>(
     file: &'a ParquetFile,
     source: &Source,

@@ -111,6 +111,23 @@ class Footer:
             ValueError: invalid `rows`, or an unknown or ambiguous column.
         """
 
+    def bytes_to_read(
+        self,
+        source: str | PathLike[str],
+        columns: Sequence[str],
+        *,
+        size: int | None = None,
+        pages: PageCache | None = None,
+    ) -> list[int]:
+        """Return the bytes of the pages of each column, dictionaries included, that a read of all
+        rows of a local file reads, since they are not kept in `pages`. Nothing is read.
+
+        Raises:
+            ParquetReadError: the file does not have this size.
+            ValueError: an unknown or ambiguous column, or no local file.
+            OSError: the local file cannot be read.
+        """
+
     def page_starts(self, columns: Sequence[str] | None = None) -> list[int]:
         """Return the ascending row positions at which pages of the largest of the columns begin; of
         a row group without an offset index, the position of its first row.
