@@ -36,8 +36,10 @@ class Shapes:
 
     def condition(self) -> tuple[str, Leaf]:
         """Its kind, and the function that makes its text."""
-        kinds = ("one", "two", "pair", "many", "or", "or and", "unindexed")
-        kind = self._dice.choices(kinds, (28, 22, 16, 12, 10, 6, 6))[0]
+        kinds = ("one", "two", "pair", "many", "or", "or and", "unindexed", "nested")
+        kind = self._dice.choices(kinds, (24, 20, 14, 10, 8, 6, 6, 12))[0]
+        if kind == "nested":
+            return kind, self._nested(2)
         if kind == "one":
             return kind, self._any(_RARE)
         if kind == "two":
@@ -52,6 +54,16 @@ class Shapes:
             return kind, self._dice.choice((_all_of, _all_of, _any_of))(pair)
         arms = _any_of([self._any(_RARE) for _ in range(self._dice.choice((2, 2, 3)))])
         return kind, arms if kind == "or" else _all_of([arms, self._any(_COMMON)])
+
+    def _nested(self, depth: int) -> Leaf:
+        """AND and OR of two or three conditions, each a leaf or nested again."""
+        operands = [self._operand(depth) for _ in range(self._dice.choice((2, 2, 3)))]
+        return self._dice.choice((_within, _within, _any_of))(operands)
+
+    def _operand(self, depth: int) -> Leaf:
+        if depth > 1 and self._dice.random() < 0.6:
+            return self._nested(depth - 1)
+        return self._unindexed(_RARE) if self._dice.random() < 0.2 else self._any(_RARE)
 
     def _any(self, least: float) -> Leaf:
         makers = [self._range, self._range, self._equal, self._equal, self._equal, self._in_list]
@@ -149,6 +161,11 @@ class Shapes:
 
 def _all_of(leaves: list[Leaf]) -> Leaf:
     return lambda values, literals: " AND ".join(f"{each(values, literals)}" for each in leaves)
+
+
+def _within(leaves: list[Leaf]) -> Leaf:
+    """AND of conditions that may be OR or NOT."""
+    return lambda v, literals: " AND ".join(f"({each(v, literals)})" for each in leaves)
 
 
 def _any_of(leaves: list[Leaf]) -> Leaf:

@@ -150,6 +150,14 @@ def opening_pays(rows: int, scans: int) -> bool:
     return rows > SCANNED_UNOPENED or scans >= SCANS_FOR_OPENING
 
 
+def scan_of_small_pays(total: int, expected: float) -> bool:
+    """Whether to scan one of many small local base files of `total` rows without a look-up, if the
+    row reader tests the whole predicate: so many rows are expected to match that no call for many
+    entries returns them. On 1,000 files of 2,000 rows, a third of which match, a scan takes 0.07 ms
+    a file, with a look-up 0.2."""
+    return total <= SCANNED_UNOPENED and expected > FEW_ROWS
+
+
 def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:
     """Whether one call looks up the rows of a leaf in the entries of so many slices.
 

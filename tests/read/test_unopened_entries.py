@@ -103,3 +103,14 @@ def test_an_entry_that_is_open_is_asked(table):
 def test_those_of_a_table_with_few_files_are_opened(table, monkeypatch):
     monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 101)
     assert opened(table, FEW) == (4, 4)
+
+
+def test_files_with_many_matching_rows_are_scanned_without_a_look_up(table, monkeypatch):
+    monkeypatch.setattr(decide, "FEW_ROWS", 0)
+    assert table.scan(ALL, use_index="require").to_arrow().num_rows == 100  # opens the entries
+    scan = table.scan(ALL)
+    assert_same_rows(scan.to_arrow(), table.scan(ALL, use_index="never").to_arrow())
+    read = scan.statistics.slices
+    assert {each.access for each in read} == {Access.SCAN}
+    assert {each.candidates for each in read} == {None}
+    assert "many rows are expected" in read[0].note

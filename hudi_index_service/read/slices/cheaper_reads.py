@@ -18,6 +18,7 @@ from hudi_index_service.optimizer.decide import (
     is_small,
     opening_pays,
     rows_pay_for_count,
+    scan_of_small_pays,
     scan_tests_faster,
 )
 from hudi_index_service.optimizer.grouping import grouped
@@ -33,6 +34,7 @@ from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.storage.store import Storage
 
 _UNOPENED = "opening its entry takes longer than a scan"
+_MANY_ROWS = "many rows are expected: reading so small a file whole is cheaper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +63,24 @@ class CheaperReads:
         """
         base_file = plan.file_slice.base_file
         stays = (
-            self.of_many
-            and not self.pool.is_remote
+            self._is_one_of_many_small(plan)
             and not opening_pays(plan.total, self.pool.scans(base_file.path))
-            and is_small(base_file.size)
-            and not any(
-                each.stored or each.entry.data_path in self.pool.open_paths for each in plan.entries
-            )
+            and not any(each.entry.data_path in self.pool.open_paths for each in plan.entries)
             and is_tested()
         )
         if stays:
             self.pool.add_scan(base_file.path)
         return stays
+
+    def _is_one_of_many_small(self, plan: SlicePlan) -> bool:
+        """Whether a slice is among many small ones of a local table, of which one call reads
+        several whole; not if entries store values."""
+        return (
+            self.of_many
+            and not self.pool.is_remote
+            and is_small(plan.file_slice.base_file.size)
+            and not any(each.stored for each in plan.entries)
+        )
 
     def unopened(self, lookup: SliceLookup) -> bool:
         """Whether a slice is scanned instead of opening its entries."""
@@ -85,12 +93,20 @@ class CheaperReads:
 
     def scan_pays(self, lookup: SliceLookup, *, is_limited: bool) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries. These are
-        asked only if the manifests suggest many rows, all of which are wanted."""
+        asked only if the manifests suggest many rows, all of which are wanted. Of one of many small
+        files, these are enough: to ask takes as long as the scan."""
         plan, expected = lookup.plan, lookup.plan.expected
         if self.unopened(lookup):
             return True
         if is_limited or expected is None or are_few(round(expected.rows.expected), plan.total):
             return False
+        if (
+            scan_of_small_pays(plan.total, expected.rows.expected)
+            and self._is_one_of_many_small(plan)
+            and tests_all(lookup.predicate, self.table)
+        ):
+            lookup.statistics.note = _MANY_ROWS
+            return True
         try:
             with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
                 least = row_estimate(lookup.predicate, entries).least
