@@ -1,10 +1,10 @@
 """A query's plan: how each file slice is read, and why."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -114,14 +114,9 @@ class SlicePlan(NamedTuple):
         return self._replace(access=Access.INDEX, entries=entries, rejected_entries=())
 
 
-class Routes(Protocol):
-    """Tells which values of a list base files may hold."""
-
-    def located(
-        self, leaf: In, index_type: str, base_files: Sequence[BaseFile]
-    ) -> LocatedValues | None:
-        """Which of the listed values some base files may hold; None if the facts of that index
-        type's entries do not tell."""
+Routes: TypeAlias = Callable[[In, str, Sequence[BaseFile]], LocatedValues | None]
+"""Tells which of the listed values some base files may hold; None if the facts of the entries of
+that index type do not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ The statistics are those of the entries' manifests, so the rule `excluded_by_sta
 to the same, one slice after the other. Routing runs exclude more.
 """
 
-from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,79 +23,11 @@ from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.index.stored_column import arrow_type_name
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
+from hudi_index_service.optimizer.plan import Access, QueryPlan, Routes, SlicePlan, left_of
 from hudi_index_service.optimizer.rules import EXCLUDED, exclusion_reason
 from hudi_index_service.predicate.expression import In, Predicate
 from hudi_index_service.read.coverage import RequiredColumns
 from hudi_index_service.read.index_folder import IndexFolder
-
-
-@dataclass(slots=True)
-class _Positions:
-    """Where the base files of segments are in a snapshot.
-
-    Attributes:
-        count: The number of slices.
-        of_paths: The position and the length of each base file.
-        of_segments: For each base file of a segment, its position, or -1.
-    """
-
-    count: int
-    of_paths: dict[str, tuple[int, int]]
-    of_segments: dict[SegmentFile, npt.NDArray[np.int64]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> "_Positions":
-        places = {file.path: (n, file.size) for n, file in enumerate(snapshot.base_files())}
-        return cls(len(snapshot.slices), places)
-
-    def of_segment(self, segment: SegmentFile) -> npt.NDArray[np.int64]:
-        positions = self.of_segments.get(segment)
-        if positions is None:
-            files = segment.files
-            positions = np.array(
-                [
-                    position if size == length else -1
-                    for (position, size), length in zip(
-                        map(self._place, files["path"].to_pylist()),
-                        files["length"].to_pylist(),
-                        strict=True,
-                    )
-                ],
-                dtype=np.int64,
-            )
-            self.of_segments[segment] = positions
-        return positions
-
-    def _place(self, path: str) -> tuple[int, int]:
-        return self.of_paths.get(path, (-1, -1))
-
-    def located(
-        self, segments: Sequence[SegmentFile], key: ColumnKey, values: pa.Array
-    ) -> LocatedValues:
-        """See `SegmentSlices.located`."""
-        count = self.count
-        starts, ends = np.zeros((2, count), dtype=np.int32)
-        is_known = np.zeros(count, dtype=bool)
-        positions: list[npt.NDArray[np.int32]] = []
-        for segment in segments:
-            located = located_values(segment, key, values)
-            if located is None:
-                continue
-            numbers = self.of_segment(segment)
-            files = np.flatnonzero(located.is_known & (numbers >= 0))
-            before, routed = sum(map(len, positions)), located.routed
-            starts[numbers[files]] = routed.starts[files] + before
-            ends[numbers[files]] = routed.ends[files] + before
-            is_known[numbers[files]] = True
-            positions.append(routed.positions)
-        every = np.concatenate([np.zeros(0, dtype=np.int32), *positions])
-        return LocatedValues(Routed(every, starts, ends), is_known)
-
-    def keep(self, segments: Sequence[SegmentFile]) -> None:
-        """Forgets other segments."""
-        if len(self.of_segments) > 2 * len(segments):
-            self.of_segments = {each: self.of_segment(each) for each in segments}
 
 
 class SegmentSlices:
@@ -103,7 +35,10 @@ class SegmentSlices:
     from several threads."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._positions = _Positions.of(snapshot)
+        files = enumerate(snapshot.base_files())
+        self._places = {file.path: (number, file.size) for number, file in files}
+        self._count = len(snapshot.slices)
+        self._by_segment: dict[SegmentFile, npt.NDArray[np.int64]] = {}
         self._skipped: dict[str, _Skipped] = {}
 
     def skip(self, plan: QueryPlan, folder: IndexFolder, required: RequiredColumns) -> QueryPlan:
@@ -123,7 +58,7 @@ class SegmentSlices:
             is_excluded = self._excluded(Exclusion(segments, columns), predicate)
             if is_excluded.any():
                 by_type[name] = is_excluded
-        self._positions.keep([each for some in folder.segments.values() for each in some])
+        self._keep([each for some in folder.segments.values() for each in some])
         without = plan
         for name in reversed(by_type):  # the first type that excludes a slice is the reason
             without = self._without(plan.slices, without, by_type[name], name)
@@ -139,24 +74,71 @@ class SegmentSlices:
             key: A column.
             values: Of the column's type, without NULL.
         """
-        return self._positions.located(segments, key, values)
+        starts, ends = np.zeros((2, self._count), dtype=np.int32)
+        is_known = np.zeros(self._count, dtype=bool)
+        positions: list[npt.NDArray[np.int32]] = []
+        for segment in segments:
+            located = located_values(segment, key, values)
+            if located is None:
+                continue
+            numbers = self._numbers(segment)
+            files = np.flatnonzero(located.is_known & (numbers >= 0))
+            before, routed = sum(map(len, positions)), located.routed
+            starts[numbers[files]] = routed.starts[files] + before
+            ends[numbers[files]] = routed.ends[files] + before
+            is_known[numbers[files]] = True
+            positions.append(routed.positions)
+        every = np.concatenate([np.zeros(0, dtype=np.int32), *positions])
+        return LocatedValues(Routed(every, starts, ends), is_known)
 
-    def routes(
-        self, folder: IndexFolder, required: RequiredColumns, in_paths: Set[str]
-    ) -> "SegmentRoutes":
+    def routes(self, folder: IndexFolder, required: RequiredColumns, in_paths: Set[str]) -> Routes:
         """Routes the values of lists.
 
         Args:
             in_paths: Columns whose values are in the partitions' paths, not in the base files.
         """
-        return SegmentRoutes(self._positions, folder.segments, required.keys, in_paths)
+
+        def routed(
+            leaf: In, index_type: str, base_files: Sequence[BaseFile]
+        ) -> LocatedValues | None:
+            column = leaf.column
+            if column.name in in_paths or leaf.values.type != column.type:
+                return None
+            for in_millis in (False, True):
+                key = column.name, arrow_type_name(column.type, in_millis=in_millis)
+                if key in required.keys.get(index_type, ()):
+                    located = self.located(folder.segments[index_type], key, leaf.values)
+                    places = [self._places.get(each.path) for each in base_files]
+                    if None in places:
+                        return None
+                    numbers = np.array([place[0] for place in places if place], dtype=np.int64)
+                    known = located.is_known[numbers]
+                    return LocatedValues(located.routed.of_files(numbers), known)
+            return None
+
+        return routed
+
+    def _numbers(self, segment: SegmentFile) -> npt.NDArray[np.int64]:
+        """For each base file of a segment, the number of its slice, or -1."""
+        numbers = self._by_segment.get(segment)
+        if numbers is None:
+            paths, lengths = (segment.files[name].to_pylist() for name in ("path", "length"))
+            places = (self._places.get(path, (-1, -1)) for path in paths)
+            pairs = zip(places, lengths, strict=True)
+            found = [number if size == length else -1 for (number, size), length in pairs]
+            numbers = self._by_segment[segment] = np.array(found, dtype=np.int64)
+        return numbers
+
+    def _keep(self, segments: Sequence[SegmentFile]) -> None:
+        """Forgets other segments."""
+        if len(self._by_segment) > 2 * len(segments):
+            self._by_segment = {each: self._numbers(each) for each in segments}
 
     def _excluded(self, exclusion: Exclusion, predicate: Predicate) -> Mask:
         """Which slices are excluded."""
-        positions = self._positions
-        is_excluded = np.zeros(positions.count, dtype=bool)
+        is_excluded = np.zeros(self._count, dtype=bool)
         for segment, may in zip(exclusion.segments, exclusion.may_match(predicate), strict=True):
-            excluded_here = positions.of_segment(segment)[~may]
+            excluded_here = self._numbers(segment)[~may]
             is_excluded[excluded_here[excluded_here >= 0]] = True
         return is_excluded
 
@@ -177,36 +159,6 @@ class SegmentSlices:
             slices[number] = plan.slices[number]
         left = left_of(slices, sorted({*kept, *skipped.left}))
         return plan.with_slices(tuple(slices), left)
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentRoutes:
-    """Routes the values of lists to the base files of one snapshot. Made by
-    `SegmentSlices.routes`."""
-
-    _positions: _Positions
-    _segments: Mapping[str, Sequence[SegmentFile]]
-    _columns: Mapping[str, Collection[ColumnKey]]
-    _in_paths: Set[str]
-
-    def located(
-        self, leaf: In, index_type: str, base_files: Sequence[BaseFile]
-    ) -> LocatedValues | None:
-        """Which of the listed values some base files may hold; None if the segments of that index
-        type do not tell."""
-        column = leaf.column
-        if column.name in self._in_paths or leaf.values.type != column.type:
-            return None
-        for in_millis in (False, True):
-            key = column.name, arrow_type_name(column.type, in_millis=in_millis)
-            if key in self._columns.get(index_type, ()):
-                located = self._positions.located(self._segments[index_type], key, leaf.values)
-                places = [self._positions.of_paths.get(each.path) for each in base_files]
-                if None in places:
-                    return None
-                numbers = np.array([place[0] for place in places if place], dtype=np.int64)
-                return LocatedValues(located.routed.of_files(numbers), located.is_known[numbers])
-        return None
 
 
 @dataclass(frozen=True, slots=True)

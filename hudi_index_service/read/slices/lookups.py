@@ -336,7 +336,7 @@ class Lookups:
         if self.routes is None:
             return None
         base_files = [each.plan.file_slice.base_file for each in slices]
-        located = self.routes.located(leaf, servings[0].index_type.name, base_files)
+        located = self.routes(leaf, servings[0].index_type.name, base_files)
         if located is None or not located.is_known.any():
             return None
         answers: list[RowsOfOpen | None] = [None] * len(servings)
