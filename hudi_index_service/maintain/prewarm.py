@@ -103,7 +103,7 @@ def prewarm(
     """Opens the entries of the latest snapshot, and reads the pages of some columns.
 
     Args:
-        columns: See `bind_query`.
+        columns: See `Binding`.
         partitions: See `partitions_in_scope`; None for all.
 
     Raises:

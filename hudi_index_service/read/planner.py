@@ -161,7 +161,7 @@ class QueryPlanner:
 
         Raises:
             TableFeatureUnsupported, SnapshotUnavailable, SnapshotChanged: see `HudiTable.snapshot`.
-            ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
+            ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `Binding.to`.
             IndexRequired: ``use_index`` requires the index, and a slice would be read without it;
                 or the query asks what indexes cover, and none can serve it.
             NotCovered: the table is not covered as the query asks, after the time to wait.

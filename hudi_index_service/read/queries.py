@@ -99,11 +99,11 @@ class TableQueries:
         plain functions that are not supported here.
 
         Args:
-            where, columns: See `bind_query`.
+            where, columns: See `Binding`.
             limit: The most rows to return; reading stops there.
 
         Raises:
-            ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
+            ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `Binding.to`.
             ConfigInvalid: `limit` is not a number of rows, or `columns` is not a list.
             TableFeatureUnsupported, SnapshotUnavailable: the schema at the requested time is not
                 known.
@@ -257,7 +257,7 @@ class TableQueries:
         return requirements(self._definitions().live, schema)
 
     def binding(self, where: Where | None, columns: Sequence[str] | None) -> Binding:
-        """A query as written; see `bind_query`."""
+        """A query as written; see `Binding`."""
         return Binding(where, columns, self.time_zone, self.texts, self._settings.read)
 
     def _reader_on(self, spark: "SparkSession", options: ScanOptions) -> "SparkHudiReader":

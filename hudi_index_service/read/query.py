@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
-from hudi_index_service.predicate.text.functions import Texts, no_texts
+from hudi_index_service.predicate.text.functions import Texts
 
 Where: TypeAlias = str | Callable[[pa.Schema, Texts], Predicate]
 """A condition: a Spark SQL predicate, or what makes one for a table's schema and the columns that
@@ -101,8 +102,12 @@ class Binding:
     literal depends on its column's type.
 
     Attributes:
-        where, columns, time_zone: See `bind_query`.
-        texts: Returns the columns of a schema that full-text functions can search.
+        where: None for every row.
+        columns: Names of top-level columns, case-insensitive; None for all columns, Hudi's
+            meta columns included, as in Spark's ``select *``.
+        time_zone: The time zone of literals without one.
+        texts: Returns the columns of a schema that full-text functions can search; called only if
+            the predicate has such a function.
         settings: Limit the length of a predicate; the process's own settings when None.
         counting: Whether only the number of rows is needed, and no output column.
     """
@@ -123,61 +128,40 @@ class Binding:
         return counting
 
     def to(self, schema: pa.Schema) -> Query:
-        """The query on a table of that schema. Raises what `bind_query` raises."""
+        """The query on a table of that schema.
+
+        Raises:
+            ColumnNotFound, ColumnAmbiguous: for `columns`.
+            ConfigInvalid: a column is named twice, or `columns` is not a list.
+            ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `parse_predicate`.
+        """
         last = self._last
         if last is None or not (
             last.table is schema or last.table.equals(schema, check_metadata=True)
         ):
-            last = bind_query(
-                self.where,
-                self.columns,
-                schema,
-                time_zone=self.time_zone,
-                texts=lambda: self.texts(schema),
-                settings=self.settings,
-            )
-            if self.counting:
-                last = last.counting()
-            self._last = last
+            predicate, output = self._predicate(schema), _output(self.columns, schema)
+            normal_form = None if predicate is None else negation_normal_form(predicate)
+            needed = _needed(predicate, output, schema)
+            bound = Query(predicate, normal_form, output, needed, schema)
+            last = self._last = bound.counting() if self.counting else bound
         return last
 
-
-def bind_query(
-    where: Where | None,
-    columns: Sequence[str] | None,
-    schema: pa.Schema,
-    *,
-    time_zone: str,
-    texts: Texts = no_texts,
-    settings: ReadSettings | None = None,
-) -> Query:
-    """Binds a condition and column names to the table's schema.
-
-    Args:
-        where: None for every row.
-        columns: Names of top-level columns, case-insensitive; None for all columns, Hudi's
-            meta columns included, as in Spark's ``select *``.
-        time_zone: The time zone of literals without one.
-        texts: Returns the columns that full-text functions can search; called only if the predicate
-            has such a function.
-        settings: Limit the length of the predicate; the process's own settings when None.
-
-    Raises:
-        ColumnNotFound, ColumnAmbiguous: for `columns`.
-        ConfigInvalid: a column is named twice, or `columns` is not a list.
-        ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `parse_predicate`.
-    """
-    predicate = None
-    if callable(where):
-        predicate = where(schema, texts)
-    elif where is not None:
-        predicate = parse_predicate(
-            where, schema, time_zone=time_zone, texts=texts, settings=settings
+    def _predicate(self, schema: pa.Schema) -> Predicate | None:
+        texts = partial(self.texts, schema)
+        if callable(self.where):
+            return self.where(schema, texts)
+        if self.where is None:
+            return None
+        return parse_predicate(
+            self.where, schema, time_zone=self.time_zone, texts=texts, settings=self.settings
         )
-    if columns is not None:
-        require_list(columns, "columns")
+
+
+def _output(columns: Sequence[str] | None, schema: pa.Schema) -> pa.Schema:
+    """The columns of these names; all for None."""
     names = schema.names
     if columns is not None:
+        require_list(columns, "columns")
         known = frozenset(names)
         names = [_top_level(name, schema, known) for name in columns]
     if len(set(names)) < len(names):
@@ -185,13 +169,7 @@ def bind_query(
         raise ConfigInvalid(
             f"Column {duplicate} is named twice.", remedy="Name each column once, in any case."
         )
-    return _query(predicate, pa.schema([schema.field(name) for name in names]), schema)
-
-
-def _query(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> Query:
-    needed = _needed(predicate, output, schema)
-    normal_form = None if predicate is None else negation_normal_form(predicate)
-    return Query(predicate, normal_form, output, needed, schema)
+    return pa.schema([schema.field(name) for name in names])
 
 
 def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> pa.Schema:

@@ -13,7 +13,7 @@ from hudi_index_service.hudi.snapshot import FileSlice
 from hudi_index_service.hudi.spark import SparkHudiReader
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.read.query import bind_query
+from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
@@ -44,7 +44,7 @@ def merged_in_part(
     whole."""
     if not file_slice.log_files:
         return None
-    query = bind_query(None, columns, snapshot.schema, time_zone="UTC")
+    query = Binding(None, columns, "UTC").to(snapshot.schema)
     pool = ReaderPool(table.storage, Settings())
     reader = SliceReader(table, query, snapshot.instant, pool, Settings())
     plan = SlicePlan(file_slice, Access.SCAN)

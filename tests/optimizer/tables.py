@@ -29,7 +29,7 @@ from hudi_index_service.optimizer.rules import optimize
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Compare, In, Operator, Predicate
 from hudi_index_service.read.planner import first_plan
-from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.query import Binding, Query
 
 MB = 2**20
 
@@ -89,7 +89,7 @@ class PaperTable:
 
     def query(self, where: str | None, columns: Sequence[str] | None = None) -> Query:
         """A query on the table."""
-        return bind_query(where, columns, self.schema, time_zone="UTC")
+        return Binding(where, columns, "UTC").to(self.schema)
 
     def first_plan(
         self, where: str | None, columns: Sequence[str] | None = None, use_index: str = "auto"

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from hudi_index_service.read.query import bind_query
+from hudi_index_service.read.query import Binding
 from hudi_index_service.read.spark.conditions import condition
 
 
@@ -27,7 +27,7 @@ def rows(spark) -> DataFrame:
 
 def as_columns(rows: DataFrame, where: str) -> Column | None:
     """The condition that the parsed text becomes."""
-    query = bind_query(where, None, to_arrow_schema(rows.schema), time_zone="UTC")
+    query = Binding(where, None, "UTC").to(to_arrow_schema(rows.schema))
     assert query.predicate is not None
     return condition(query.predicate)
 

@@ -13,7 +13,7 @@ from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.parallel import Job
-from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
@@ -30,7 +30,7 @@ class CountingReader:
     """
 
     rows_in: list[int]
-    query: Query = field(default_factory=lambda: bind_query(None, None, SCHEMA, time_zone="UTC"))
+    query: Query = field(default_factory=lambda: Binding(None, None, "UTC").to(SCHEMA))
     settings: Settings = field(default_factory=lambda: Settings(read=ReadSettings(parallelism=4)))
     limit: int | None = None
     started: list[int] = field(default_factory=list)

@@ -19,7 +19,7 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read import parallel
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.parallel import WINDOW, Job
-from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.lookups import SliceLookup
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -77,7 +77,7 @@ class EverySecondRow:
 def test_a_billion_rows_are_read_window_by_window():
     files = [BaseFile(str(number), "", str(number), "1", 1) for number in range(SLICES)]
     slices = tuple(SlicePlan(FileSlice("", each.file_id, each), Access.INDEX) for each in files)
-    query = bind_query(None, None, pa.schema([("at", pa.int64())]), time_zone="UTC")
+    query = Binding(None, None, "UTC").to(pa.schema([("at", pa.int64())]))
     table = SimpleNamespace(storage=SimpleNamespace(is_local=True))
     reader: Any = EverySecondRow(query, Settings(), table)
     run = Execution(QueryPlan(Snapshot("1", ()), None, slices), reader)

@@ -10,7 +10,7 @@ from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Snapshot
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.query import bind_query
+from hudi_index_service.read.query import Binding
 from tests.golden.recipes.shapes import (
     HIVE_STYLE,
     ODD_PARTITIONS,
@@ -189,7 +189,7 @@ def test_partitions_ruled_out(where, left_out):
     files = [BaseFile(f"{p}/f", p, "f", "1", 1) for p in ("7/a", "7/b", "8/a", NULL, "x")]
     slices = tuple(FileSlice(each.partition, "f", each) for each in files)
     snapshot = Snapshot("1", slices, schema)
-    normal_form = bind_query(where, None, schema, time_zone="UTC").normal_form
+    normal_form = Binding(where, None, "UTC").to(schema).normal_form
     found = PartitionValues.of(PartitionPaths(("i", "s")), snapshot)
     assert found.ruled_out(normal_form) == left_out
     assert PartitionValues.of(PartitionPaths(), snapshot).ruled_out(normal_form) == set()
