@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -35,8 +34,6 @@ from hudi_index_service.storage.store import StoredFile
 log = logging.getLogger(__name__)
 
 _MOST_CACHED = 100_000  # base files whose entries are cached
-
-_Groups: TypeAlias = Mapping[str, list[Requirement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class RequiredColumns:
 
     definitions: tuple[IndexDefinition, ...]
     schema: pa.Schema
-    groups: _Groups
+    groups: Mapping[str, list[Requirement]]
     keys: Mapping[str, frozenset[ColumnKey]]
     results: dict[tuple[str, str], _CoverageResult] = field(default_factory=dict)
     version: int = 0
@@ -90,11 +87,9 @@ class RequiredColumns:
         }
         return cls(definitions, schema, groups, keys)
 
-    def result(
-        self, name: str, listing: EntryListing, base_file: BaseFile
-    ) -> ServingEntry | str | None:
+    def result(self, listing: EntryListing, base_file: BaseFile) -> ServingEntry | str | None:
         """The last result for a base file, if it is still valid; see `is_current`."""
-        result = self.results.get((name, base_file.path))
+        result = self.results.get((listing.index_type, base_file.path))
         if result is None or not result.is_current(listing, base_file):
             return None
         return result.entry_or_reason
@@ -139,13 +134,13 @@ class Coverage:
         for listing in listed:
             if listing.is_remote:
                 _fetch(listing, required, base_files)
-
-        def covered(each: SlicePlan) -> SlicePlan:
-            if each.access is not Access.INDEX or each.entries:
-                return each
-            return _covered(each, each.file_slice.base_file, required, listings)
-
-        return tuple(map(covered, plan.slices)), listed
+        slices = (
+            _covered(each, required, listings)
+            if each.access is Access.INDEX and not each.entries
+            else each
+            for each in plan.slices
+        )
+        return tuple(slices), listed
 
     def required(
         self, definitions: tuple[IndexDefinition, ...], schema: pa.Schema
@@ -168,7 +163,7 @@ def _fetch(
     """Reads what is not known yet of the entries of base files from a remote store, many requests
     at once. Where the stated generation does not serve, another one may."""
     name = listing.index_type
-    unknown = [each for each in base_files if required.result(name, listing, each) is None]
+    unknown = [each for each in base_files if required.result(listing, each) is None]
     listing.fetch(unknown)
 
     def serves(base_file: BaseFile) -> bool:
@@ -182,23 +177,17 @@ def _fetch(
     listing.list_stated(folders)
 
 
-def _covered(
-    plan: SlicePlan,
-    base_file: BaseFile,
-    required: RequiredColumns,
-    listings: Listings,
-) -> SlicePlan:
+def _covered(plan: SlicePlan, required: RequiredColumns, listings: Listings) -> SlicePlan:
     serving: list[ServingEntry] = []
     reasons: list[str] = [] if required.groups else ["the table has no index"]
     for name in required.groups:
-        listing = listings[name]
-        entry_or_reason: ServingEntry | str = listing if isinstance(listing, str) else ""
-        if isinstance(listing, EntryListing):
-            entry_or_reason = _serving(listing, name, required, base_file)
-        if isinstance(entry_or_reason, ServingEntry):
-            serving.append(entry_or_reason)
+        found: EntryListing | ServingEntry | str = listings[name]
+        if isinstance(found, EntryListing):
+            found = _serving(found, required, plan.file_slice.base_file)
+        if isinstance(found, ServingEntry):
+            serving.append(found)
         else:
-            reasons.append(entry_or_reason)
+            reasons.append(found)
     if serving:
         return served_by(plan, serving)
     return plan.declined("; ".join(reasons), "coverage")
@@ -211,13 +200,11 @@ def served_by(plan: SlicePlan, servings: Sequence[ServingEntry]) -> SlicePlan:
 
 
 def _serving(
-    listing: EntryListing,
-    name: str,
-    required: RequiredColumns,
-    base_file: BaseFile,
+    listing: EntryListing, required: RequiredColumns, base_file: BaseFile
 ) -> ServingEntry | str:
     """The entry with the columns that it may serve, or why there is none."""
-    cached = required.result(name, listing, base_file)
+    name = listing.index_type
+    cached = required.result(listing, base_file)
     if cached is not None:
         return cached
     try:

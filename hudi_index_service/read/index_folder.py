@@ -6,12 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
-from typing import TypeAlias
 
 from hudi_index_service.errors import (
-    IndexServiceError,
     IndexTypeUnknown,
     PermissionDenied,
     SnapshotChanged,
@@ -36,10 +33,6 @@ log = logging.getLogger(__name__)
 Listings = Mapping[str, EntryListing | str]
 """Index type → its entries, or why they cannot be listed."""
 
-ListEntries: TypeAlias = Callable[
-    [str, Sequence[str] | None, Mapping[str, StatedGeneration]], EntryListing | str
-]
-
 _ONE_BY_ONE = 16
 """Base files up to which each one's entry is looked for by itself."""
 
@@ -55,22 +48,14 @@ class IndexFolder:
         definitions: The live definitions; none if the table's indexes are disabled.
         segments: Index type → the segments of its entries.
         listed: Index type → all its entries, as far as they were listed already.
-        list_entries: Lists the entries of an index type: all, or those in some folders. The third
-            argument states generations; see `EntryListing`.
-        is_at_hand: Whether the manifest of a stated generation, in an entry's folder, needs no
-            request to a remote store.
+        storage: Where the entries are listed; None if there is no index.
         disabled: Whether the table's indexes are disabled; see `DefinitionStore.disable`.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
     segments: Mapping[str, tuple[SegmentFile, ...]] = field(default_factory=dict)
     listed: Listings = field(default_factory=dict)
-    list_entries: ListEntries = field(
-        default=lambda name, only, stated: "nothing can be listed", repr=False
-    )
-    is_at_hand: Callable[[str, StatedGeneration], bool] = field(
-        default=lambda folder, stated: False, repr=False
-    )
+    storage: Storage | None = field(default=None, repr=False)
     disabled: bool = False
 
     @property
@@ -101,16 +86,22 @@ class IndexFolder:
     def _listing(self, name: str, base_files: Sequence[BaseFile]) -> EntryListing | str:
         if name in self.listed:
             return self.listed[name]
+        storage = self.storage
+        assert storage is not None, "there are definitions"
         segments = self.segments.get(name, ())
         known = sum(each.document.files for each in segments)
         most = max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE)
         folders = {each.path: entry_folder(name, each) for each in base_files}
         generations = stated_generations(segments, base_files)
         stated = {folders.pop(path): each for path, each in generations.items()}
-        at_hand = sum(self.is_at_hand(folder, each) for folder, each in stated.items())
+        # Those whose manifests need no request to a remote store.
+        at_hand = sum(
+            storage.is_local or is_manifest_cached(storage, folder, each)
+            for folder, each in stated.items()
+        )
         if len(base_files) - at_hand > most:
-            return self.list_entries(name, None, {})
-        return self.list_entries(name, list(folders.values()), stated)
+            return _listed(storage, name)
+        return _listed(storage, name, list(folders.values()), stated)
 
 
 class IndexFolderReader:
@@ -138,12 +129,12 @@ class IndexFolderReader:
             segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
             for name, each in segments.items():
                 hold_manifests(self._storage, name, sum(some.document.files for some in each))
-            return IndexFolder(definitions, segments, {}, self._listing, lambda *_: True)
+            return IndexFolder(definitions, segments, {}, self._storage)
         last_types = sorted(self._last_index_types)
         at_once = [name for name in last_types if not self._segments[name].last]
         with ThreadPoolExecutor(1 + len(last_types) + len(at_once), "index-list") as threads:
             read = threads.submit(self._read)
-            entries = {name: threads.submit(self._listing, name) for name in at_once}
+            entries = {name: threads.submit(_listed, self._storage, name) for name in at_once}
             segments = dict(zip(last_types, threads.map(self._opened, last_types), strict=True))
             definitions, _, disabled = read.result()
             listed = {name: future.result() for name, future in entries.items()}
@@ -153,8 +144,7 @@ class IndexFolderReader:
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
         self._last_index_types = index_types
-        is_at_hand = partial(is_manifest_cached, self._storage)
-        return IndexFolder(definitions, segments, listed, self._listing, is_at_hand)
+        return IndexFolder(definitions, segments, listed, self._storage)
 
     def _read(self) -> Definitions:
         try:
@@ -162,18 +152,6 @@ class IndexFolderReader:
         except (PermissionDenied, SnapshotChanged, StorageFailed) as error:
             log.warning("%s is read without index: %s", self._storage.uri, error)
             return Definitions((), complete=False)
-
-    def _listing(
-        self,
-        name: str,
-        only: Sequence[str] | None = None,
-        stated: Mapping[str, StatedGeneration] = MappingProxyType({}),
-    ) -> EntryListing | str:
-        try:
-            return EntryListing(self._storage, name, only=only, stated=stated)
-        except (PermissionDenied, StorageFailed) as error:
-            log.warning("The table is scanned: %s", error)
-            return _sentence(error)
 
     def _opened(self, name: str) -> tuple[SegmentFile, ...]:
         """The segments as listed now; those that were open stay so."""
@@ -186,5 +164,15 @@ def _index_types(definitions: Iterable[IndexDefinition]) -> set[str]:
     return {name for definition in definitions for name in definition.index_types}
 
 
-def _sentence(error: IndexServiceError) -> str:
-    return error.message.rstrip(".")
+def _listed(
+    storage: Storage,
+    name: str,
+    only: Sequence[str] | None = None,
+    stated: Mapping[str, StatedGeneration] = MappingProxyType({}),
+) -> EntryListing | str:
+    """The entries of an index type, or why they cannot be listed; see `EntryListing`."""
+    try:
+        return EntryListing(storage, name, only=only, stated=stated)
+    except (PermissionDenied, StorageFailed) as error:
+        log.warning("The table is scanned: %s", error)
+        return error.message.rstrip(".")
