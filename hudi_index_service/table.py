@@ -167,7 +167,7 @@ class IndexedTable(DefinedIndexes):
         if not purge:
             return dropped
         purged = purge_unasked(self._table, self._executor(), self._settings)
-        self._queries.close_readers()  # open files keep deleted bytes on the disk
+        self._queries.pool.close()  # open files keep deleted bytes on the disk
         return replace(dropped, purge=purged)
 
     def partitions(self, where: str | None = None) -> tuple[str, ...]:
@@ -290,7 +290,7 @@ class IndexedTable(DefinedIndexes):
 
         cleaning = clean(self._table, self._settings, dry_run=dry_run, grace_seconds=grace_seconds)
         if not dry_run:
-            self._queries.close_readers()  # open files keep deleted bytes on the disk
+            self._queries.pool.close()  # open files keep deleted bytes on the disk
         return cleaning
 
     def retain(self, policy: RetentionPolicy | None) -> None:

@@ -33,7 +33,6 @@ EXCEPTIONS: dict[str, dict[str, set[str]]] = {
         "read/test_explain.py": {"_binding", "_queries"},
         "read/test_faults.py": {"_queries"},
         "read/test_index_folder.py": {"_ONE_BY_ONE", "_plan"},
-        "read/test_like_slices.py": {"_execution"},
         "read/test_log_rows.py": {"_MOST_PAIRS", "_bytes", "_log_rows", "_most_bytes", "_queries"},
         "read/test_reader_pool.py": {"_most_bytes", "_reader"},
         "read/test_task_reports.py": {"_slices"},

@@ -28,6 +28,7 @@ from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.predicate.text.for_spark import is_for_spark
+from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.freshness import ANY
 from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
@@ -77,13 +78,9 @@ class TableQueries:
 
     def close(self) -> None:
         """Closes the readers, and writes the query history."""
-        self.close_readers()
+        self.pool.close()
         if self._history is not None:
             self._history.flush()
-
-    def close_readers(self) -> None:
-        """Closes the readers of entries that stay open between queries."""
-        self.pool.close()
 
     def scan(
         self,
@@ -131,25 +128,25 @@ class TableQueries:
             try:
                 binding.to(schema())
             except PredicateUnsupported as error:
-                if not isinstance(where, str) or options.use_index == "require":
-                    raise
-                if options.freshness != ANY:
-                    raise
-                if not is_for_spark(where):
+                may_spark = options.use_index != "require" and options.freshness == ANY
+                if not (may_spark and isinstance(where, str) and is_for_spark(where)):
                     raise
                 if spark is None:
                     raise PredicateUnsupported(
                         error.message, remedy=error.remedies + USE_SPARK
                     ) from error
                 replace(binding, where=None).to(schema())  # the columns have to be there
+
+        def planned(binding: Binding) -> Execution:
+            query, plan = self.planner.plan(binding, options, ahead)
+            return Execution(plan, self.slice_reader(query, plan), history=self._history)
+
         planner = Planner(
             schema=schema,
-            plan=lambda query: self.planner.plan(query, options, ahead),
-            reader=self.slice_reader,
+            plan=planned,
             spark=spark,
             on_session=lambda session: self._reader_on(session, options),
             freshness=options.freshness,
-            history=self._history,
         )
         return Scan(binding, planner, limit=limit)
 

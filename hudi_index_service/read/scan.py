@@ -18,16 +18,13 @@ from hudi_index_service.errors import (
     SnapshotChanged,
     TableFeatureUnsupported,
 )
-from hudi_index_service.optimizer.history.history import History
-from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.text.for_spark import has_substitution, is_for_spark
 from hudi_index_service.process import awaited_methods
 from hudi_index_service.read.execution import Execution, RowIds
 from hudi_index_service.read.freshness import ANY, Freshness, saying
-from hudi_index_service.read.query import Binding, Query
+from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
-from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 from hudi_index_service.row_formats import html_table
@@ -51,25 +48,21 @@ _UNSUPPORTED = (TableFeatureUnsupported, PredicateUnsupported)
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """The functions that plan and run a scan; made by the façade.
+    """The functions that plan a scan; made by the façade.
 
     Attributes:
         schema: Returns the schema of the rows, as far as it is known without a snapshot.
-        plan: Binds the query to the present snapshot's schema and plans it.
-        reader: Makes the reader of a plan's slices.
+        plan: Binds the query to the present snapshot's schema and plans it there.
         spark: Reads tables that cannot be read without Spark; None without a session.
         on_session: Makes such a reader for another session.
         freshness: What is asked of coverage.
-        history: Records the measurements of queries; None to record nothing.
     """
 
     schema: Callable[[], pa.Schema]
-    plan: Callable[[Binding], tuple[Query, QueryPlan]]
-    reader: Callable[[Query, QueryPlan], SliceReader]
+    plan: Callable[[Binding], Execution]
     spark: "SparkHudiReader | None"
-    on_session: "Callable[[SparkSession], SparkHudiReader] | None" = None
+    on_session: "Callable[[SparkSession], SparkHudiReader]"
     freshness: Freshness = ANY
-    history: History | None = None
 
 
 @awaited_methods
@@ -110,7 +103,7 @@ class Scan:
     @property
     def columns(self) -> list[str]:
         """Names of the output columns, in order."""
-        return self._output_names()
+        return list(self._output().names)
 
     @property
     def statistics(self) -> ReadStatistics | None:
@@ -134,7 +127,10 @@ class Scan:
             NotCovered: the table is not covered up to the instant that was asked for.
             SnapshotChanged: files were cleaned during the read, twice.
         """
-        return self._run(lambda run: run.table(self._limit), self._by_spark)
+        return self._run(
+            lambda run: run.table(self._limit),
+            lambda spark, where: spark.read(self.columns, where, limit=self._limit),
+        )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The same rows in batches, one in memory at a time. Raises what `to_arrow` raises."""
@@ -217,14 +213,12 @@ class Scan:
         require_session(spark)
         from hudi_index_service.read.spark.frames import rows_by_tasks
 
-        assert self._planner.on_session is not None, "the façade gives it"
         zone = str(spark.conf.get("spark.sql.session.timeZone"))
         binding = replace(self._binding, time_zone=zone)
 
         def planned_frame() -> "DataFrame":
-            query, plan = self._planner.plan(binding)
-            reader, history = self._planner.reader(query, plan), self._planner.history
-            return rows_by_tasks(spark, reader, plan, self._limit, history=history)
+            run = self._planner.plan(binding)
+            return rows_by_tasks(spark, run.reader, run.plan, self._limit, history=run.history)
 
         try:
             try:
@@ -236,10 +230,9 @@ class Scan:
             if self._planner.freshness != ANY:
                 raise
             where = self._left_to_spark(error)
-            names = self._output_names()
             reader = self._planner.on_session(spark)
             with reader.failures_named():
-                return reader.frame(names, where, limit=self._limit)
+                return reader.frame(self.columns, where, limit=self._limit)
 
     def count(self) -> int:
         """The number of matching rows, regardless of `limit`. Raises what `to_arrow` raises."""
@@ -290,7 +283,7 @@ class Scan:
             return Explanation.of(plan, self._where, read, seconds)
 
         try:
-            return self._run(explained, None) if analyze else explained(self._execution())
+            return self._run(explained, None) if analyze else explained(self.planned())
         except _UNSUPPORTED as error:
             if self._planner.spark is None:
                 raise
@@ -303,7 +296,7 @@ class Scan:
         first = True
         for attempt in (1, 2):
             try:
-                run = self._execution()
+                run = self.planned()
                 self._statistics = run.statistics
                 for batch in run.batches(self._limit):
                     first = False
@@ -317,9 +310,7 @@ class Scan:
                     raise
                 where = self._left_to_spark(error)
                 self._statistics = None
-                yield from self._planner.spark.batches(
-                    self._output_names(), where, limit=self._limit
-                )
+                yield from self._planner.spark.batches(self.columns, where, limit=self._limit)
                 return
 
     def _run(
@@ -330,7 +321,7 @@ class Scan:
         counting: bool = False,
     ) -> T:
         def read() -> T:
-            run = self._execution(counting=counting)
+            run = self.planned(counting=counting)
             result = work(run)
             self._statistics = run.statistics
             return result
@@ -344,16 +335,14 @@ class Scan:
             self._statistics = None
             return by_spark(self._planner.spark, where)
 
-    def planned(self) -> Execution:
+    def planned(self, *, counting: bool = False) -> Execution:
         """The query planned on the present snapshot, for callers that run it themselves. Raises
-        what planning raises, like `to_arrow` without a session."""
-        return self._execution()
+        what planning raises, like `to_arrow` without a session.
 
-    def _execution(self, *, counting: bool = False) -> Execution:
-        # A count is planned as such: checking a row needs the predicate's columns only.
-        binding = self._binding.for_counting() if counting else self._binding
-        query, plan = self._planner.plan(binding)
-        return Execution(plan, self._planner.reader(query, plan), history=self._planner.history)
+        Args:
+            counting: Whether only rows are counted: checking one needs the predicate's columns.
+        """
+        return self._planner.plan(self._binding.for_counting() if counting else self._binding)
 
     def _left_to_spark(
         self, error: TableFeatureUnsupported | PredicateUnsupported
@@ -398,12 +387,6 @@ class Scan:
                 "'$_name}'.",
             ) from error
         return self._where
-
-    def _by_spark(self, spark: "SparkHudiReader", where: "str | Column | None") -> pa.Table:
-        return spark.read(self._output_names(), where, limit=self._limit)
-
-    def _output_names(self) -> list[str]:
-        return list(self._output().names)
 
     def _output(self) -> pa.Schema:
         every_row = replace(self._binding, where=None)

@@ -29,6 +29,7 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.scan import Planner, Scan
@@ -352,9 +353,12 @@ def test_a_base_file_cleaned_after_planning_means_a_new_plan(spark, copied):
 
     def plan(binding):
         bindings.append(binding)
-        return (query, plans.pop()) if plans else queries.planner.plan(binding, ScanOptions())
+        if plans:
+            return Execution(plans.pop(), queries.slice_reader(query, before))
+        now, present = queries.planner.plan(binding, ScanOptions())
+        return Execution(present, queries.slice_reader(now, present))
 
-    planner = Planner(schema=table.schema, plan=plan, reader=queries.slice_reader, spark=None)
+    planner = Planner(schema=table.schema, plan=plan, spark=None, on_session=pytest.fail)
     found = Scan(binding, planner, limit=None).to_arrow()
     assert len(bindings) == 2
     rows = spark.read.format("hudi").load(str(copied)).where(WHERE).select("id").collect()

@@ -87,7 +87,7 @@ def test_a_scan_after_a_look_up_does_not_reopen_the_file(table, recorded):
 
 def test_count_is_planned_with_only_the_predicates_columns(table):
     scan = table.scan("number >= 0 AND ts = 0")
-    counted, planned = scan._execution(counting=True).plan, scan.planned().plan
+    counted, planned = scan.planned(counting=True).plan, scan.planned().plan
     assert counted.needed.names == ["number", "ts"]
     assert planned.needed is not None
     assert len(planned.needed) > 5
