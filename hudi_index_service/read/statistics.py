@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter_ns
+from typing import Self
 
 import pyarrow as pa
 from hudi_index_parquet import ReadStats
@@ -60,6 +61,11 @@ class SliceStatistics:
     keys: int | None = None
     note: str = ""
     _is_timed: bool = field(default=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, plan: SlicePlan) -> Self:
+        """The statistics of a slice that is not read yet."""
+        return cls(plan.file_slice.name, plan.access)
 
     def add_read(self, stats: ReadStats) -> None:
         """Adds the counts of the row reader."""
@@ -138,16 +144,15 @@ class ReadStatistics:
 
     def begin(self, number: int) -> SliceStatistics:
         """New statistics of a slice, which is read next."""
-        planned = self.plans[number]
         self.reached = max(self.reached, number + 1)
-        self.begun[number] = SliceStatistics(planned.file_slice.name, planned.access)
-        return self.begun[number]
+        self.begun[number] = begun = SliceStatistics.of(self.plans[number])
+        return begun
 
     @property
     def slices(self) -> list[SliceStatistics]:
         """The statistics of the slices, in order, without those not reached."""
         return [
-            self.begun.get(number) or SliceStatistics(each.file_slice.name, each.access)
+            self.begun.get(number) or SliceStatistics.of(each)
             for number, each in enumerate(self.plans[: self.reached])
         ]
 

@@ -143,7 +143,7 @@ class RankedSearch:
         """The rows of a slice with an entry that may be returned."""
         if not self.narrowed:
             return None
-        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        statistics = SliceStatistics.of(plan)
         (found,) = self.reader.matching_rows([(plan, statistics)])
         assert found is not None, "a slice without log files is not merged"
         return found.rows
@@ -153,7 +153,7 @@ class RankedSearch:
         query = _everything(self.query, self.query.output).where_known(plan.values)
         storage, base_file = self.reader.table.storage, plan.file_slice.base_file
         by_page = RowReader(storage, base_file, entries.footer(), query.needed)
-        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        statistics = SliceStatistics.of(plan)
         found = FoundRows(plan, statistics, query, rows=BitMap(rows), by_page=by_page)
         return pa.Table.from_batches(self.reader.rows(found))
 
@@ -168,7 +168,7 @@ class RankedSearch:
         assert predicate is not None, "a search has a predicate"
         texts = stack.enter_context(self.ranker.texts(self.match))
         batches, matches, start = [], [BitMap()], 0
-        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        statistics = SliceStatistics.of(plan)
         for batch in replace(self.reader, query=everything).batches(plan, statistics):
             texts.add(column_values(batch, self.match.column.name))
             truth = evaluate(predicate, batch).fill_null(FALSE)

@@ -102,7 +102,7 @@ class SliceTask:
         with self.opened() as reader:
             for part in parts:
                 (plan,) = self.plans(part.slice_number)
-                statistics = _statistics(plan)
+                statistics = SliceStatistics.of(plan)
                 try:
                     for batch in statistics.timing(reader.batches(plan, statistics, part.rows)):
                         if self.limit is not None:
@@ -159,7 +159,7 @@ def numbers_in(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 
 
 def _weight(reader: SliceReader, plan: SlicePlan, whole: float) -> Weight:
-    statistics = _statistics(plan)
+    statistics = SliceStatistics.of(plan)
     exact: BitMap | None = None
     candidates: int | None = None
     if plan.access is Access.INDEX:
@@ -207,7 +207,3 @@ def _row_groups(
             groups.append(RowGroup(rows, size))
             start += rows
     return groups or [_NOTHING]
-
-
-def _statistics(plan: SlicePlan) -> SliceStatistics:
-    return SliceStatistics(plan.file_slice.name, plan.access)

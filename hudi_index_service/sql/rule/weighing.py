@@ -246,7 +246,7 @@ def _by_lookup(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEst
     """The rows by look-ups, unless they are known exactly: at most the candidates."""
     if estimate.least == estimate.most:
         return estimate
-    statistics = SliceStatistics(plan.file_slice.name, plan.access)
+    statistics = SliceStatistics.of(plan)
     (exact,) = run.reader.exact_rows([(plan, statistics)])
     count = statistics.candidates
     if count is None:
