@@ -31,7 +31,7 @@ from hudi_index_service.predicate.text.for_spark import is_for_spark
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.freshness import ANY
 from hudi_index_service.read.index_folder import IndexFolderReader
-from hudi_index_service.read.planner import QueryPlanner, ScanOptions
+from hudi_index_service.read.planner import LookAhead, QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query, Where
 from hudi_index_service.read.scan import Planner, Scan
 from hudi_index_service.read.slices.log_rows import LogRowsCache
@@ -136,14 +136,9 @@ class TableQueries:
                         error.message, remedy=error.remedies + USE_SPARK
                     ) from error
                 replace(binding, where=None).to(schema())  # the columns have to be there
-
-        def planned(binding: Binding) -> Execution:
-            query, plan = self.planner.plan(binding, options, ahead)
-            return Execution(plan, self.slice_reader(query, plan), history=self._history)
-
         planner = Planner(
             schema=schema,
-            plan=planned,
+            plan=lambda binding: self._planned(binding, options, ahead),
             spark=spark,
             on_session=lambda session: self._reader_on(session, options),
             freshness=options.freshness,
@@ -170,11 +165,9 @@ class TableQueries:
             words,
             k,
             where,
-            options,
             binding=lambda condition: self.binding(condition, columns),
+            plan=lambda binding: self._planned(binding, options),
             rankers=lambda schema: text_rankers(self._requirements(schema)),
-            planner=self.planner,
-            reader=self.slice_reader,
         )
 
     def locations(
@@ -224,6 +217,12 @@ class TableQueries:
 
         reader = self._reader_on(session, ScanOptions())
         return answer(search, requested, reader, by_tasks=spark is not None)
+
+    def _planned(
+        self, binding: Binding, options: ScanOptions, ahead: LookAhead | None = None
+    ) -> Execution:
+        query, plan = self.planner.plan(binding, options, ahead)
+        return Execution(plan, self.slice_reader(query, plan), history=self._history)
 
     def slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
         """The reader of a plan's slices."""

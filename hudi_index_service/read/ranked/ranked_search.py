@@ -61,16 +61,13 @@ class RankedSearch:
 
     Attributes:
         match: The search: any or all of some words.
-        query: The query for the rows that may be returned: `match` and any further predicate.
         plan: The plan for `match` alone, since scores depend on the other rows, too.
-        narrowed: Whether there is a further predicate.
-        reader: The reader of the query's slices.
+        reader: Reads the rows that may be returned: its query is for `match` and any further
+            predicate.
     """
 
     match: Match
-    query: Query
     plan: QueryPlan
-    narrowed: bool
     reader: SliceReader
     ranker: TextRanker
 
@@ -141,7 +138,7 @@ class RankedSearch:
 
     def _among(self, plan: SlicePlan) -> BitMap | None:
         """The rows of a slice with an entry that may be returned."""
-        if not self.narrowed:
+        if self.reader.query.predicate is self.match:
             return None
         statistics = SliceStatistics.of(plan)
         (found,) = self.reader.matching_rows([(plan, statistics)])
@@ -150,7 +147,8 @@ class RankedSearch:
 
     def _read(self, plan: SlicePlan, entries: SliceEntries, rows: Sequence[int]) -> pa.Table:
         """These rows of a slice with an entry."""
-        query = _everything(self.query, self.query.output).where_known(plan.values)
+        query = self.reader.query
+        query = _everything(query, query.output).where_known(plan.values)
         storage, base_file = self.reader.table.storage, plan.file_slice.base_file
         by_page = RowReader(storage, base_file, entries.footer(), query.needed)
         statistics = SliceStatistics.of(plan)
@@ -162,9 +160,9 @@ class RankedSearch:
         score depends on those that do not match, too."""
         if plan.access in (Access.INDEX, Access.LOGS):
             plan = _declined(plan)
-        schema = pa.schema([self.query.table.field(name) for name in self.query.needed_roots])
-        everything = _everything(self.query, schema)
-        predicate = self.query.predicate
+        query = self.reader.query
+        schema = pa.schema([query.table.field(name) for name in query.needed_roots])
+        everything, predicate = _everything(query, schema), query.predicate
         assert predicate is not None, "a search has a predicate"
         texts = stack.enter_context(self.ranker.texts(self.match))
         batches, matches, start = [], [BitMap()], 0
@@ -173,7 +171,7 @@ class RankedSearch:
             texts.add(column_values(batch, self.match.column.name))
             truth = evaluate(predicate, batch).fill_null(FALSE)
             positions = np.flatnonzero(as_truths(truth))
-            batches.append(batch.filter(truth).select(self.query.output.names))
+            batches.append(batch.filter(truth).select(query.output.names))
             matches.append(BitMap((positions + start).astype(np.uint32)))
             start += batch.num_rows
         matching = BitMap.union(*matches)
@@ -184,21 +182,47 @@ class RankedSearch:
 
         return _ScoredSlice(texts.ranked(), lambda: matching, read)
 
-    @property
-    def output(self) -> pa.Schema:
-        """The columns of the result, without the score."""
-        return saying(nullable(self.query.output), self.plan.left_out)
-
     def _rows(self, hits: Sequence[Hit], slices: Sequence[_ScoredSlice]) -> pa.Table:
-        tables, order = [pa.Table.from_batches([], self.output)], []
+        output = saying(nullable(self.reader.query.output), self.plan.left_out)
+        tables, order = [pa.Table.from_batches([], output)], []
         for number, each in enumerate(slices):
             slice_hits = sorted((row, at) for at, (_, of, row) in enumerate(hits) if of == number)
             if slice_hits:
                 tables.append(each.read([row for row, _ in slice_hits]))
                 order += [at for _, at in slice_hits]
-        table = pa.concat_tables([table.cast(self.output) for table in tables])
+        table = pa.concat_tables([table.cast(output) for table in tables])
         scores = numbers_array(np.array([score for score, _, _ in hits], np.float32))
         return table.take(numbers_array(np.argsort(order))).append_column(SCORE, scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Scores single texts like a ranked search of a whole snapshot. It can be sent to other
+    processes.
+
+    Attributes:
+        match: The search: any or all of some words.
+        statistics: The statistics of all rows of the snapshot; see `RankedRows.statistics`.
+    """
+
+    match: Match
+    ranker: TextRanker
+    statistics: np.ndarray
+
+    def scores(self, texts: pa.Array) -> pa.FloatArray:
+        """The BM25 score of each text; 0 if it does not match, null if it is NULL.
+
+        Raises:
+            NativeModuleMissing: the index type's native module is not installed.
+        """
+        scores = np.zeros(len(texts), np.float32)
+        if len(texts):
+            with self.ranker.texts(self.match) as analyzed_texts:
+                analyzed_texts.add(texts)
+                best = analyzed_texts.ranked().best(len(texts), self.statistics, None)
+            for row, score in best:
+                scores[row] = score
+        return numbers_array(scores, as_truths(texts.is_null()))
 
 
 def _declined(plan: SlicePlan) -> SlicePlan:

@@ -1,21 +1,18 @@
 """Binds a user's ranked full-text search to the table and runs it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path, find_column
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported, Remedy
 from hudi_index_service.index.contract import TextRanker
-from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import BoundColumn, Match, MatchMode
 from hudi_index_service.predicate.values import string_sql
-from hudi_index_service.read.planner import QueryPlanner, ScanOptions
-from hudi_index_service.read.query import Binding, Query
-from hudi_index_service.read.ranked.ranked_search import SCORE, RankedSearch
-from hudi_index_service.read.ranked.scoring import Scoring
-from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.query import Binding
+from hudi_index_service.read.ranked.ranked_search import SCORE, RankedSearch, Scoring
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 _MOST_ROWS = 10_000
@@ -28,10 +25,9 @@ class SearchRequest:
 
     Attributes:
         words: ``any`` or ``all`` of the text's words.
-        options: The snapshot to search in.
         binding: Binds a where text to the output columns.
+        plan: Plans such a query on the snapshot to search in.
         rankers: Returns the rankers for a schema, by column.
-        reader: Makes the reader of a plan's slices.
     """
 
     column: str
@@ -39,11 +35,9 @@ class SearchRequest:
     words: str
     k: int
     where: str | None
-    options: ScanOptions
     binding: Callable[[str], Binding]
+    plan: Callable[[Binding], Execution]
     rankers: Callable[[pa.Schema], Mapping[str, TextRanker]]
-    planner: QueryPlanner
-    reader: Callable[[Query, QueryPlan], SliceReader]
 
     def rows(self) -> pa.Table:
         """The `k` rows that match best by BM25 (Lucene's, k1 1.2, b 0.75); fewer if fewer match.
@@ -84,7 +78,8 @@ class SearchRequest:
         # The parser finds the column in the schema, ignoring case.
         column = BoundColumn(self.column, pa.string())
         function = f"{_MODES[self.words].value}({column}, {string_sql(self.text)})"
-        query, plan = self.planner.plan(self.binding(function), self.options)
+        run = self.plan(self.binding(function))
+        plan, reader, query = run.plan, run.reader, run.reader.query
         schema, match = plan.snapshot.schema, query.predicate
         assert isinstance(match, Match), "the condition is that function alone"
         if SCORE in query.output.names:
@@ -96,8 +91,8 @@ class SearchRequest:
         if self.where is not None:
             self.binding(self.where).to(schema)  # checks that it is one complete condition
             query = self.binding(f"({self.where}\n) AND {function}").to(schema)
-        narrowed = self.where is not None
-        return RankedSearch(match, query, plan, narrowed, self.reader(query, plan), ranker)
+            reader = replace(reader, query=query)
+        return RankedSearch(match, plan, reader, ranker)
 
 
 def ranker_of(match: Match, column: str, rankers: Mapping[str, TextRanker]) -> TextRanker:
