@@ -30,12 +30,10 @@ from hudi_index_service.read.keys.key_routes import KeyRoutes
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
     KEY,
-    KEY_NAMES,
     PARTITION,
-    PARTITION_NAMES,
     KeySearch,
     RequestedKeys,
-    named_column,
+    key_columns,
 )
 from hudi_index_service.read.spark.slice_task import SliceTask, numbers_in
 from hudi_index_service.read.statistics import ReadStatistics
@@ -269,18 +267,14 @@ def named_keys(keys: DataFrame) -> DataFrame:
     Raises:
         ConfigInvalid: it has no column of keys.
     """
-    key = named_column(keys.columns, KEY_NAMES)
-    if key is None:
+    names = key_columns(keys.columns)
+    if KEY not in names:
         raise ConfigInvalid(
             f"The DataFrame has no column {KEY}.",
             remedy=f"Name the columns {KEY} and, where keys are looked for in one partition each, "
             f"{PARTITION}.",
         )
-    partition = named_column(keys.columns, PARTITION_NAMES)
-    columns = {KEY: key} if partition is None else {KEY: key, PARTITION: partition}
-    return keys.select(
-        *(keys[column].cast("string").alias(name) for name, column in columns.items())
-    )
+    return keys.select(*(keys[name].cast("string").alias(column) for column, name in names.items()))
 
 
 def _with_locations(requested: DataFrame, locations: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
 """Finds the locations of record keys: the requested keys, and the answer for each of them."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -40,8 +40,7 @@ from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 log = logging.getLogger(__name__)
 
 KEY, PARTITION = "record_key", "partition"
-KEY_NAMES = {KEY: KEY, "_hoodie_record_key": KEY}
-PARTITION_NAMES = {PARTITION: PARTITION, "_hoodie_partition_path": PARTITION}
+_NAMES = {KEY: (KEY, "_hoodie_record_key"), PARTITION: (PARTITION, "_hoodie_partition_path")}
 
 ANSWER = pa.schema([field for field in LOCATIONS if field.name != "deleted"])
 """The answer's columns, with one row for each key, or several rows for a key in several places.
@@ -77,14 +76,10 @@ class RequestedKeys:
             raise _no_keys("A string is not a list of keys.")
         if not isinstance(keys, pa.Table):
             keys = _table_of(list(keys))
-        source_columns = {PARTITION: named_column(keys.column_names, PARTITION_NAMES)}
-        source_columns[KEY] = named_column(keys.column_names, KEY_NAMES)
-        if source_columns[KEY] is None:
+        names = key_columns(keys.column_names)
+        if KEY not in names:
             raise _no_keys(f"The table has no column {KEY}.")
-        columns = {
-            name: _text(keys.column(column)) for name, column in source_columns.items() if column
-        }
-        return cls(pa.table(columns))
+        return cls(pa.table({column: _text(keys.column(name)) for column, name in names.items()}))
 
     @property
     def partitioned(self) -> bool:
@@ -249,9 +244,11 @@ class KeySearch:
         return KeyLocator(reader, keys, find_deleted)
 
 
-def named_column(columns: Iterable[str], names: dict[str, str]) -> str | None:
-    """The first of the columns that has one of the names."""
-    return next((column for column in columns if column in names), None)
+def key_columns(names: Sequence[str]) -> dict[str, str]:
+    """The columns of keys and of their partitions, as far as there are: `KEY` and `PARTITION` → the
+    first of the names that stands for it."""
+    found = {column: [each for each in names if each in own] for column, own in _NAMES.items()}
+    return {column: own[0] for column, own in found.items() if own}
 
 
 def _table_of(keys: list[Any]) -> pa.Table:
