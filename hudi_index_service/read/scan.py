@@ -217,8 +217,7 @@ class Scan:
         binding = replace(self._binding, time_zone=zone)
 
         def planned_frame() -> "DataFrame":
-            run = self._planner.plan(binding)
-            return rows_by_tasks(spark, run.reader, run.plan, self._limit, history=run.history)
+            return rows_by_tasks(spark, self._planner.plan(binding), self._limit)
 
         try:
             try:

@@ -107,8 +107,8 @@ def test_each_run_receives_only_its_own_slices(spark):
     ]
 
     def send(number):
-        for each in runs[: number + 1]:
-            each.send(number, slice_read(10 * each.run + number))
+        for run, send_of_run in enumerate(runs[: number + 1], 1):
+            send_of_run(number, slice_read(10 * run + number))
 
     spark.sparkContext.parallelize([0, 1], 2).foreach(send)
 
@@ -121,11 +121,11 @@ def test_the_least_recently_active_runs_are_dropped(spark, monkeypatch):
     reports = TaskReports(spark.sparkContext)
     received: list[int] = []
     runs = [reports.expect(4, [lambda number, read: received.append(number)]) for _ in range(2)]
-    runs[0].send(0, slice_read(1))
+    runs[0](0, slice_read(1))
     runs.append(reports.expect(4, [lambda number, read: received.append(number)]))
 
     for number, each in enumerate(runs, 1):
-        each.send(number, slice_read(1))
+        each(number, slice_read(1))
 
     assert received == [0, 1, 3]  # the second run was dropped
     assert reports._slices == 8
@@ -135,11 +135,11 @@ def test_a_failing_report_is_only_logged(spark, caplog):
     def fails(number, read):
         raise ValueError("nothing fits")
 
-    report = TaskReports(spark.sparkContext).expect(1, [fails])
+    send = TaskReports(spark.sparkContext).expect(1, [fails])
     own = spark.sparkContext.accumulator(0)
 
     def work(number):
-        report.send(number, slice_read(1))
+        send(number, slice_read(1))
         own.add(1)
 
     with caplog.at_level(logging.ERROR):

@@ -21,10 +21,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.decide import most_tasks
-from hudi_index_service.optimizer.history.history import History
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.recording import ReadByTasks, is_remembered
-from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.spark.parts import FileSplits, Weight, shared
 from hudi_index_service.read.spark.slice_task import SliceTask, numbers_in
 from hudi_index_service.read.spark.task_reports import Listener, task_reports
@@ -41,25 +40,22 @@ _WEIGHTS = pa.schema([("weights", pa.binary())])  # pickled
 
 def rows_by_tasks(
     spark: SparkSession,
-    reader: SliceReader,
-    plan: QueryPlan,
-    limit: int | None,
-    *,
-    history: History | None = None,
+    run: Execution,
+    limit: int | None = None,
     observe: Callable[[SliceStatistics], None] | None = None,
 ) -> DataFrame:
-    """The rows of a plan, read lazily in Spark tasks. A small job first estimates the size of the
-    slices for Spark's planner.
+    """The rows of a query, read lazily in Spark tasks. A small job first estimates the size of the
+    slices for Spark's planner. The run's history gets the statistics of the tasks each time all
+    slices have been read completely; not with a limit, for which Spark stops early.
 
     Args:
         limit: The maximum number of rows.
-        history: Records the statistics of the tasks each time all slices have been read completely;
-            not with a limit, for which Spark stops early.
         observe: Called in the driver with the statistics of each slice.
 
     Raises:
         IndexServiceError: an error of reading a slice that its first rows show.
     """
+    plan, reader, history = run.plan, run.reader, run.history
     plans = [plan.slices[number] for number in plan.left()]
     task = SliceTask.of(reader, [[each] for each in plans], limit)
     schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
@@ -84,7 +80,7 @@ def rows_by_tasks(
         listeners.append(ReadByTasks(plan, history, by_slice).add)
     send = None
     if listeners:
-        send = task_reports(spark.sparkContext).expect(len(parts), listeners).send
+        send = task_reports(spark.sparkContext).expect(len(parts), listeners)
     arrow = to_arrow_schema(struct)
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

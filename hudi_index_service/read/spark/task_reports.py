@@ -8,7 +8,7 @@ the process ends. In the driver it passes reports on and keeps nothing.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import TypeAlias
@@ -31,17 +31,13 @@ scheduler waits for, so it must be fast."""
 _SliceReport: TypeAlias = tuple[int, int, SliceStatistics]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReport:
-    """The data that a task needs to report a run's slices to the driver; sent by pickling."""
-
-    accumulator: "Accumulator[list[_SliceReport]]"
-    run: int
-
-    def send(self, number: int, statistics: SliceStatistics) -> None:
-        """Sends the statistics of a slice with the task's result; nothing is sent if the task fails
-        or is stopped early. If Spark runs a task twice, they are sent twice."""
-        self.accumulator.add([(self.run, number, statistics)])
+def _send(
+    accumulator: "Accumulator[list[_SliceReport]]",
+    run: int,
+    number: int,
+    statistics: SliceStatistics,
+) -> None:
+    accumulator.add([(run, number, statistics)])
 
 
 class TaskReports:
@@ -54,9 +50,10 @@ class TaskReports:
         self._slices = 0
         self._accumulator = context.accumulator([], _Delivering(self._deliver))
 
-    def expect(self, slices: int, listeners: Sequence[Listener]) -> TaskReport:
-        """The report object for the tasks of a run. Beyond `MOST_SLICES` slices, the least recently
-        active runs are dropped."""
+    def expect(self, slices: int, listeners: Sequence[Listener]) -> Listener:
+        """What sends the statistics of a slice with a task's result, for the tasks of a run;
+        nothing is sent if the task fails or is stopped early. If Spark runs a task twice, they are
+        sent twice. Beyond `MOST_SLICES` slices, the least recently active runs are dropped."""
         with self._lock:
             run = next(self._numbers)
             self._runs[run] = slices, listeners
@@ -64,7 +61,7 @@ class TaskReports:
             while self._slices > MOST_SLICES and len(self._runs) > 1:
                 _, (dropped_slices, _) = self._runs.popitem(last=False)
                 self._slices -= dropped_slices
-        return TaskReport(self._accumulator, run)
+        return partial(_send, self._accumulator, run)
 
     def _deliver(self, reports: Sequence[_SliceReport]) -> None:
         for run, number, statistics in reports:

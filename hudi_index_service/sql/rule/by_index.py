@@ -159,10 +159,7 @@ def _read(
             return columns.table(table)
         if not rows.by_tasks:
             return _LARGE
-    frame = rows_by_tasks(
-        in_python(session), run.reader, run.plan, None, history=run.history, observe=observe
-    )
-    return columns.frame(frame)
+    return columns.frame(rows_by_tasks(in_python(session), run, observe=observe))
 
 
 def _parts(run: Execution, columns: Columns, rows: int) -> Iterator[pa.Table]:
