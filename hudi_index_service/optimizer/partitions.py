@@ -90,9 +90,8 @@ class PartitionValues:
         Args:
             predicate: In negation normal form.
         """
-        if predicate is None or not self.table.num_columns:
-            return frozenset()
-        if predicate.columns().isdisjoint(self.table.schema.names):
+        names = self.table.schema.names
+        if predicate is None or not names or predicate.columns().isdisjoint(names):
             return frozenset()
         every: _Flags = np.ones(self.table.num_rows, dtype=bool)
         flags = fold(

@@ -125,10 +125,8 @@ def _others(column: str, estimate: Estimate) -> Estimate:
     """Estimates all other rows that have a value."""
 
     def rows(statistics: Known, total: int) -> RowEstimate:
-        count, matching = (
-            _values_in(statistics, column, total).count,
-            estimate(statistics, total),
-        )
+        count = _values_in(statistics, column, total).count
+        matching = estimate(statistics, total)
         least = count - matching.most if statistics(column) else 0
         return RowEstimate(least, count - matching.expected, count - matching.least)
 
@@ -168,18 +166,11 @@ def _equal_rows(column: str, number: int, ascending: list[Any] | None) -> Estima
         number: The number of values.
         ascending: See `In.ascending`.
     """
-    if ascending is None:
-
-        def unordered(statistics: Known, total: int) -> RowEstimate:
-            values = _values_in(statistics, column, total)
-            return between(0, number * values.equal, values.count)
-
-        return unordered
 
     def rows(statistics: Known, total: int) -> RowEstimate:
         values = _values_in(statistics, column, total)
         least, count, hits = values.least, values.count, number
-        if least is not None:
+        if ascending is not None and least is not None:
             first = bisect_left(ascending, least)
             hits = bisect_right(ascending, values.greatest) - first
             if not hits:

@@ -42,8 +42,7 @@ class ManifestEstimates:
         self._columns = predicate.columns()
         self._estimate = _compiled(predicate)
         self._by_partition: dict[str, Estimate] = {}
-        names = partitions.table.schema.names if partitions and partitions.table.num_columns else ()
-        if partitions is not None and not self._columns.isdisjoint(names):
+        if partitions is not None and not self._columns.isdisjoint(partitions.table.schema.names):
             within = partitions.within(predicate)
             estimates = {each: _compiled(each) for each in set(within.values())}
             self._by_partition = {name: estimates[each] for name, each in within.items()}
@@ -71,9 +70,7 @@ class ManifestEstimates:
         return self._by_partition[partition]
 
 
-@lru_cache(maxsize=256)
-def _estimates(predicate: Predicate) -> ManifestEstimates:
-    return ManifestEstimates(predicate)
+_estimates = lru_cache(maxsize=256)(ManifestEstimates)
 
 
 def estimated_rows(plan: SlicePlan, predicate: Predicate) -> RowEstimate | None:
