@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from hudi_index_service.maintain.verify import Verification
     from hudi_index_service.optimizer.history.record import HistoryShape
     from hudi_index_service.read.keys.tag_location import Keys
-    from hudi_index_service.read.ranked.ranked_search import Scoring
+    from hudi_index_service.read.ranked_search import Scoring
 
 
 @awaited

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from hudi_index_service.hudi.spark import SparkHudiReader
     from hudi_index_service.read.keys.tag_location import Keys
-    from hudi_index_service.read.ranked.search_request import SearchRequest
+    from hudi_index_service.read.ranked_search import SearchRequest
 
 USE_SPARK = Remedy(
     "Or pass spark=<session with Hudi> to open_table: its own Hudi reader answers then.",
@@ -157,7 +157,7 @@ class TableQueries:
         columns: Sequence[str] | None = (),
     ) -> "SearchRequest":
         """A ranked full-text search. Its scoring needs neither `k`, `where` nor `columns`."""
-        from hudi_index_service.read.ranked.search_request import SearchRequest
+        from hudi_index_service.read.ranked_search import SearchRequest
 
         return SearchRequest(
             column,

@@ -28,7 +28,7 @@ from hudi_index_service.index.metadata.requirements import (
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
 from hudi_index_service.predicate.values import identifier_sql, string_sql
-from hudi_index_service.read.ranked.search_request import ranker_of
+from hudi_index_service.read.ranked_search import ranker_of
 from hudi_index_service.sql.rule.request import Call, Message, Names, Request, pinned, read_message
 from hudi_index_service.table import IndexedTable
 

@@ -1,1 +1,0 @@
-"""Ranked full-text search."""
