@@ -15,9 +15,8 @@ from hudi_index_service.optimizer.covered import (
     no_index_serves,
 )
 from hudi_index_service.optimizer.decide import index_pays
-from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates, estimated_rows
-from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.expected import RowEstimate, between
 from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import (

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from hudi_index_service.optimizer.column_values import EQUAL, Values
-from hudi_index_service.optimizer.estimates.algebra import between
-from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.expected import RowEstimate, between
 from hudi_index_service.predicate.expression import (
     ArrayContains,
     Compare,

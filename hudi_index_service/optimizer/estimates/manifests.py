@@ -9,7 +9,6 @@ least and greatest value.
 from collections.abc import Iterable
 from functools import lru_cache, partial
 
-from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
 from hudi_index_service.optimizer.estimates.leaves import (
     Estimate,
     Part,
@@ -17,7 +16,7 @@ from hudi_index_service.optimizer.estimates.leaves import (
     range_rows,
     ranges,
 )
-from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.expected import RowEstimate, all_of, any_of
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import values_of

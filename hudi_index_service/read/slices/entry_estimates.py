@@ -5,9 +5,8 @@ Used by EXPLAIN, and to decide whether to look up rows at all.
 """
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, between
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
-from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.expected import RowEstimate, all_of, any_of, between
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import Predicate

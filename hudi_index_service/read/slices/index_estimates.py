@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.optimizer.cost.model import CostModel
-from hudi_index_service.optimizer.estimates.algebra import between
-from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.expected import RowEstimate, between
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.slices.entry_estimates import row_estimate

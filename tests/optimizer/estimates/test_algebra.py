@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
-from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.expected import RowEstimate, all_of, any_of
 
 TOTAL = 24
 
