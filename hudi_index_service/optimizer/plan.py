@@ -200,7 +200,7 @@ class QueryPlan:
 
     @property
     def asks_coverage(self) -> bool:
-        """Whether the query asks what indexes cover; see `optimizer/covered.py`."""
+        """Whether the query asks what indexes cover; see `optimizer/rules.py`."""
         return self.fast or self.covered_to is not None
 
     @property

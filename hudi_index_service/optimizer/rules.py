@@ -5,15 +5,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired
+from hudi_index_service.errors import IndexRequired, NotCovered
 from hudi_index_service.optimizer.cost.constants import LARGE_FILE, MIB
 from hudi_index_service.optimizer.cost.model import CostModel
-from hudi_index_service.optimizer.covered import (
-    NO_USABLE_INDEX,
-    OR_ARM,
-    covered_only,
-    no_index_serves,
-)
 from hudi_index_service.optimizer.decide import index_pays
 from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates, estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate, between
@@ -22,6 +16,7 @@ from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import (
     BY_COST,
     BY_HISTORY,
+    NOT_COVERED,
     OTHERS,
     PATH_RULES,
     Access,
@@ -35,6 +30,9 @@ from hudi_index_service.predicate.simplify import simplified
 
 EXCLUDED = "excluded_by_statistics"
 """The rule that skips slices by the minimum, maximum and NULL count in the manifests of entries."""
+
+_COVERAGE, _NO_USABLE_INDEX, _OR_ARM = "coverage", "no_usable_index", "or_arm_without_index"
+"""The rules by which no entry serves a slice that may have rows."""
 
 _SWITCHED_OFF = "index_switched_off"
 _CONTRADICTION, _PRUNED = PATH_RULES
@@ -59,7 +57,7 @@ def optimize(
 
     Raises:
         IndexRequired: the caller requires the index, and a slice would be read without it.
-        NotCovered: see `covered_only`.
+        NotCovered: see `_covered_only`.
     """
     plan = _without_entries(plan)
     if plan.uses_index:
@@ -107,10 +105,10 @@ def _with_entries(plan: QueryPlan, every_slice: QueryPlan, settings: Settings) -
     if declined is not None or plan.predicate is None:
         return plan if declined is None else _scanned(plan, *declined)
     if not plan.uses_index:
-        return covered_only(plan, every_slice)
+        return _covered_only(plan, every_slice)
     estimates = ManifestEstimates(plan.predicate, plan.partitions)
     rows = [estimates.rows(each) if each.access is Access.INDEX else None for each in plan.slices]
-    plan = covered_only(_with_useful_entries(plan, plan.predicate, rows), every_slice)
+    plan = _covered_only(_with_useful_entries(plan, plan.predicate, rows), every_slice)
     declined = _reason_of_size(plan, settings)
     if declined is not None:
         return _scanned(plan, *declined)
@@ -199,7 +197,7 @@ def _with_useful_entries(
         if declined is None:
             return each
         reason, rule = declined
-        if rule == NO_USABLE_INDEX:
+        if rule == _NO_USABLE_INDEX:
             reason = _lacking(each, predicate) or reason
         return each.declined(reason, rule)
 
@@ -218,8 +216,8 @@ def _useless(predicate: Predicate, plan: SlicePlan) -> _Reason | None:
             # Without literals: search terms must not appear in the log.
             columns = sorted(frozenset[str]().union(*(arm.columns() for arm in missing)))
             reason = f"an OR has an arm on {', '.join(columns)} that no index answers"
-            return reason, OR_ARM
-    return "no index narrows the predicate", NO_USABLE_INDEX
+            return reason, _OR_ARM
+    return "no index narrows the predicate", _NO_USABLE_INDEX
 
 
 def _lacking(plan: SlicePlan, predicate: Predicate) -> str | None:
@@ -232,6 +230,83 @@ def _lacking(plan: SlicePlan, predicate: Predicate) -> str | None:
                     "Spark reads in this base file"
                 )
     return None
+
+
+# --- queries that ask what indexes cover -----------------------------------------------------
+
+
+def no_index_serves(reason: str) -> IndexRequired:
+    """The error of a query that asks what is covered, of which indexes cover nothing."""
+    return IndexRequired(
+        f"No index can serve the query: {reason}.",
+        remedy="Ask without fast and only_if_covered_to, for a scan.",
+    )
+
+
+def _covered_only(plan: QueryPlan, every_slice: QueryPlan) -> QueryPlan:
+    """The plan of a query that asks what is covered: for the covered rows alone (`fast`), which is
+    without uncovered slices, or for an answer only if each base file up to an instant is covered.
+    The same plan of any other query.
+
+    Of such a query a slice is covered if its base file has an entry that narrows the predicate,
+    whether or not a scan of it is cheaper: so the same rows are left out whatever costs are
+    estimated. A slice in which no row can match, by its partition or by its entry, counts as
+    covered. Rows in log files are those of their slice.
+
+    Args:
+        plan: The slices that may have rows, those with entries that narrow the predicate planned by
+            index.
+        every_slice: The plan of all slices before entries were looked for.
+
+    Raises:
+        NotCovered: a base file up to the instant asked for is not covered.
+        IndexRequired: no entry of any base file narrows the predicate, though there are some.
+    """
+    uncovered = [each for each in plan.slices if _is_uncovered(each)] if plan.asks_coverage else []
+    if not uncovered:
+        return plan
+    useless = next((each for each in uncovered if each.rejected_entries), None)
+    if useless is not None and not _is_answered(plan, every_slice):
+        raise no_index_serves(useless.reason)
+    if plan.covered_to is not None:
+        _require_covered(plan, min(each.file_slice.base_file.instant for each in uncovered))
+    if not plan.fast:
+        return plan
+    slices = (
+        each.skipped(f"left out: {each.reason}", NOT_COVERED) if _is_uncovered(each) else each
+        for each in plan.slices
+    )
+    return replace(plan, slices=tuple(slices))
+
+
+def _is_uncovered(plan: SlicePlan) -> bool:
+    return plan.access in OTHERS and plan.rule in (_COVERAGE, _NO_USABLE_INDEX, _OR_ARM)
+
+
+def _is_answered(plan: QueryPlan, every_slice: QueryPlan) -> bool:
+    """Whether an entry of any slice narrows the predicate, or has excluded it."""
+    return any(not _is_uncovered(each) for each in plan.slices) or any(
+        each.access in (Access.SKIP, Access.LOGS) and each.rule not in PATH_RULES
+        for each in every_slice.slices
+    )
+
+
+def _require_covered(plan: QueryPlan, uncovered: str) -> None:
+    """Raises NotCovered if an uncovered base file is not newer than the instant asked for.
+
+    Args:
+        uncovered: The instant that wrote the first of them.
+    """
+    assert plan.covered_to is not None
+    if uncovered > plan.covered_to:
+        return
+    instants = {each.instant for each in plan.snapshot.base_files()}
+    covered = max((each for each in instants if each < uncovered), default=None)
+    so_far = "of no base file" if covered is None else f"of base files up to instant {covered}"
+    raise NotCovered(
+        f"The table is not covered up to instant {plan.covered_to}: there are entries {so_far}, "
+        f"but not of each that instant {uncovered} wrote."
+    )
 
 
 # --- cost, and what past queries had ---------------------------------------------------------

@@ -27,10 +27,9 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
-from hudi_index_service.optimizer.covered import no_index_serves
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.optimizer.rules import optimize
+from hudi_index_service.optimizer.rules import no_index_serves, optimize
 from hudi_index_service.predicate.expression import Constant, Predicate
 from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.base_file.row_reader import column_share

@@ -321,7 +321,7 @@ def test_a_query_waits_for_the_build(own, instants, monkeypatch):
             super().__init__(*args, **named)
             refused.set()
 
-    monkeypatch.setattr("hudi_index_service.optimizer.covered.NotCovered", Told)
+    monkeypatch.setattr("hudi_index_service.optimizer.rules.NotCovered", Told)
 
     def build() -> None:
         assert refused.wait(30)
