@@ -9,7 +9,7 @@ from hudi_index_service.errors import IndexRequired, NotCovered
 from hudi_index_service.optimizer.cost.constants import LARGE_FILE, MIB
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.decide import index_pays
-from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates, estimated_rows
+from hudi_index_service.optimizer.estimates import ManifestEstimates, estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate, between
 from hudi_index_service.optimizer.history.history import history_of
 from hudi_index_service.optimizer.history.shape import query_shape

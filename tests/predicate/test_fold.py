@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.optimizer.estimates.leaves import leaf_rows
+from hudi_index_service.optimizer.estimates import leaf_rows
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import ValueBounds, may_match

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hudi_index_service import IndexedTable
-from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Predicate

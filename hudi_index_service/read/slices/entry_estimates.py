@@ -1,11 +1,11 @@
 """Estimates how many rows match a predicate from the open entries of a slice: closer than from
-their manifests alone (`optimizer/estimates`), but without looking up rows.
+their manifests alone (`optimizer/estimates.py`), but without looking up rows.
 
 Used by EXPLAIN, and to decide whether to look up rows at all.
 """
 
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate, all_of, any_of, between
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.predicate.evaluate import with_values

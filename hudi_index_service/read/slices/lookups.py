@@ -29,7 +29,7 @@ from hudi_index_service.optimizer.decide import (
     most_steps,
     narrow_together,
 )
-from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Routes, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry, best_answer

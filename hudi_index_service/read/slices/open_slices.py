@@ -28,7 +28,7 @@ from hudi_index_service.optimizer.decide import (
     may_have_none,
     plan_by_open_entries,
 )
-from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.serving import ServingEntry

@@ -26,7 +26,7 @@ from hudi_index_service.index.files.opened_file import Fetched, counted
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.optimizer.cost.model import opening_cost
-from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import BEST_FIRST, ServingEntry
 from hudi_index_service.predicate.expression import Match, Predicate

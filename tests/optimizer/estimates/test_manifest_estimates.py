@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates, estimated_rows
+from hudi_index_service.optimizer.estimates import ManifestEstimates, estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import SlicePlan

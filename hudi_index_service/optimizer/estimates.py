@@ -1,15 +1,24 @@
-"""Estimates the rows of a predicate's leaf, or of the conjuncts that make one range, from the
-manifests' statistics of its column."""
+"""Estimates the rows of a predicate in base files from the statistics in their entries' manifests,
+without opening an index.
+
+Bounds come from the number of NULLs and the least and greatest value. The guess comes from the
+number of distinct values and, for ranges and prefixes, from the position of the literal between the
+least and greatest value.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from hudi_index_service.optimizer.column_values import EQUAL, Values
-from hudi_index_service.optimizer.expected import RowEstimate, between
+from hudi_index_service.optimizer.expected import RowEstimate, all_of, any_of, between
+from hudi_index_service.optimizer.partitions import PartitionValues
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.serving import values_of
+from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import (
     ArrayContains,
     Compare,
@@ -24,7 +33,7 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.fold import Condition
+from hudi_index_service.predicate.fold import Condition, fold
 from hudi_index_service.predicate.values import bound_of
 
 Known: TypeAlias = Callable[[str], Values | None]
@@ -33,6 +42,10 @@ Known: TypeAlias = Callable[[str], Values | None]
 Estimate: TypeAlias = Callable[[Known, int], RowEstimate]
 """Estimates a predicate's rows, given statistics and the number of all rows."""
 
+Part: TypeAlias = Condition | Estimate
+"""A condition of a predicate, or the estimate of another part."""
+
+_NOTHING = RowEstimate(0, 0, 0)
 _BROKEN = "\ufffd"  # Java's replacement for invalid UTF-8, which is not in the bounds
 
 _UPWARDS = (Operator.GT, Operator.GE)
@@ -56,6 +69,84 @@ _LEAST = 0.005  # of texts with a pattern, since users mostly search for pattern
 _CHARACTER = 0.2  # of the values matching so far that have this character next
 _ANY_CHARACTER = 0.9
 _ANY_TEXT = 5.0
+
+
+class ManifestEstimates:
+    """Estimates one predicate for many slices. Make it once per query.
+
+    Args:
+        predicate: In negation normal form, or a leaf.
+        partitions: Values from the paths of the slices' partitions. They only save time if there
+            are many partitions, since each slice has its own values.
+    """
+
+    def __init__(self, predicate: Predicate, partitions: PartitionValues | None = None) -> None:
+        self._predicate = predicate
+        self._columns = predicate.columns()
+        self._estimate = _compiled(predicate)
+        self._by_partition: dict[str, Estimate] = {}
+        if partitions is not None and not self._columns.isdisjoint(partitions.table.schema.names):
+            within = partitions.within(predicate)
+            estimates = {each: _compiled(each) for each in set(within.values())}
+            self._by_partition = {name: estimates[each] for name, each in within.items()}
+
+    def rows(self, plan: SlicePlan) -> RowEstimate | None:
+        """The matching rows of a slice; None if it has no entry, so that even its number of rows is
+        unknown."""
+        if plan.access is Access.SKIP:
+            return _NOTHING
+        entries = plan.entries or plan.rejected_entries
+        if not entries:
+            return None
+        estimate = self._estimate
+        if plan.values and not self._columns.isdisjoint(plan.values):
+            estimate = self._in_partition(plan)
+        values = entries[0].values if len(entries) == 1 else partial(values_of, entries)
+        return estimate(values, entries[0].rows)
+
+    def _in_partition(self, plan: SlicePlan) -> Estimate:
+        """Estimates the predicate that remains for the slice."""
+        partition = plan.file_slice.partition
+        if partition not in self._by_partition:
+            remaining = with_values(self._predicate, plan.values)
+            self._by_partition[partition] = _compiled(remaining)
+        return self._by_partition[partition]
+
+
+_estimates = lru_cache(maxsize=256)(ManifestEstimates)
+
+
+def estimated_rows(plan: SlicePlan, predicate: Predicate) -> RowEstimate | None:
+    """See `ManifestEstimates`, which is faster for many slices.
+
+    Args:
+        predicate: In negation normal form, or a leaf.
+    """
+    return _estimates(predicate).rows(plan)
+
+
+def _compiled(predicate: Predicate) -> Estimate:
+    return _all_of([fold(predicate, lambda leaf: leaf, _all_of, _any_of)])
+
+
+def _all_of(parts: Iterable[Part]) -> Estimate:
+    value_ranges, others = _ranges(parts)
+    estimates = [*map(_range_rows, value_ranges), *map(_estimate, others)]
+    if len(estimates) == 1:
+        return estimates[0]
+    return lambda statistics, total: all_of([each(statistics, total) for each in estimates], total)
+
+
+def _any_of(parts: Iterable[Part]) -> Estimate:
+    estimates = [_all_of([each]) for each in parts]
+    return lambda statistics, total: any_of([each(statistics, total) for each in estimates], total)
+
+
+def _estimate(part: Part) -> Estimate:
+    return part if callable(part) else leaf_rows(part)
+
+
+# --- leaves ----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
@@ -223,11 +314,8 @@ def _share_of_like(parts: tuple[LikePart, ...]) -> float:
 
 # --- ranges ----------------------------------------------------------------------------------
 
-Part: TypeAlias = Condition | Estimate
-"""A condition of a predicate, or the estimate of another part."""
 
-
-class ValueRange(NamedTuple):
+class _ValueRange(NamedTuple):
     """A range of a column's values, as `bound_of` encodes them. Each end says whether it belongs to
     the range; None for an open end."""
 
@@ -236,7 +324,7 @@ class ValueRange(NamedTuple):
     high: tuple[Any, bool] | None
 
 
-def ranges(operands: Iterable[Part]) -> tuple[list[ValueRange], list[Part]]:
+def _ranges(operands: Iterable[Part]) -> tuple[list[_ValueRange], list[Part]]:
     """The ranges of some conjuncts, one per column, and the other conjuncts. Where an end has
     several, as in no simplified predicate, the first one counts as such."""
     ends: dict[str, dict[bool, tuple[Any, bool]]] = {}
@@ -248,11 +336,11 @@ def ranges(operands: Iterable[Part]) -> tuple[list[ValueRange], list[Part]]:
                 of_column[upwards] = bound, each.operator in _INCLUSIVE
                 continue
         others.append(each)
-    found = [ValueRange(name, each.get(True), each.get(False)) for name, each in ends.items()]
+    found = [_ValueRange(name, each.get(True), each.get(False)) for name, each in ends.items()]
     return [each for each in found if each.low or each.high], others
 
 
-def range_rows(value_range: ValueRange) -> Estimate:
+def _range_rows(value_range: _ValueRange) -> Estimate:
     """Estimates the rows whose value lies in a range."""
 
     def rows(statistics: Known, total: int) -> RowEstimate:
@@ -267,7 +355,7 @@ def range_rows(value_range: ValueRange) -> Estimate:
     return rows
 
 
-def _within(value_range: ValueRange, values: Values) -> RowEstimate:
+def _within(value_range: _ValueRange, values: Values) -> RowEstimate:
     assert values.below is not None, "only of values whose bounds are known"
     least, greatest, count = values.least, values.greatest, values.count
     low, low_included = value_range.low or (None, False)

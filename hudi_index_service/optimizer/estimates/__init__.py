@@ -1,1 +1,0 @@
-"""Estimates how many rows match a predicate: guaranteed bounds and an expected number."""
