@@ -6,8 +6,15 @@ import pytest
 from hudi_index_service.hudi.snapshot import BaseFile, FileSlice
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
-from hudi_index_service.read.keys.groups import SliceGroup, portions, routed, slice_groups
-from hudi_index_service.read.keys.key_routes import Bounds, SoughtKeys, key_values
+from hudi_index_service.read.keys.key_routes import (
+    Bounds,
+    SliceGroup,
+    SoughtKeys,
+    key_values,
+    routed,
+    slice_groups,
+)
+from hudi_index_service.read.keys.spark import portions
 
 NO_INDEX = RecordKeys(pa.schema([("_hoodie_record_key", pa.string())]), {}, stored=True)
 

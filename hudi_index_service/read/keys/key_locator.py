@@ -40,7 +40,7 @@ from hudi_index_service.read.base_file.key_join import KeyJoin, Numbers
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, positions, row_positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
-from hudi_index_service.read.keys.key_routes import KeyRoutes, SoughtKeys
+from hudi_index_service.read.keys.key_routes import KEY, PARTITION, KeyRoutes, SoughtKeys
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.slices.many_entries import RowsOfOpen, listed_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -56,8 +56,8 @@ _LOG_ONLY = -1
 
 LOCATIONS = pa.schema(
     [
-        ("record_key", pa.string()),
-        ("partition", pa.string()),
+        (KEY, pa.string()),
+        (PARTITION, pa.string()),
         ("file_id", pa.string()),
         ("instant", pa.string()),
         ("row_id", pa.int64()),

@@ -24,13 +24,16 @@ from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.optimizer.decide import each_task_reads_all_keys
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
-from hudi_index_service.read.keys.groups import portions, routed, slice_groups
 from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
-from hudi_index_service.read.keys.key_routes import KeyRoutes
-from hudi_index_service.read.keys.tag_location import (
-    ANSWER,
+from hudi_index_service.read.keys.key_routes import (
     KEY,
     PARTITION,
+    KeyRoutes,
+    routed,
+    slice_groups,
+)
+from hudi_index_service.read.keys.tag_location import (
+    ANSWER,
     KeySearch,
     RequestedKeys,
     key_columns,
@@ -288,6 +291,26 @@ def _living(locations: DataFrame) -> DataFrame:
     living = ~F.col("deleted")
     alive = F.max(living.cast("int")).over(Window.partitionBy(KEY))
     return locations.withColumn("alive", alive).where(living | (F.col("alive") == 0)).drop("alive")
+
+
+def portions(
+    batches_by_group: Iterable[tuple[int, pa.RecordBatch]], most: int
+) -> Iterator[tuple[int, RequestedKeys]]:
+    """The keys of each group joined into portions of about `most` at most.
+
+    Args:
+        batches_by_group: Numbers of groups, and keys as for `RequestedKeys`; those of one group are
+            consecutive.
+    """
+    current, batches = 0, list[pa.RecordBatch]()
+    for number, batch in batches_by_group:
+        if batches and (number != current or sum(map(len, batches)) >= most):
+            yield current, RequestedKeys(pa.Table.from_batches(batches))
+            batches = []
+        current = number
+        batches.append(batch)
+    if batches:
+        yield current, RequestedKeys(pa.Table.from_batches(batches))
 
 
 def _by_group(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:

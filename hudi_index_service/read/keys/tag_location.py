@@ -29,7 +29,7 @@ from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.base_file.key_join import Numbers
 from hudi_index_service.read.base_file.record_keys import record_keys
 from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
-from hudi_index_service.read.keys.key_routes import KeyRoutes
+from hudi_index_service.read.keys.key_routes import KEY, PARTITION, KeyRoutes
 from hudi_index_service.read.planner import QueryPlanner
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -39,7 +39,6 @@ from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 log = logging.getLogger(__name__)
 
-KEY, PARTITION = "record_key", "partition"
 _NAMES = {KEY: (KEY, "_hoodie_record_key"), PARTITION: (PARTITION, "_hoodie_partition_path")}
 
 ANSWER = pa.schema([field for field in LOCATIONS if field.name != "deleted"])
