@@ -152,14 +152,15 @@ class KeyRoutes:
         self,
         keys: RecordKeys,
         search_keys: pa.StringArray,
-        asked: Callable[[str], Numbers | None] = lambda _: None,
+        asked: Callable[[str], Numbers] | None = None,
         base_files: BaseFiles | None = None,
     ) -> None:
         """Asks the segments.
 
         Args:
             search_keys: Distinct, without NULL.
-            asked: Returns the positions of the keys to look for in a partition; None for all.
+            asked: Returns the positions of the keys to look for in a partition; None for all keys
+                in each.
             base_files: The base files with what segments say of them; None without segments.
         """
         self.search_keys = search_keys
@@ -201,8 +202,7 @@ class KeyRoutes:
 
     def of_partition(self, partition: str) -> Numbers:
         """The positions of the keys to look for in a partition."""
-        asked = self._asked(partition)
-        return self._unknown.keys if asked is None else asked
+        return self._unknown.keys if self._asked is None else self._asked(partition)
 
     def of_slice(self, number: int, plan: SlicePlan) -> SoughtKeys:
         """The keys to look for in the base file of a slice.
@@ -211,10 +211,10 @@ class KeyRoutes:
             number: Of the slice in the snapshot.
         """
         sought = self._of_base_file(number, plan)
-        mask = self._mask(plan.file_slice.partition)
-        if mask is None:
+        if self._asked is None:
             return sought
         values, positions = sought.values, sought.positions
+        mask = self._mask(plan.file_slice.partition)
         return SoughtKeys(values, positions[mask[values.keys[positions]]])
 
     def _of_base_file(self, number: int, plan: SlicePlan) -> SoughtKeys:
@@ -227,13 +227,10 @@ class KeyRoutes:
                 return SoughtKeys(values, values.within(bounds))
         return SoughtKeys(self._unknown, self._unknown.keys)
 
-    def _mask_of(self, partition: str) -> Mask | None:
-        """Whether each key is to be looked for in a partition; None for all keys."""
-        asked = self._asked(partition)
-        if asked is None:
-            return None
+    def _mask_of(self, partition: str) -> Mask:
+        """Whether each key is to be looked for in a partition."""
         mask = np.zeros(len(self.search_keys), dtype=bool)
-        mask[asked] = True
+        mask[self.of_partition(partition)] = True
         return mask
 
 

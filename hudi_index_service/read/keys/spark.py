@@ -135,7 +135,7 @@ def _locations_by_job(
     slices = [
         each
         for each in plan.slices
-        if len(requested.every_key if (some := asked(each.file_slice.partition)) is None else some)
+        if len(requested.every_key if asked is None else asked(each.file_slice.partition))
     ]
     if not slices:
         return pa.Table.from_batches([], LOCATIONS)

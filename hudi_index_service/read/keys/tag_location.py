@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -90,11 +89,11 @@ class RequestedKeys:
         """All keys, each once, without NULL."""
         return pc.unique(self.table.column(KEY)).drop_null()
 
-    def by_partition(self) -> Callable[[str], Numbers | None]:
+    def by_partition(self) -> Callable[[str], Numbers] | None:
         """A function that returns the positions in `every_key` of the keys to look up in a
-        partition, ascending; None for all."""
+        partition, ascending; None for all keys in each partition."""
         if not self.partitioned:
-            return lambda _: None
+            return None
         names = pc.unique(self.table.column(PARTITION)).drop_null()
         pairs = np.unique(self._pairs(self._places, self.table.column(PARTITION), names))
         number = {name: number for number, name in enumerate(names.to_pylist())}
@@ -117,14 +116,16 @@ class RequestedKeys:
         if ordered:
             order = [(name, "ascending") for name in (PARTITION, "file_id", "row_id")]
             locations = locations.sort_by(order)
-        places = self._places_of(locations.column(KEY))
+        places = _positions(locations.column(KEY), self.every_key)
         asked = self._places
         if self.partitioned:
             names = pc.unique(self.table.column(PARTITION))
             places = self._pairs(places, locations.column(PARTITION), names)
             asked = self._pairs(asked, self.table.column(PARTITION), names)
         else:
-            living = _living(places, as_truths(locations.column("deleted")))
+            # Rows that log files delete count only where they are the only ones of their keys.
+            deleted = as_truths(locations.column("deleted"))
+            living = ~deleted | ~np.isin(places, places[~deleted])
             places, locations = places[living], locations.filter(truths_array(living))
         by_place = np.argsort(places, kind="stable")
         places = places[by_place]
@@ -145,10 +146,7 @@ class RequestedKeys:
     @cached_property
     def _places(self) -> Numbers:
         """The position of each requested key in `every_key`; -1 for NULL."""
-        return self._places_of(self.table.column(KEY))
-
-    def _places_of(self, keys: pa.ChunkedArray) -> Numbers:
-        return _positions(keys, self.every_key)
+        return _positions(self.table.column(KEY), self.every_key)
 
     def _pairs(self, places: Numbers, partitions: pa.ChunkedArray, names: pa.Array) -> Numbers:
         """A number for each pair of a key and a partition; -1 for none."""
@@ -162,11 +160,6 @@ def _positions(values: pa.ChunkedArray, among: pa.Array) -> Numbers:
     places = pc.index_in(values, value_set=among.drop_null(), skip_nulls=True).combine_chunks()
     filled = pc.fill_null(places, integer_scalar(-1, places.type))
     return as_numbers(filled).astype(np.int64)
-
-
-def _living(places: Numbers, deleted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which rows are not deleted by log files, or the only ones of their keys."""
-    return ~deleted | ~np.isin(places, places[~deleted])
 
 
 class KeySearch:
