@@ -28,7 +28,7 @@ from hudi_index_service.read.parallel import (
     waiting,
     windows,
 )
-from hudi_index_service.read.recording import observation, tell
+from hudi_index_service.read.recording import record, tell
 from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -256,9 +256,7 @@ class Execution:
         slices_ms = sum(each.ms for each in begun.values())
         pace = min(1.0, ms * threads / slices_ms) if slices_ms else 1.0
         read = [(self.plan.slices[number], [each]) for number, each in begun.items()]
-        measurement = observation(self.plan, read, whole=whole, pace=pace)
-        if measurement is not None:
-            self.history.record(self.plan.table, measurement)
+        record(self.history, self.plan, read, whole=whole, pace=pace)
 
     def _log(self, ms: float) -> None:
         plan, statistics = self.plan, self.statistics

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,8 @@ from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 SCORE = "_score"
 """The result's last column."""
@@ -196,10 +199,7 @@ class RankedSearch:
             FileNotFoundError: a file of the snapshot is gone.
             TableFeatureUnsupported: a slice cannot be read without Spark.
         """
-        try:
-            return self._best(k)
-        except EntryInvalid as error:
-            return self._without_index(error)._best(k)
+        return self._retried(lambda search: search._best(k))
 
     def _best(self, k: int) -> pa.Table:
         with ExitStack() as stack:
@@ -214,10 +214,7 @@ class RankedSearch:
 
     def statistics(self) -> np.ndarray:
         """The statistics of all rows that scores are based on. Raises what `best` raises."""
-        try:
-            return self._statistics()
-        except EntryInvalid as error:
-            return self._without_index(error)._statistics()
+        return self._retried(RankedSearch._statistics)
 
     def _statistics(self) -> np.ndarray:
         total = np.zeros(1, np.int64)
@@ -231,14 +228,17 @@ class RankedSearch:
         """Those that count: of a fast search, the covered ones."""
         return [each for each in self.plan.slices if each.rule != NOT_COVERED]
 
-    def _without_index(self, error: EntryInvalid) -> "RankedSearch":
-        """The same search with the texts of all slices analyzed, since an entry was found to be
-        damaged after other slices had been scored with its statistics."""
-        log.warning("All texts are analyzed again: %s", error)
+    def _retried(self, work: Callable[["RankedSearch"], T]) -> T:
+        """What some work finds; with the texts of all slices analyzed if an entry is found to be
+        damaged after other slices have been scored with its statistics."""
+        try:
+            return work(self)
+        except EntryInvalid as error:
+            log.warning("All texts are analyzed again: %s", error)
         slices = tuple(
             _declined(each) if each.access is Access.INDEX else each for each in self.plan.slices
         )
-        return replace(self, plan=replace(self.plan, slices=slices))
+        return work(replace(self, plan=replace(self.plan, slices=slices)))
 
     def _scored_slice(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
         check()

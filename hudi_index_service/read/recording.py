@@ -65,12 +65,6 @@ def tell(plan: QueryPlan, statistics: ReadStatistics, seconds: float) -> None:
     """Tells the listeners of a query that has ended."""
     if not _listeners:
         return
-    taken = _taken(plan, statistics, seconds)
-    for listener in _listeners:
-        listener(taken)
-
-
-def _taken(plan: QueryPlan, statistics: ReadStatistics, seconds: float) -> QueryTaken:
     # Of ten thousand slices few are read: the others are not looked at.
     read = statistics.begun
     accesses = {each.access for each in read.values()}
@@ -80,7 +74,7 @@ def _taken(plan: QueryPlan, statistics: ReadStatistics, seconds: float) -> Query
         rules.update(each.rule for each in plan.slices[:1])
     opened = sum(each.opened for each in read.values())
     used = sum(len(plan.slices[n].entries) for n in read if read[n].access is Access.INDEX)
-    return QueryTaken(
+    taken = QueryTaken(
         path.value,
         next((rule for rule, _ in rules.most_common(1)), ""),
         seconds,
@@ -89,6 +83,8 @@ def _taken(plan: QueryPlan, statistics: ReadStatistics, seconds: float) -> Query
         max(used, opened),
         opened,
     )
+    for listener in _listeners:
+        listener(taken)
 
 
 def is_remembered(plan: QueryPlan) -> bool:
@@ -111,14 +107,15 @@ def uses_index(plan: QueryPlan) -> bool:
     )
 
 
-def observation(
+def record(
+    history: History,
     plan: QueryPlan,
     read: Iterable[tuple[SlicePlan, Sequence[SliceStatistics]]],
     *,
     whole: bool,
     pace: float,
-) -> Observation | None:
-    """The observation of a query for the history; None if `is_remembered` is false.
+) -> None:
+    """Adds a query to the history, if it `is_remembered`.
 
     Args:
         read: The slices that were read, with the statistics of each of their parts.
@@ -127,7 +124,7 @@ def observation(
     """
     predicate = plan.predicate
     if predicate is None or not is_remembered(plan):
-        return None
+        return
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
     answered_columns, path_columns = _answered_columns(predicate, plan.slices)
     # What log files add is not the index's, and not known when rows are estimated.
@@ -141,7 +138,7 @@ def observation(
         for planned, parts in of_base_files
         if whole and planned.expected is not None
     ]
-    return Observation(
+    seen = Observation(
         shape,
         columns,
         columns - answered_columns - path_columns,
@@ -149,6 +146,7 @@ def observation(
         (sum(guess for guess, _ in guesses), sum(rows for _, rows in guesses)) if guesses else None,
         _amounts([each for _, parts in of_base_files for each in parts], pace),
     )
+    history.record(plan.table, seen)
 
 
 class ReadByTasks:
@@ -181,9 +179,7 @@ class ReadByTasks:
         self._statistics = {}
         # Which tasks ran in parallel, and on which cores, is not known.
         read = zip(self._slices, by_slice, strict=True)
-        measurement = observation(self._plan, read, whole=True, pace=1.0)
-        if measurement is not None:
-            self._history.record(self._plan.table, measurement)
+        record(self._history, self._plan, read, whole=True, pace=1.0)
 
 
 def _answered_columns(
