@@ -9,7 +9,7 @@ least and greatest value.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -131,7 +131,7 @@ def _compiled(predicate: Predicate) -> Estimate:
 
 def _all_of(parts: Iterable[Part]) -> Estimate:
     value_ranges, others = _ranges(parts)
-    estimates = [*map(_range_rows, value_ranges), *map(_estimate, others)]
+    estimates = [*value_ranges, *map(_estimate, others)]
     if len(estimates) == 1:
         return estimates[0]
     return lambda statistics, total: all_of([each(statistics, total) for each in estimates], total)
@@ -315,19 +315,14 @@ def _share_of_like(parts: tuple[LikePart, ...]) -> float:
 # --- ranges ----------------------------------------------------------------------------------
 
 
-class _ValueRange(NamedTuple):
-    """A range of a column's values, as `bound_of` encodes them. Each end says whether it belongs to
-    the range; None for an open end."""
-
-    column: str
-    low: tuple[Any, bool] | None
-    high: tuple[Any, bool] | None
+_End: TypeAlias = tuple[Any, bool]
+"""A value as `bound_of` encodes it, and whether it belongs to the range that it ends."""
 
 
-def _ranges(operands: Iterable[Part]) -> tuple[list[_ValueRange], list[Part]]:
-    """The ranges of some conjuncts, one per column, and the other conjuncts. Where an end has
-    several, as in no simplified predicate, the first one counts as such."""
-    ends: dict[str, dict[bool, tuple[Any, bool]]] = {}
+def _ranges(operands: Iterable[Part]) -> tuple[list[Estimate], list[Part]]:
+    """The estimates of the ranges in some conjuncts, one per column, and the other conjuncts. Where
+    an end has several, as in no simplified predicate, the first one counts as such."""
+    ends: dict[str, dict[bool, _End]] = {}
     others: list[Part] = []
     for each in operands:
         if isinstance(each, Compare) and each.operator in _RANGES:
@@ -336,41 +331,34 @@ def _ranges(operands: Iterable[Part]) -> tuple[list[_ValueRange], list[Part]]:
                 of_column[upwards] = bound, each.operator in _INCLUSIVE
                 continue
         others.append(each)
-    found = [_ValueRange(name, each.get(True), each.get(False)) for name, each in ends.items()]
-    return [each for each in found if each.low or each.high], others
+    found = [_range_rows(name, of.get(True), of.get(False)) for name, of in ends.items() if of]
+    return found, others
 
 
-def _range_rows(value_range: _ValueRange) -> Estimate:
-    """Estimates the rows whose value lies in a range."""
+def _range_rows(column: str, low_end: _End | None, high_end: _End | None) -> Estimate:
+    """Estimates the rows whose value lies in a range; None for an open end."""
+    low, low_included = low_end or (None, False)
+    high, high_included = high_end or (None, False)
+    guess = _CLOSED_RANGE if low_end and high_end else _RANGE
 
     def rows(statistics: Known, total: int) -> RowEstimate:
-        values = _values_in(statistics, value_range.column, total)
-        count = values.count
+        values = _values_in(statistics, column, total)
+        least, greatest, count = values.least, values.greatest, values.count
         if values.below is None:
-            closed = value_range.low and value_range.high
-            share = _CLOSED_RANGE if closed else _RANGE
-            return RowEstimate(0, count * share, count)
-        return _within(value_range, values)
+            return RowEstimate(0, count * guess, count)
+        all_above = low is None or low < least or (low_included and low == least)
+        all_below = high is None or high > greatest or (high_included and high == greatest)
+        if all_above and all_below:
+            return RowEstimate(count, count, count)
+        start, stop = 0.0, 1.0
+        if not all_above:
+            if low > greatest or (low == greatest and not low_included):
+                return RowEstimate(0, 0, 0)
+            start = values.below(low, not low_included and not isinstance(low, bytes))
+        if not all_below:
+            if high < least or (high == least and not high_included):
+                return RowEstimate(0, 0, 0)
+            stop = values.below(high, high_included and not isinstance(high, bytes))
+        return between(0, max((stop - start) * count, min(values.equal, 1.0)), count)
 
     return rows
-
-
-def _within(value_range: _ValueRange, values: Values) -> RowEstimate:
-    assert values.below is not None, "only of values whose bounds are known"
-    least, greatest, count = values.least, values.greatest, values.count
-    low, low_included = value_range.low or (None, False)
-    high, high_included = value_range.high or (None, False)
-    all_above = low is None or low < least or (low_included and low == least)
-    all_below = high is None or high > greatest or (high_included and high == greatest)
-    if all_above and all_below:
-        return RowEstimate(count, count, count)
-    start, stop = 0.0, 1.0
-    if not all_above:
-        if low > greatest or (low == greatest and not low_included):
-            return RowEstimate(0, 0, 0)
-        start = values.below(low, not low_included and not isinstance(low, bytes))
-    if not all_below:
-        if high < least or (high == least and not high_included):
-            return RowEstimate(0, 0, 0)
-        stop = values.below(high, high_included and not isinstance(high, bytes))
-    return between(0, max((stop - start) * count, min(values.equal, 1.0)), count)
