@@ -149,37 +149,33 @@ def record(
     history.record(plan.table, seen)
 
 
-class ReadByTasks:
-    """Collects the statistics of Spark tasks for a plan's slices. Each time all slices have been
-    read, the history gets one more query, since a DataFrame may be evaluated several times.
+def recorder_of_tasks(
+    history: History, plan: QueryPlan, parts: Sequence[int]
+) -> Callable[[int, SliceStatistics], None]:
+    """Takes the statistics of the parts in which Spark tasks read a plan's slices, by number. A
+    repeated task replaces the statistics of the first one. Each time all slices have been read, the
+    history gets one more query, since a DataFrame may be evaluated several times.
 
     Not safe to use from several threads: Spark reports its tasks in one.
 
     Args:
-        parts: The parts in which tasks read the slices: for each, the number of its slice among
-            those that are not skipped.
+        parts: For each, the number of its slice among those that are not skipped.
     """
+    slices = [plan.slices[number] for number in plan.left()]
+    by_part: dict[int, SliceStatistics] = {}
 
-    def __init__(self, plan: QueryPlan, history: History, parts: Sequence[int]) -> None:
-        self._plan = plan
-        self._history = history
-        self._slices = [plan.slices[number] for number in plan.left()]
-        self._parts = parts
-        self._statistics: dict[int, SliceStatistics] = {}
-
-    def add(self, number: int, statistics: SliceStatistics) -> None:
-        """Adds the statistics of a part, by its number. A repeated task replaces the statistics of
-        the first one."""
-        self._statistics[number] = statistics
-        if len(self._statistics) < len(self._parts):
+    def add(number: int, statistics: SliceStatistics) -> None:
+        by_part[number] = statistics
+        if len(by_part) < len(parts):
             return
-        by_slice: list[list[SliceStatistics]] = [[] for _ in self._slices]
-        for part, slice_number in enumerate(self._parts):
-            by_slice[slice_number].append(self._statistics[part])
-        self._statistics = {}
+        by_slice: list[list[SliceStatistics]] = [[] for _ in slices]
+        for part, slice_number in enumerate(parts):
+            by_slice[slice_number].append(by_part[part])
+        by_part.clear()
         # Which tasks ran in parallel, and on which cores, is not known.
-        read = zip(self._slices, by_slice, strict=True)
-        record(self._history, self._plan, read, whole=True, pace=1.0)
+        record(history, plan, zip(slices, by_slice, strict=True), whole=True, pace=1.0)
+
+    return add
 
 
 def _answered_columns(

@@ -153,7 +153,13 @@ class SegmentSlices:
         on a snapshot begin with the same planned slices, and skip them alike."""
         skipped = self._skipped.get(name)
         if skipped is None or skipped.slices is not planned:
-            skipped = self._skipped[name] = _Skipped.of(planned, name)
+            reason = exclusion_reason([name])
+            without = [
+                each.without_base_rows(reason, EXCLUDED) if each.access is Access.INDEX else each
+                for each in planned
+            ]
+            left = left_of(without, range(len(without)))
+            skipped = self._skipped[name] = _Skipped(planned, without, left)
         slices, kept = skipped.without.copy(), np.flatnonzero(~is_excluded).tolist()
         for number in kept:  # few, in most queries
             slices[number] = plan.slices[number]
@@ -172,12 +178,3 @@ class _Skipped:
     slices: tuple[SlicePlan, ...]
     without: list[SlicePlan]
     left: list[int]
-
-    @classmethod
-    def of(cls, slices: tuple[SlicePlan, ...], name: str) -> "_Skipped":
-        reason = exclusion_reason([name])
-        without = [
-            each.without_base_rows(reason, EXCLUDED) if each.access is Access.INDEX else each
-            for each in slices
-        ]
-        return cls(slices, without, left_of(without, range(len(without))))

@@ -23,7 +23,7 @@ from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.decide import most_tasks
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.recording import ReadByTasks, is_remembered
+from hudi_index_service.read.recording import is_remembered, recorder_of_tasks
 from hudi_index_service.read.spark.parts import FileSplits, Weight, shared
 from hudi_index_service.read.spark.slice_task import SliceTask, numbers_in
 from hudi_index_service.read.spark.task_reports import Listener, task_reports
@@ -77,7 +77,7 @@ def rows_by_tasks(
         listeners.append(lambda number, statistics: observe(statistics))
     if history is not None and limit is None and is_remembered(plan):
         by_slice = [part.slice_number for part in parts]
-        listeners.append(ReadByTasks(plan, history, by_slice).add)
+        listeners.append(recorder_of_tasks(history, plan, by_slice))
     send = None
     if listeners:
         send = task_reports(spark.sparkContext).expect(len(parts), listeners)
