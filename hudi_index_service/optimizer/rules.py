@@ -100,10 +100,11 @@ def _without_entries(plan: QueryPlan) -> QueryPlan:
 def _with_entries(plan: QueryPlan, every_slice: QueryPlan, settings: Settings) -> QueryPlan:
     """The plan by the slices' entries."""
     declined = _reason_to_scan(plan, settings)
-    if declined is not None and plan.asks_coverage:
-        raise no_index_serves(declined[0])
-    if declined is not None or plan.predicate is None:
-        return plan if declined is None else _scanned(plan, *declined)
+    if declined is not None:
+        if plan.asks_coverage:
+            raise no_index_serves(declined[0])
+        return _scanned(plan, *declined)
+    assert plan.predicate is not None, "else there is a reason"
     if not plan.uses_index:
         return _covered_only(plan, every_slice)
     estimates = ManifestEstimates(plan.predicate, plan.partitions)
