@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -189,8 +189,7 @@ class KeySearch:
         def locate() -> pa.Table:
             base_files = self._planner.base_files()
             locator = self._locator(base_files.snapshot, partitioned=requested.partitioned)
-            is_local = self._table.storage.is_local
-            if base_files.folder is not None and not is_local:
+            if base_files.folder is not None and not self._table.storage.is_local:
                 base_files.folder.start_runtimes(locator.keys.columns.names)
             routes = KeyRoutes(
                 locator.keys, requested.every_key, requested.by_partition(), base_files
@@ -201,8 +200,6 @@ class KeySearch:
             read = statistics or ReadStatistics()
             read.start(plans)
             slices = {number: plans[number] for number in numbers}
-            of_many = are_many(len(plans))
-            locator = replace(locator, reader=replace(locator.reader, of_many=of_many))
             located = locator.locate(slices, routes, read, self._settings.read.parallelism)
             read.reached = len(plans)
             return located
@@ -229,7 +226,8 @@ class KeySearch:
             lambda: read_properties(table.storage),
         )
         query = Query(None, None, keys.columns, keys.columns, snapshot.schema)
-        reader = SliceReader(table, query, snapshot.instant, self._pool, self._settings)
+        of_many = are_many(len(snapshot.slices))
+        reader = SliceReader(table, query, snapshot.instant, self._pool, self._settings, of_many)
         # An update can have moved a key to another partition; where it was, it must not count.
         partitions = {each.partition for each in snapshot.slices}
         find_deleted = not partitioned and len(partitions) > 1
