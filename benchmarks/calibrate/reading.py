@@ -13,6 +13,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.optimizer.cost.constants import TESTS_OF_TEXT
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import keep, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
@@ -107,6 +108,7 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
     scans: dict[str, Counted] = {}
     tests: dict[str, Counted] = {}
     columns_of: dict[str, int] = {}
+    tests_of: dict[str, int] = {}
     for names, where in _WHERES.items():
         predicate = parse_predicate(where, sample.schema, time_zone="UTC")
         reading = _Reading(sample, settings, footer, predicate)
@@ -118,10 +120,9 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
             name = f"{names} {base_file.path}"
             scans[name], columns_of[name] = reading.by_scan(base_file, columns), len(columns)
             if len(columns) == 1:
-                tests[f"{name} tested"], columns_of[f"{name} tested"] = (
-                    reading.by_test(base_file, columns),
-                    1,
-                )
+                tests[f"{name} tested"] = reading.by_test(base_file, columns)
+                columns_of[f"{name} tested"] = 1
+                tests_of[f"{name} tested"] = TESTS_OF_TEXT if names == ("text",) else 1
     every_work = picks | scans | tests
     times = watch.least(every_work)
     statistics = {name: work() for name, work in every_work.items()}
@@ -141,7 +142,10 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
         [times[name] for name in scans],
     )
     _, *test_costs = explained(
-        [(1.0, statistics[name].bytes_read / _MIB, values(name)) for name in tests],
+        [
+            (1.0, statistics[name].bytes_read / _MIB, tests_of[name] * values(name))
+            for name in tests
+        ],
         [times[name] for name in tests],
     )
     names = (*_PICKED, *_SCANNED, *_TESTED)

@@ -14,7 +14,7 @@ record keys in log files                `log_rows_pay`
 slices of the table, and past scans     `opening_pays`
 estimates of a leaf                     `look_up_together`, `most_steps`
 bounds of open entries                  `are_too_many`, `scan_tests_faster`,
-                                        `rows_pay_for_count`
+                                        `cheapest_count`
 row ids                                 `narrow_together`, `cheapest_reading`,
                                         `pages_pay_in_portions`
 estimates of all slices of a relation   `RelationCosts`
@@ -186,7 +186,8 @@ def most_steps(leaf: Predicate, rows: BitMap, share: float, reading: ReadingStep
     """
     pages = pages_of(rows)
     spared = pages - pages_holding(share * len(rows), pages)
-    return round(reading.page * spared + (1 - share) * reading.testing(leaf, len(rows)))
+    tested = (1 - share) * reading.testing(leaf, len(rows))
+    return max(0, round(reading.page * spared + tested) - reading.lookup)
 
 
 def are_few(rows: int, total: int) -> bool:
@@ -210,22 +211,33 @@ def scan_tests_faster(least: int, total: int) -> bool:
     return total >= LARGE_FILE and not are_few(least, total)
 
 
-def rows_pay_for_count(
+class Counting(Enum):
+    """How the rows of a base file are counted."""
+
+    INDEX = "index"  #: by the index alone, which looks up every conjunct to its end
+    ROWS = "rows"  #: by testing the rows of the conjunct with the fewest
+    SCAN = "scan"  #: by testing all rows
+
+
+def cheapest_count(
     steps: Sequence[int], reading: ReadingSteps, total: int, columns: int
-) -> bool:
-    """Whether counting is cheaper by reading rows than by the index alone, which looks up every
-    conjunct to its end.
+) -> Counting:
+    """The cheapest way to count.
 
     Args:
-        steps: Those of each conjunct.
+        steps: Those of the look-up of each conjunct.
         total: The number of rows of the base file.
         columns: The number of columns read to check a row.
     """
     fewest = min(steps)
     pages = columns * pages_holding(fewest, total / PAGE_ROWS)
-    picking = pages * reading.page + fewest * columns * reading.row
-    least = fewest + picking if reading.scan is None else min(fewest + picking, reading.scan)
-    return sum(steps) > least
+    costs = {
+        Counting.INDEX: sum(steps) + len(steps) * reading.lookup,
+        Counting.ROWS: fewest + pages * reading.page + fewest * columns * reading.row,
+    }
+    if reading.scan is not None:
+        costs[Counting.SCAN] = reading.scan
+    return min(costs, key=costs.__getitem__)
 
 
 # --- once row ids are known ------------------------------------------------------------------

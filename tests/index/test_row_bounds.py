@@ -140,6 +140,17 @@ def test_a_term_counts_as_several_rows(indexed: IndexedData) -> None:
         assert (indexed.reader.candidates(leaf, most) is not None) is has_rows, where
 
 
+def test_listed_terms_count_as_their_own_rows(build_index: BuildIndex) -> None:
+    """Whatever rows other terms of the column have."""
+    rows, listed = 20_000, ", ".join(f"'{number:05}'" for number in range(0, 20_000, 500))
+    data = pa.table({"c": [f"{number:05}" for number in range(rows)]})
+    indexed = build_index(data, batch_rows=rows)
+    leaf = leaf_of(indexed, f"c IN ({listed})")
+    assert indexed.reader.steps(leaf) == 40
+    assert indexed.reader.candidates(leaf, 39) is None
+    assert indexed.reader.candidates(leaf, 40) == rows_where(leaf, indexed.data)
+
+
 def test_only_some_of_very_many_terms_are_counted(build_index: BuildIndex) -> None:
     rows = 20_000
     data = pa.table({"c": [f"{number:05}" for number in range(rows)]})

@@ -69,20 +69,32 @@ def test_rows_that_are_read_again_come_from_memory(path: Path, pages: PageCache)
 
 def test_the_bytes_that_are_not_kept_are_told(path: Path, pages: PageCache) -> None:
     footer, chunks = Footer(stripped_footer(path)), pq.read_metadata(path).row_group(0)
-    whole = [chunks.column(place).total_compressed_size for place in (0, 1)]
-    assert footer.bytes_to_read(path, COLUMNS) == whole
-    assert footer.bytes_to_read(path, COLUMNS, pages=pages) == whole
+    whole, plain = zip(
+        *(
+            (chunk.total_compressed_size, chunk.total_uncompressed_size)
+            for chunk in (chunks.column(0), chunks.column(1))
+        ),
+        strict=True,
+    )
+
+    def to_read(*columns: str) -> list[int]:
+        told = footer.column_bytes(path, columns, pages=pages)
+        assert [each for _, each in told] == [plain[COLUMNS.index(name)] for name in columns]
+        return [each for each, _ in told]
+
+    assert footer.column_bytes(path, COLUMNS) == list(zip(whole, plain, strict=True))
+    assert to_read(*COLUMNS) == list(whole)
     first_page = footer.read(path, SOME[:1], ["number"], pages=pages)[1].bytes
-    assert footer.bytes_to_read(path, COLUMNS, pages=pages) == [whole[0] - first_page, whole[1]]
+    assert to_read(*COLUMNS) == [whole[0] - first_page, whole[1]]
     footer.read(path, np.arange(ROWS), COLUMNS, pages=pages)
-    assert footer.bytes_to_read(path, COLUMNS[::-1], pages=pages) == [0, 0]
-    assert footer.bytes_to_read(path, [], pages=pages) == []
+    assert to_read("word", "number") == [0, 0]
+    assert to_read() == []
     write(path, contents(1))
-    assert footer.bytes_to_read(path, COLUMNS, pages=pages) == whole, "of the file as it was"
+    assert to_read(*COLUMNS) == list(whole), "of the file as it was"
     with pytest.raises(ParquetReadError, match="bytes"):
-        footer.bytes_to_read(path, COLUMNS, size=1)
+        footer.column_bytes(path, COLUMNS, size=1)
     with pytest.raises(ValueError, match="no column"):
-        footer.bytes_to_read(path, ["other"])
+        footer.column_bytes(path, ["other"])
 
 
 def test_times_that_are_set_back_do_not_hide_a_write(path: Path, pages: PageCache) -> None:

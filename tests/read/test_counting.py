@@ -7,25 +7,26 @@ from hudi_index_service import open_table
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
-from hudi_index_service.optimizer.decide import rows_pay_for_count
+from hudi_index_service.optimizer.decide import Counting, cheapest_count
 
 TOTAL = 1_000_000
-READING = ReadingSteps(page=20_000, row=13, scan=5_000_000)
+READING = ReadingSteps(page=20_000, row=13, lookup=4_500, scan=5_000_000)
 
 
 @pytest.mark.parametrize(
-    ("steps", "reads_rows"),
+    ("steps", "cheapest"),
     [
-        ([10_000], False),
-        ([10_000, 900_000], False),
-        ([40, 6_000_000], True),  # forty rows are read and tested
-        ([300_000, 2_000_000], False),  # to read so many rows takes as long as a scan
-        ([300_000, 6_000_000], True),
-        ([6_000_000], True),
+        ([10_000], Counting.INDEX),
+        ([10_000, 900_000], Counting.INDEX),
+        ([40, 6_000_000], Counting.ROWS),  # forty rows are read and tested
+        ([300_000, 2_000_000], Counting.INDEX),  # to read so many rows takes as long as a scan
+        ([300_000, 6_000_000], Counting.SCAN),
+        ([6_000_000], Counting.SCAN),
+        ([4_999_999], Counting.SCAN),  # a look-up costs something by itself
     ],
 )
-def test_count_reads_rows_where_look_ups_take_longer(steps, reads_rows):
-    assert rows_pay_for_count(steps, READING, TOTAL, 2) is reads_rows
+def test_count_reads_rows_where_look_ups_take_longer(steps, cheapest):
+    assert cheapest_count(steps, READING, TOTAL, 2) is cheapest
 
 
 @pytest.mark.parametrize("using", ["lucene", "btree"])

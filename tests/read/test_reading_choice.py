@@ -8,12 +8,12 @@ from hudi_index_parquet import RowPlan
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.optimizer import decide
+from hudi_index_service.optimizer import decide, rules
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.base_file.kept_pages import forget_pages
-from hudi_index_service.read.slices import cheaper_reads
+from hudi_index_service.read.slices import cheaper_reads, lookups
 from hudi_index_service.read.statistics import SliceStatistics
 from tests.same_rows import assert_same_rows
 
@@ -64,6 +64,13 @@ def test_the_cheapest_reading_is_chosen(row_plan, remote, reading):
 def test_few_rows_are_read_by_page_even_from_every_page(rows, reading):
     row_plan = plan(pages=30 * MB, chunks=30 * MB, total=30 * MB)  # of 1,000 rows
     assert cheapest_reading(row_plan, Settings(), remote=False, rows=rows) is reading
+
+
+@pytest.fixture(autouse=True)
+def is_no_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base file is read like those of few rows, which are looked up whatever it costs."""
+    for module in (decide, cheaper_reads, lookups, rules):
+        monkeypatch.setattr(module, "LARGE_FILE", ROWS + 1)
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def rows_of(
     scan: int | None = None,
     columns: Mapping[str, int] | None = None,
 ) -> Bounds:
-    reading = ReadingSteps(PAGE_STEPS, row, scan, columns or {})
+    reading = ReadingSteps(PAGE_STEPS, row, 0, scan, columns or {})
     (found,) = looked_up(normal_form(where), [known], superset_ok, reading)
     return found
 

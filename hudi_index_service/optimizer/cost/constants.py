@@ -45,8 +45,13 @@ ROWS_PER_TASK = 20_000_000
 
 # --- while row ids are looked up -------------------------------------------------------------
 
-LARGE_FILE = 100_000
-"""Rows of a base file from which the index itself is asked for the steps of each look-up."""
+LARGE_FILE = 20_000
+"""Rows of a base file, those of a page, from which the index itself is asked for the steps of each
+look-up."""
+
+TESTS_OF_TEXT = 8
+"""Numbers, or values of a dictionary, that are tested in the time of a text that lies in a page: on
+two cores, 1 ns and 8."""
 
 CHECKED_SINGLY = 1_024
 """Candidates that further conjuncts check one by one."""
@@ -182,7 +187,7 @@ class Constants(BaseModel):
         scanned_value_ms: Per value scanned: checking its row against the predicate.
         tested_mib_ms: Per MiB of columns that the row reader tests where their values lie, all rows
             of them: reading and decompressing.
-        tested_value_ms: Per value that is so tested.
+        tested_value_ms: Per value that is so tested; see `TESTS_OF_TEXT`.
         request_ms: Per request to a remote store, until the first byte arrives.
         remote_mib_ms: Per MiB from a remote store, until the last byte arrives.
         spark_scan_ms: Fixed cost of a scan by Spark: its plan, and the start of a job's tasks.
@@ -214,7 +219,7 @@ class Constants(BaseModel):
     scanned_mib_ms: Milliseconds = 5.0
     scanned_value_ms: Milliseconds = 0.00002
     tested_mib_ms: Milliseconds = 2.5
-    tested_value_ms: Milliseconds = 0.000003
+    tested_value_ms: Milliseconds = 0.000001
     request_ms: Milliseconds = 50.0
     remote_mib_ms: Milliseconds = 10.0
     spark_scan_ms: Milliseconds = 100.0

@@ -4,10 +4,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hudi_index_service.optimizer.cost.constants import MIB, Constants
+from hudi_index_service.optimizer.cost.constants import MIB, TESTS_OF_TEXT, Constants
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.predicate.fold import fold
+
+_A_NUMBER = 8.5  # bytes at most, levels included
 
 _PAGE_MIB = 0.05  # of 20,000 values, compressed: 0.02 to 0.3, depending on the values
 
@@ -19,47 +21,74 @@ class ReadingSteps:
     Attributes:
         page: Reading one more page of a column.
         row: Picking a value of one more row, and testing it.
+        lookup: A look-up that finds no row.
         scan: Testing all rows; None if that is unknown.
         columns: Testing one column of all rows; empty if that is unknown.
     """
 
     page: int
     row: int
+    lookup: int = 0
     scan: int | None = None
     columns: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def unknown(cls, constants: Constants) -> "ReadingSteps":
         """Those of pages of a usual size, none of which is kept."""
-        return cls(_page(constants, _PAGE_MIB), round(constants.value_ms / constants.step_ms))
+        return cls(_page(constants, _PAGE_MIB), *_row_and_lookup(constants))
 
     @classmethod
     def of(
-        cls, constants: Constants, predicate: Predicate, rows: int, sizes: Mapping[str, int]
+        cls,
+        constants: Constants,
+        predicate: Predicate,
+        rows: int,
+        sizes: Mapping[str, tuple[int, int]],
+        *,
+        alone: bool = False,
     ) -> "ReadingSteps":
         """Those of a base file of so many rows, if the row reader tests the whole predicate.
 
         Args:
             predicate: In negation normal form.
-            sizes: The bytes of each of its columns whose pages are not kept.
+            sizes: For each of its columns, the bytes of pages that are not kept, and of all its
+                pages before compression.
+            alone: Whether a scan reads no other file by the same call.
         """
         pages = max(1.0, len(sizes) * rows / PAGE_ROWS)
         columns = {
-            name: round(constants.testing_ms(size / MIB, rows) / constants.step_ms)
-            for name, size in sizes.items()
+            name: round(
+                constants.testing_ms(to_read / MIB, _tests(rows, plain)) / constants.step_ms
+            )
+            for name, (to_read, plain) in sizes.items()
         }
         scan: float = fold(predicate, lambda leaf: _sum(columns, leaf), _halved, math.fsum)
         return cls(
-            _page(constants, sum(sizes.values()) / MIB / pages),
-            round(constants.value_ms / constants.step_ms),
-            round(scan),
+            _page(constants, sum(to_read for to_read, _ in sizes.values()) / MIB / pages),
+            *_row_and_lookup(constants),
+            round(scan + (constants.scan_ms / constants.step_ms if alone else 0)),
             columns,
         )
+
+    def ruling_out(self, share: float) -> int | None:
+        """The most steps of the first look-up, of which a share of all rows is expected to be left;
+        None if there is no limit."""
+        return None if self.scan is None else max(0, round((1 - share) * self.scan) - self.lookup)
 
     def testing(self, leaf: Predicate, rows: int) -> int:
         """Testing a leaf on some rows: each by itself, or all of its columns."""
         singly = self.row * rows
         return min(singly, round(_sum(self.columns, leaf))) if self.columns else singly
+
+
+def _tests(rows: int, plain: int) -> float:
+    """Values to test, a text that is not in a dictionary as several."""
+    return rows * (TESTS_OF_TEXT if plain > rows * _A_NUMBER else 1)
+
+
+def _row_and_lookup(constants: Constants) -> tuple[int, int]:
+    step_ms = constants.step_ms
+    return round(constants.value_ms / step_ms), round(constants.lookup_ms / step_ms)
 
 
 def _page(constants: Constants, mib: float) -> int:

@@ -29,11 +29,11 @@ def kept_pages() -> PageCache | None:
     return PageCache(size) if size else None
 
 
-def bytes_to_read(
+def column_bytes(
     storage: Storage, base_file: BaseFile, footer: Footer, columns: Sequence[str]
-) -> list[int] | None:
-    """The bytes of each column's pages that are not kept; None for a remote base file, or one that
-    cannot be read.
+) -> list[tuple[int, int]] | None:
+    """For each column the bytes of its pages that are not kept, and of all its pages before
+    compression; None for a remote base file, or one that cannot be read.
 
     Raises:
         FileNotFoundError: the base file is gone.
@@ -42,7 +42,7 @@ def bytes_to_read(
         return None
     path = storage.local_name(base_file.path)
     try:
-        return footer.bytes_to_read(path, columns, size=base_file.size, pages=kept_pages())
+        return footer.column_bytes(path, columns, size=base_file.size, pages=kept_pages())
     except ParquetReadError:  # reading it reports it
         return None
 

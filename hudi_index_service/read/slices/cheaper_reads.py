@@ -13,11 +13,12 @@ from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.constants import LARGE_FILE
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import (
+    Counting,
     are_few,
     are_too_many,
+    cheapest_count,
     is_small,
     opening_pays,
-    rows_pay_for_count,
     scan_of_small_pays,
     scan_tests_faster,
 )
@@ -25,10 +26,10 @@ from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Or
 from hudi_index_service.predicate.fold import conjuncts
-from hudi_index_service.read.base_file.kept_pages import bytes_to_read
+from hudi_index_service.read.base_file.kept_pages import column_bytes
 from hudi_index_service.read.slices.base_rows import tests_all
 from hudi_index_service.read.slices.entry_estimates import row_estimate
-from hudi_index_service.read.slices.lookups import SliceLookup
+from hudi_index_service.read.slices.lookups import TAKES_LONGER, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.storage.store import Storage
@@ -46,6 +47,7 @@ class CheaperReads:
         pool: Has their open entries.
         table: All columns of the table.
         of_many: Whether the table has many slices.
+        counts: Whether rows are only counted.
     """
 
     storage: Storage
@@ -53,6 +55,7 @@ class CheaperReads:
     settings: Settings
     table: pa.Schema
     of_many: bool
+    counts: bool
 
     def stays_unopened(self, plan: SlicePlan, is_tested: Callable[[], bool] = lambda: True) -> bool:
         """Whether to scan the base file of a slice rather than to open its entries. If so, the
@@ -84,7 +87,10 @@ class CheaperReads:
 
     def unopened(self, lookup: SliceLookup) -> bool:
         """Whether a slice is scanned instead of opening its entries."""
-        if lookup.statistics.note == _UNOPENED:  # by a count, whose rows are read now
+        if lookup.statistics.note in (
+            _UNOPENED,
+            TAKES_LONGER,
+        ):  # by a count, whose rows are read now
             return True
         stays = self.stays_unopened(lookup.plan, lambda: tests_all(lookup.predicate, self.table))
         if stays:
@@ -136,14 +142,17 @@ class CheaperReads:
         if plan.total < LARGE_FILE or not tests_all(predicate, footer.schema):
             return ReadingSteps.unknown(constants)
         columns = sorted(predicate.columns())
-        sizes = bytes_to_read(self.storage, plan.file_slice.base_file, footer, columns)
+        sizes = column_bytes(self.storage, plan.file_slice.base_file, footer, columns)
         if sizes is None:
             return ReadingSteps.unknown(constants)
         by_column = dict(zip(columns, sizes, strict=True))
-        return ReadingSteps.of(constants, predicate, plan.total, by_column)
+        # One call counts several files, or reads several small ones.
+        alone = not self.counts and not is_small(plan.file_slice.base_file.size)
+        return ReadingSteps.of(constants, predicate, plan.total, by_column, alone=alone)
 
-    def rows_pay(self, lookup: SliceLookup, columns: int) -> bool:
-        """Whether to count by reading rows of so many columns costs less than by the index."""
+    def rows_pay(self, lookup: SliceLookup, columns: int, *, may_scan: bool) -> bool:
+        """Whether to count by reading rows of so many columns costs less than by the index; if so,
+        all rows are read without a look-up where that costs least and a scan is allowed."""
         plan = lookup.plan
         if plan.total < LARGE_FILE:
             return False
@@ -154,9 +163,13 @@ class CheaperReads:
                 # Opens the entries that answer, one of which tells the footer.
                 steps = [entries.steps(each, exact=True) for each in groups]
                 reading = self.reading(lookup, entries.footer())
-                pays = rows_pay_for_count(steps, reading, plan.total, columns)
+                cheapest = cheapest_count(steps, reading, plan.total, columns)
                 # One look-up may know the number without listing rows.
                 is_one = len(groups) == 1 and not isinstance(tree, Or)
-                return pays and not (is_one and entries.count(tree) is not None)
+                if cheapest is Counting.INDEX or (is_one and entries.count(tree) is not None):
+                    return False
+                if cheapest is Counting.SCAN and may_scan:
+                    lookup.statistics.note = TAKES_LONGER
+                return True
         except EntryUnusable:  # looking it up reports it
             return False

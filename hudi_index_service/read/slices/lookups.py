@@ -56,6 +56,9 @@ from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
 
+TAKES_LONGER = "to look up its rows takes longer than a scan"
+"""Why a slice is scanned."""
+
 _MOST_PAIRS = 2**22
 """Pairs of an entry and a value that are looked up together."""
 
@@ -252,9 +255,9 @@ class Lookups:
                     reading = self._reading(leaf, each, entries)
                     bounds = self._asked(leaf, entries, left, reading, share)
                     each.footer = entries.footer()
-                    is_limited = left is None and reading and reading.scan is not None
-                    if is_limited and bounds.possible is None:
-                        each.statistics.note = "to look up its rows takes longer than a scan"
+                    is_limited = reading is not None and reading.scan is not None
+                    if is_limited and left is None and bounds.possible is None:
+                        each.statistics.note = TAKES_LONGER
             each.count = count  # only now is it known that the entry has not changed
             return bounds
         except EntryUnusable as error:
@@ -285,7 +288,7 @@ class Lookups:
         out: of all rows, or of those that are left."""
         checked, most = Bounds.unanswered(), None
         if reading is not None and reading.scan is not None:
-            most = round((1 - expected()) * reading.scan)
+            most = reading.ruling_out(expected())
         if left is not None and len(left) <= CHECKED_SINGLY:
             checked = entries.narrowed(leaf, left)
             if checked.exact_rows is not None or checked.possible == BitMap():

@@ -158,8 +158,14 @@ class SliceReader:
     @property
     def cheaper(self) -> CheaperReads:
         """Tells which slices are read without a look-up."""
-        storage = self.table.storage
-        return CheaperReads(storage, self.pool, self.settings, self.query.table, self.of_many)
+        return CheaperReads(
+            self.table.storage,
+            self.pool,
+            self.settings,
+            self.query.table,
+            self.of_many,
+            counts=not self.query.output.names,
+        )
 
     @property
     def _base_rows(self) -> BaseRows:
@@ -269,9 +275,10 @@ class SliceReader:
             if found.plan.access is not Access.INDEX:
                 return found, None
             lookup = SliceLookup.of(found.plan, statistics, found.query.normal_form)
+            columns, may_scan = len(found.query.needed), not self.index_required
             if if_cheaper and (
-                (not self.index_required and cheaper.unopened(lookup))
-                or cheaper.rows_pay(lookup, len(found.query.needed))
+                (may_scan and cheaper.unopened(lookup))
+                or cheaper.rows_pay(lookup, columns, may_scan=may_scan)
             ):
                 return None
             return found, lookup

@@ -150,16 +150,17 @@ impl KnownFile {
     }
 
     #[pyo3(signature = (source, columns, *, size = None, pages = None))]
-    fn bytes_to_read(
+    fn column_bytes(
         &self,
         source: &Bound<'_, PyAny>,
         columns: Vec<String>,
         size: Option<u64>,
         pages: Option<Py<Pages>>,
-    ) -> PyResult<Vec<u64>> {
+    ) -> PyResult<Vec<(u64, u64)>> {
         let source = open_source(source, size)?;
         let keeping = keeping(pages.as_ref(), true);
-        guard(|| read::bytes_to_read(&self.file, &source, &columns, keeping))
+        let all = guard(|| read::column_bytes(&self.file, &source, &columns, keeping))?;
+        Ok(all.iter().map(|each| (each.to_read, each.plain)).collect())
     }
 
     #[pyo3(signature = (columns = None))]

@@ -162,7 +162,7 @@ impl<'a> FilePages<'a> {
         Ok(values)
     }
 
-    /// Bytes of the pages and dictionaries of a leaf that are not kept.
+    /// Bytes of the pages and dictionaries of a leaf that are not kept, as they are in the file.
     pub fn bytes_to_read(&self, leaf: usize) -> u64 {
         let is_kept = |start: u64| {
             let key = self.key(start).zip(self.keeping);

@@ -181,22 +181,34 @@ fn positions_of(file: &ParquetFile, groups: &[GroupRows]) -> Vec<i64> {
 }
 
 /// The pages of a local file.
-/// Bytes of each column's pages that a read of all rows of a local file reads, since they are not
-/// kept.
-pub fn bytes_to_read(
+/// Bytes of a column of a file.
+pub struct ColumnBytes {
+    /// Those of pages that a read of all rows reads, since they are not kept.
+    pub to_read: u64,
+    /// Those of all pages before compression.
+    pub plain: u64,
+}
+
+/// The bytes of some columns of a local file; nothing is read.
+pub fn column_bytes(
     file: &ParquetFile,
     source: &Source,
     columns: &[String],
     keeping: Option<Keeping<'_>>,
-) -> Result<Vec<u64>> {
+) -> Result<Vec<ColumnBytes>> {
     let pages = file_pages(file, source, keeping, false)
         .ok_or_else(|| Error::Argument("only pages of local files are kept".into()))?;
+    let metadata = file.metadata();
+    let plain = |leaf: usize| {
+        let groups = metadata.row_groups().iter();
+        groups.map(move |group| group.column(leaf).uncompressed_size().max(0) as u64)
+    };
     let of_column = |column: &String| {
-        let leaves = leaves_of(file.metadata(), Some(std::slice::from_ref(column)))?;
-        Ok(leaves
-            .into_iter()
-            .map(|leaf| pages.bytes_to_read(leaf))
-            .sum())
+        let leaves = leaves_of(metadata, Some(std::slice::from_ref(column)))?;
+        Ok(ColumnBytes {
+            to_read: leaves.iter().map(|&leaf| pages.bytes_to_read(leaf)).sum(),
+            plain: leaves.iter().flat_map(|&leaf| plain(leaf)).sum(),
+        })
     };
     columns.iter().map(of_column).collect()
 }

@@ -111,16 +111,17 @@ class Footer:
             ValueError: invalid `rows`, or an unknown or ambiguous column.
         """
 
-    def bytes_to_read(
+    def column_bytes(
         self,
         source: str | PathLike[str],
         columns: Sequence[str],
         *,
         size: int | None = None,
         pages: PageCache | None = None,
-    ) -> list[int]:
-        """Return the bytes of the pages of each column, dictionaries included, that a read of all
-        rows of a local file reads, since they are not kept in `pages`. Nothing is read.
+    ) -> list[tuple[int, int]]:
+        """Return for each column the bytes of the pages, dictionaries included, that a read of all
+        rows of a local file reads, since they are not kept in `pages`; and the bytes of all pages
+        before compression. Nothing is read.
 
         Raises:
             ParquetReadError: the file does not have this size.

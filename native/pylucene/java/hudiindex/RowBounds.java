@@ -35,7 +35,7 @@ import org.apache.lucene.util.BytesRefIterator;
  */
 public final class RowBounds {
   /** Looking up one term takes as long as iterating over this many. */
-  private static final int TERMS_A_LOOKUP = 4;
+  static final int TERMS_A_LOOKUP = 4;
 
   /** Looking up one point takes as long as iterating over this many terms. */
   private static final int TERMS_A_POINT = 16;

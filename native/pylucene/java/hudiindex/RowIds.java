@@ -16,6 +16,7 @@ import org.apache.lucene.search.Scorable;
 import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.ScorerSupplier;
+import org.apache.lucene.search.TermInSetQuery;
 import org.apache.lucene.search.TwoPhaseIterator;
 import org.apache.lucene.search.Weight;
 
@@ -23,6 +24,9 @@ import org.apache.lucene.search.Weight;
 public final class RowIds {
   /** Rows of a segment that are visited before it is asked whether they are still wanted. */
   private static final int ROWS_AT_ONCE = 1 << 16;
+
+  /** Listed terms of which each is looked up to find out how many rows it has. */
+  private static final int FEW_TERMS = 256;
 
   private RowIds() {}
 
@@ -54,7 +58,7 @@ public final class RowIds {
   private static boolean search(IndexSearcher searcher, Query query, Output output, long most)
       throws IOException {
     Weight weight = weight(searcher, query);
-    if (most < searcher.getIndexReader().maxDoc() && cost(searcher, weight) > most) {
+    if (most < searcher.getIndexReader().maxDoc() && steps(searcher, query, weight) > most) {
       return false;
     }
     Effort effort = new Effort();
@@ -164,13 +168,24 @@ public final class RowIds {
   /** Approximate number of steps to find the matching rows: those that {@link Effort} counts. */
   public static long steps(IndexSearcher searcher, Query query) throws IOException {
     if (!(query instanceof TermScan)) {
-      return cost(searcher, query);
+      return steps(searcher, query, weight(searcher, query));
     }
     long steps = 0;
     for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
       steps += ((TermScan) query).steps(leaf.reader());
     }
     return steps;
+  }
+
+  /** Of few listed terms, their own rows: Lucene's estimate is that they may have all rows. */
+  private static long steps(IndexSearcher searcher, Query query, Weight weight) throws IOException {
+    long cost = cost(searcher, weight);
+    if (query instanceof TermInSetQuery && ((TermInSetQuery) query).getTermsCount() <= FEW_TERMS) {
+      int segments = searcher.getIndexReader().leaves().size();
+      int each = RowBounds.TERMS_A_LOOKUP * FEW_TERMS * segments;
+      return Math.min(cost, (int) RowBounds.of(searcher, query, each, false));
+    }
+    return cost;
   }
 
   private static long cost(IndexSearcher searcher, Weight weight) throws IOException {
