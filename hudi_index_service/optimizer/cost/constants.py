@@ -49,6 +49,10 @@ LARGE_FILE = 20_000
 """Rows of a base file, those of a page, from which the index itself is asked for the steps of each
 look-up."""
 
+SHORT_LOOKUP = 2_000
+"""Steps of a first look-up up to which it is not compared with a scan: to find out what that costs
+takes longer."""
+
 TESTS_OF_TEXT = 8
 """Numbers, or values of a dictionary, that are tested in the time of a text that lies in a page: on
 two cores, 1 ns and 8."""

@@ -22,6 +22,7 @@ from hudi_index_service.optimizer.cost.constants import (
     CHECKED_SINGLY,
     DEFAULTS,
     LARGE_FILE,
+    SHORT_LOOKUP,
 )
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import (
@@ -252,7 +253,7 @@ class Lookups:
                 if counted and not each.plan.file_slice.log_files:
                     count = entries.count(leaf)
                 if count is None:
-                    reading = self._reading(leaf, each, entries)
+                    reading = self._reading(leaf, each, entries, left)
                     bounds = self._asked(leaf, entries, left, reading, share)
                     each.footer = entries.footer()
                     is_limited = reading is not None and reading.scan is not None
@@ -267,10 +268,13 @@ class Lookups:
             return Bounds.unanswered()
 
     def _reading(
-        self, leaf: Condition, each: SliceLookup, entries: SliceEntries
+        self, leaf: Condition, each: SliceLookup, entries: SliceEntries, left: BitMap | None
     ) -> ReadingSteps | None:
         """What reading the base file costs in place of a look-up; None if no look-up is left out,
-        or no entry answers."""
+        this one is short, or no entry answers."""
+        is_large = self.superset_ok and entries.total >= LARGE_FILE
+        if is_large and left is None and entries.steps(leaf) <= SHORT_LOOKUP:
+            return None
         if each.reading is None and self.superset_ok:
             footer = entries.footer_for(leaf)
             each.reading = None if footer is None else self.reading(each, footer)
