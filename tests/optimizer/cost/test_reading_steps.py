@@ -72,6 +72,12 @@ def test_texts_in_pages_take_longer_than_numbers_and_dictionaries() -> None:
     assert scan(20 * ROWS) == TESTS_OF_TEXT * A_COLUMN
 
 
+def test_a_value_is_compared_with_some_of_a_list() -> None:
+    listed = ", ".join(map(str, range(1024)))
+    assert reading(f"a IN ({listed})", a=0).scan == 21 * A_COLUMN
+    assert reading(f"NOT (a IN ({listed}))", a=0).scan == 21 * A_COLUMN
+
+
 def test_a_scan_alone_has_its_fixed_cost() -> None:
     alone = ReadingSteps.of(CONSTANTS, parsed("a = 1"), ROWS, {"a": (0, 0)}, alone=True)
     assert alone.scan == 3_000 + A_COLUMN
