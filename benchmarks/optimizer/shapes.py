@@ -58,7 +58,7 @@ class Shapes:
     def _nested(self, depth: int) -> Leaf:
         """AND and OR of two or three conditions, each a leaf or nested again."""
         operands = [self._operand(depth) for _ in range(self._dice.choice((2, 2, 3)))]
-        return self._dice.choice((_within, _within, _any_of))(operands)
+        return self._dice.choice((_all_of, _all_of, _any_of))(operands)
 
     def _operand(self, depth: int) -> Leaf:
         if depth > 1 and self._dice.random() < 0.6:
@@ -161,11 +161,6 @@ class Shapes:
 
 def _all_of(leaves: list[Leaf]) -> Leaf:
     return lambda values, literals: " AND ".join(f"{each(values, literals)}" for each in leaves)
-
-
-def _within(leaves: list[Leaf]) -> Leaf:
-    """AND of conditions that may be OR or NOT."""
-    return lambda v, literals: " AND ".join(f"({each(v, literals)})" for each in leaves)
 
 
 def _any_of(leaves: list[Leaf]) -> Leaf:

@@ -87,10 +87,8 @@ class CheaperReads:
 
     def unopened(self, lookup: SliceLookup) -> bool:
         """Whether a slice is scanned instead of opening its entries."""
-        if lookup.statistics.note in (
-            _UNOPENED,
-            TAKES_LONGER,
-        ):  # by a count, whose rows are read now
+        # A count may have said so, whose rows are read now.
+        if lookup.statistics.note in (_UNOPENED, TAKES_LONGER):
             return True
         stays = self.stays_unopened(lookup.plan, lambda: tests_all(lookup.predicate, self.table))
         if stays:

@@ -272,10 +272,12 @@ class Lookups:
     ) -> ReadingSteps | None:
         """What reading the base file costs in place of a look-up; None if no look-up is left out,
         this one is short, or no entry answers."""
-        is_large = self.superset_ok and entries.total >= LARGE_FILE
-        if is_large and left is None and entries.steps(leaf) <= SHORT_LOOKUP:
+        if not self.superset_ok:
             return None
-        if each.reading is None and self.superset_ok:
+        is_first = left is None and entries.total >= LARGE_FILE
+        if is_first and entries.steps(leaf) <= SHORT_LOOKUP:
+            return None
+        if each.reading is None:
             footer = entries.footer_for(leaf)
             each.reading = None if footer is None else self.reading(each, footer)
         return each.reading

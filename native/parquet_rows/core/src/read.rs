@@ -180,7 +180,6 @@ fn positions_of(file: &ParquetFile, groups: &[GroupRows]) -> Vec<i64> {
     positions
 }
 
-/// The pages of a local file.
 /// Bytes of a column of a file.
 pub struct ColumnBytes {
     /// Those of pages that a read of all rows reads, since they are not kept.
@@ -213,6 +212,7 @@ pub fn column_bytes(
     columns.iter().map(of_column).collect()
 }
 
+/// The pages of a local file.
 fn file_pages<'a>(
     file: &'a ParquetFile,
     source: &Source,
