@@ -248,6 +248,10 @@ class Constants(BaseModel):
         """The cost of scanning this many MiB of columns and values in them."""
         return files * self.scan_ms + mib * self.scanned_mib_ms + values * self.scanned_value_ms
 
+    def steps(self, ms: float) -> int:
+        """The number of look-up steps that take so long."""
+        return round(ms / self.step_ms)
+
     def testing_ms(self, mib: float, values: float) -> float:
         """The cost of testing values where they lie, after reading `mib` MiB of pages."""
         return mib * self.tested_mib_ms + values * self.tested_value_ms

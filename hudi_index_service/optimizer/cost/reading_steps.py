@@ -35,7 +35,11 @@ class ReadingSteps:
     @classmethod
     def unknown(cls, constants: Constants) -> "ReadingSteps":
         """Those of pages of a usual size, none of which is kept."""
-        return cls(_page(constants, _PAGE_MIB), *_row_and_lookup(constants))
+        return cls(
+            _page(constants, _PAGE_MIB),
+            constants.steps(constants.value_ms),
+            constants.steps(constants.lookup_ms),
+        )
 
     @classmethod
     def of(
@@ -57,9 +61,7 @@ class ReadingSteps:
         """
         pages = max(1.0, len(sizes) * rows / PAGE_ROWS)
         columns = {
-            name: round(
-                constants.testing_ms(to_read / MIB, _tests(rows, plain)) / constants.step_ms
-            )
+            name: constants.steps(constants.testing_ms(to_read / MIB, _tests(rows, plain)))
             for name, (to_read, plain) in sizes.items()
         }
         a_test = rows * constants.tested_value_ms / constants.step_ms
@@ -70,7 +72,8 @@ class ReadingSteps:
         scan: float = fold(predicate, of_leaf, _halved, math.fsum)
         return cls(
             _page(constants, sum(to_read for to_read, _ in sizes.values()) / MIB / pages),
-            *_row_and_lookup(constants),
+            constants.steps(constants.value_ms),
+            constants.steps(constants.lookup_ms),
             round(scan + (constants.scan_ms / constants.step_ms if alone else 0)),
             columns,
         )
@@ -98,13 +101,8 @@ def _comparisons(leaf: Predicate) -> float:
     return 2 * math.log2(max(1, len(listed.values))) if isinstance(listed, In) else 0.0
 
 
-def _row_and_lookup(constants: Constants) -> tuple[int, int]:
-    step_ms = constants.step_ms
-    return round(constants.value_ms / step_ms), round(constants.lookup_ms / step_ms)
-
-
 def _page(constants: Constants, mib: float) -> int:
-    return max(1, int((constants.page_ms + mib * constants.picked_mib_ms) / constants.step_ms))
+    return max(1, constants.steps(constants.page_ms + mib * constants.picked_mib_ms))
 
 
 def _sum(columns: Mapping[str, int], leaf: Predicate) -> float:
