@@ -48,6 +48,7 @@ def extremes() -> dict[str, pa.Array]:
     return {
         "integer": pa.array([-(2**31), -1, 0, 1, 7, 2**31 - 1], pa.int32()),
         "bigint": pa.array([-(2**63), -1, 0, 1, 7, 2**63 - 1], pa.int64()),
+        "flag": pa.array([False, True]),
         "date": pa.array([-(2**31), -719_529, 0, 19_000, 2**31 - 1], pa.int32()).cast(pa.date32()),
         "moment": pa.array(moments, pa.timestamp("us", "UTC")),
         "local": pa.array(moments, pa.timestamp("us")),
@@ -229,7 +230,7 @@ def test_values_stored_otherwise_are_left_to_the_evaluator(stored, read, tmp_pat
     column = BoundColumn("v", read)
     predicate = Compare(column, Operator.EQ, values.cast(read)[1])
     read = list(file_scan.candidates(predicate))
-    is_tested = stored == pa.int32()
+    is_tested = stored in (pa.bool_(), pa.int32())
     assert [each.are_results for each in read] == [is_tested]
     assert sum(each.batch.num_rows for each in read) == (200 if is_tested else 500)
     assert sum(keep(predicate, each.batch).num_rows for each in read) == 200

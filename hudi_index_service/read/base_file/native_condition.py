@@ -147,7 +147,8 @@ def _is_known(column: BoundColumn, stored: pa.Schema) -> bool:
     path, kind, t = column_path(column.name), column.type, pa.types
     stored_kind = stored_type(stored, path)
     is_kind = (
-        t.is_signed_integer(kind)
+        t.is_boolean(kind)
+        or t.is_signed_integer(kind)
         or t.is_date32(kind)
         or t.is_timestamp(kind)
         or t.is_float32(kind)

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::mem::ManuallyDrop;
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
@@ -18,8 +18,9 @@ use crate::values::Values;
 const A_SHARD: u64 = 16 * 1024 * 1024;
 /// The usual bytes of a page.
 const A_PAGE: u64 = 64 * 1024;
-/// Pages of which the cache knows that they were read once.
-const SEEN: usize = 1 << 16;
+/// Places for the marks of pages that were read once. Four marks in each, so that pages which are
+/// read in turn do not make each other forgotten.
+const PLACES: usize = 1 << 14;
 /// Bytes of the table's own for each page.
 const AN_ITEM: u64 = 160;
 
@@ -50,8 +51,8 @@ pub enum Admission {
 /// The cache is of use in the process that made it alone: a fork may find it half changed.
 pub struct PageCache {
     kept: ManuallyDrop<Cache<Key, Kept, Weight>>,
-    /// A mark of the last page with each hash that was read but not kept.
-    seen: Vec<AtomicU32>,
+    /// Marks of 16 bits of the last four pages of a place that were read but not kept, latest first.
+    seen: Vec<AtomicU64>,
     hasher: RandomState,
     process: u32,
 }
@@ -75,7 +76,7 @@ impl PageCache {
         let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
         Ok(PageCache {
             kept: ManuallyDrop::new(Cache::with_options(options, Weight, hasher, lifecycle)),
-            seen: (0..SEEN).map(|_| AtomicU32::new(0)).collect(),
+            seen: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
             hasher: RandomState::new(),
             process: process::id(),
         })
@@ -97,14 +98,21 @@ impl PageCache {
 
     /// Keeps what has just been read, if it is admitted.
     pub fn offer(&self, key: Key, kept: Kept, admission: Admission) {
-        if admission == Admission::SecondUse {
-            let hash = self.hasher.hash_one(&key);
-            let (place, mark) = (hash as usize % SEEN, (hash >> 32) as u32 | 1);
-            if self.seen[place].swap(mark, Relaxed) != mark {
-                return;
-            }
+        if admission == Admission::SecondUse && !self.seen_before(&key) {
+            return;
         }
         self.kept.insert(key, kept);
+    }
+
+    /// Whether the page was read lately; marks it.
+    fn seen_before(&self, key: &Key) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let (place, mark) = (&self.seen[hash as usize % PLACES], hash >> 48 | 1);
+        let with_mark = |marks: u64| {
+            let seen = (0..4).any(|number| marks >> (16 * number) & 0xFFFF == mark);
+            (!seen).then_some(marks << 16 | mark)
+        };
+        place.fetch_update(Relaxed, Relaxed, with_mark).is_err()
     }
 
     /// Bytes that are kept.

@@ -135,6 +135,9 @@ impl<'a> FilePages<'a> {
     /// encoding is not supported.
     pub fn dictionary(&self, page: &PageOf) -> Result<Option<Arc<Values>>> {
         let Column { leaf, class, .. } = page.column;
+        if class == Class::Bool {
+            return Ok(Some(Arc::new(Values::booleans()))); // the file has none
+        }
         let (chunk, metadata) = (self.chunk(page), self.file.metadata());
         let index = metadata.page_index_for_row_group(page.row_group);
         let first = index.page_locations(leaf).and_then(|pages| pages.first());

@@ -7,6 +7,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
+use crate::condition::packed;
 use crate::error::{Error, Result};
 use crate::page::{Body, OpenPage};
 use crate::parallel::{Work, in_parallel};
@@ -206,6 +207,7 @@ impl Task<'_> {
         };
         match (values.class().width(), width_of(self.data_type)) {
             (0, _) => (piece.lengths, piece.texts) = texts(values, &positions),
+            (1, 1) => put::<1>(self.out, &positions, values),
             (4, 4) => put::<4>(self.out, &positions, values),
             (8, 8) => put::<8>(self.out, &positions, values),
             (_, 16) => {
@@ -254,9 +256,12 @@ fn put<const W: usize>(out: &mut [u8], positions: &[u32], values: &Values) {
     }
 }
 
-/// Bytes of a value of this type in an array; 0 for texts.
+/// Bytes of a value of this type in an array, before booleans are packed; 0 for texts.
 fn width_of(data_type: &DataType) -> usize {
-    data_type.primitive_width().unwrap_or(0)
+    match data_type {
+        DataType::Boolean => 1,
+        _ => data_type.primitive_width().unwrap_or(0),
+    }
 }
 
 fn array(
@@ -276,12 +281,14 @@ fn array(
         }
         builder = builder.nulls(Some(NullBuffer::new(valid.finish())));
     }
-    if width_of(data_type) == 0 {
-        let (offsets, texts) = joined(total, pieces)?;
-        builder = builder.add_buffer(offsets).add_buffer(texts);
-    } else {
-        builder = builder.add_buffer(numbers.into());
-    }
+    builder = match data_type {
+        DataType::Boolean => builder.add_buffer(Buffer::from_vec(packed(&numbers))),
+        _ if width_of(data_type) == 0 => {
+            let (offsets, texts) = joined(total, pieces)?;
+            builder.add_buffer(offsets).add_buffer(texts)
+        }
+        _ => builder.add_buffer(numbers.into()),
+    };
     let built = builder.build().map_err(|error| match data_type {
         DataType::Utf8 => Error::Malformed(format!("encountered text that is not UTF-8: {error}")),
         _ => error.into(),

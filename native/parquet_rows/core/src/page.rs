@@ -169,6 +169,12 @@ pub fn open_page(
         Some(levels) => validity(&Runs::new(1, levels, rows)?, rows),
     };
     let body = match encoding {
+        Encoding::PLAIN if class == Class::Bool => Body::Numbered(Runs::packed(1, body, count)?),
+        Encoding::RLE if class == Class::Bool => {
+            // Behind the length of the numbers, as levels are in a page of the first version.
+            let numbers = body.slice(body.len().min(size_of::<u32>())..);
+            Body::Numbered(Runs::new(1, numbers, count)?)
+        }
         Encoding::PLAIN => Body::Plain(Values::plain(class, body, count)?),
         Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
             // Without values, there may be no width either.

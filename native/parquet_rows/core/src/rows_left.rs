@@ -102,6 +102,10 @@ fn may_be_true(leaf: &Leaf, bounds: &Bounds) -> bool {
         Some((Value::Integer(least), Value::Integer(most))) => {
             tests.all(|(test, negated)| of_numbers(test, *negated, *least, *most))
         }
+        Some((Value::Boolean(least), Value::Boolean(most))) => {
+            let (least, most) = (i64::from(*least), i64::from(*most));
+            tests.all(|(test, negated)| of_numbers(test, *negated, least, most))
+        }
         Some((Value::Float(least), Value::Float(most))) if !least.is_nan() && !most.is_nan() => {
             // NaN is above all others, and not in the bounds.
             tests.all(|(test, negated)| of_numbers(test, *negated, key_of(*least), i64::MAX))

@@ -82,6 +82,30 @@ impl Runs {
         })
     }
 
+    /// `len` packed numbers of `width` bits each.
+    ///
+    /// # Errors
+    /// `Error::Malformed` if there are fewer numbers.
+    pub fn packed(width: usize, bytes: Bytes, len: usize) -> Result<Self> {
+        if u32::try_from(len).is_err() {
+            return Err(Error::Malformed("a page is too long".into()));
+        }
+        if bytes.len() < (len * width).div_ceil(8) {
+            return Err(short());
+        }
+        let run = Run {
+            first: 0,
+            at: 0,
+            packed: true,
+        };
+        Ok(Runs {
+            width,
+            bytes,
+            runs: vec![run],
+            len,
+        })
+    }
+
     /// The number at a position.
     pub fn at(&self, position: usize) -> u32 {
         let after = self

@@ -13,6 +13,8 @@ const LENGTH: usize = 4;
 /// What values are, and how they are kept: numbers as little-endian integers of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
+    /// Kept as one byte each, and in pages as numbers in a dictionary of both values.
+    Bool,
     I32,
     I64,
     F32,
@@ -27,13 +29,14 @@ impl Class {
     /// nested columns, decimals of more than 8 bytes, INT96, and types that are seldom used.
     pub fn of(column: &ColumnDescriptor, data_type: &DataType) -> Option<Self> {
         use DataType::{
-            Binary, Date32, Decimal128, Float32, Float64, Int32, Int64, Timestamp, Utf8,
+            Binary, Boolean, Date32, Decimal128, Float32, Float64, Int32, Int64, Timestamp, Utf8,
         };
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
             return None;
         }
         let length = usize::try_from(column.type_length()).unwrap_or(0);
         match (column.physical_type(), data_type) {
+            (PhysicalType::BOOLEAN, Boolean) => Some(Class::Bool),
             (PhysicalType::INT32, Int32 | Date32 | Decimal128(..)) => Some(Class::I32),
             (PhysicalType::INT64, Int64 | Timestamp(..) | Decimal128(..)) => Some(Class::I64),
             (PhysicalType::FLOAT, Float32) => Some(Class::F32),
@@ -49,6 +52,7 @@ impl Class {
     /// Bytes of each value that is kept; 0 for texts.
     pub fn width(self) -> usize {
         match self {
+            Class::Bool => 1,
             Class::I32 | Class::F32 => 4,
             Class::I64 | Class::F64 | Class::Decimal(_) => 8,
             Class::Bytes => 0,
@@ -88,6 +92,16 @@ impl Values {
         })
     }
 
+    /// FALSE and TRUE.
+    pub fn booleans() -> Self {
+        Values {
+            class: Class::Bool,
+            data: Bytes::from_static(&[0, 1]),
+            offsets: Vec::new(),
+            len: 2,
+        }
+    }
+
     pub fn class(&self) -> Class {
         self.class
     }
@@ -113,6 +127,7 @@ impl Values {
     /// The number at a position.
     pub fn integer(&self, at: usize) -> i64 {
         match self.class.width() {
+            1 => self.data[at].into(),
             4 => i64::from(i32::from_le_bytes(self.fixed(at))),
             _ => i64::from_le_bytes(self.fixed(at)),
         }

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::types::Decimal128Type;
 use arrow_array::{
-    ArrayRef, BinaryArray, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array,
-    PrimitiveArray, RecordBatch, StringArray, TimestampMicrosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array,
+    Int64Array, PrimitiveArray, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
-use parquet_rows::cache::{Admission, PageCache};
+use parquet_rows::cache::{Admission, Kept, Key, PageCache};
 use parquet_rows::condition::{Leaf, Node, Test, key_of};
 use parquet_rows::error::{Error, guard};
 use parquet_rows::file::ParquetFile;
@@ -28,6 +28,8 @@ use parquet_rows::read::{
     Condition, FileRows, Matched, Wanted, read_files, read_known_rows, read_matching,
 };
 use parquet_rows::source::Source;
+use parquet_rows::states::State;
+use parquet_rows::values::{Class, Values};
 use parquet_rows::wanted::PageCounts;
 
 const ROWS: usize = 1_000;
@@ -115,6 +117,12 @@ fn batch(with_nulls: bool) -> RecordBatch {
         (
             "bigint",
             Arc::new(Int64Array::from(each(with_nulls, extremes))),
+        ),
+        (
+            "flag",
+            Arc::new(BooleanArray::from(each(with_nulls, |row| {
+                row % 3 == 0 || row > 700
+            }))),
         ),
         (
             "date",
@@ -285,6 +293,27 @@ fn pages_of_rows_are_kept_at_once_and_those_of_scans_at_the_second_use() {
     assert_eq!(cache.bytes(), 0);
     for kept in [0, 0, used - 2] {
         assert_eq!(read(&cache, Admission::SecondUse), (used, kept));
+    }
+}
+
+#[test]
+fn pages_of_a_scan_do_not_make_each_other_forgotten() {
+    let file = State {
+        device: 1,
+        inode: 1,
+        size: 1,
+        written: 0,
+        changed: 0,
+    };
+    let cache = PageCache::new(MOST_BYTES).unwrap();
+    let values = Arc::new(Values::plain(Class::I32, Bytes::from_static(&[0; 4]), 1).unwrap());
+    let keys: Vec<_> = (0..1_000).map(|offset| Key { file, offset }).collect();
+    for expected in [0, 1_000] {
+        for key in &keys {
+            let page = Kept::Dictionary(values.clone());
+            cache.offer(key.clone(), page, Admission::SecondUse);
+        }
+        assert_eq!(keys.iter().filter(|key| cache.has(key)).count(), expected);
     }
 }
 
