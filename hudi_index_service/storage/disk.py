@@ -7,13 +7,16 @@ follow none: a link could lead a builder or cleaner to any file on the disk.
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, EROFS
 from itertools import count
 from pathlib import Path
 from shutil import copyfile, copyfileobj
 from stat import S_ISREG
+from typing import TypeVar
+
+from hudi_index_parquet import folder_entries, folder_file_names
 
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.storage.contract import (
@@ -25,6 +28,8 @@ from hudi_index_service.storage.contract import (
 )
 
 _ONLY_FOLDERS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+T = TypeVar("T")
 
 _TRIES = 10  # to create a file in a folder that others remove while it is empty
 
@@ -90,19 +95,18 @@ class Disk(Files):
 
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
         """The files and the folders directly in a folder."""
-        files, folders = [], []
-        for path, entry in self._entries(folder):
-            if entry.is_dir():
-                folders.append(path)
-            elif not is_unfinished(entry.name):
-                with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
-                    files.append(_stored_file(path, entry.stat()))
+        files, folders, above = [], [], f"{folder}/" if folder else ""
+        for name, file in self._listed(folder, folder_entries):
+            if file is None:
+                folders.append(above + name)
+            elif not is_unfinished(name):
+                files.append(StoredFile(above + name, *file))
         return files, folders
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, unfinished ones included; without their attributes, a
         tenth of the time."""
-        return [entry.name for _, entry in self._entries(folder) if entry.is_file()]
+        return self._listed(folder, folder_file_names)
 
     def unfinished(self, folder: str) -> list[StoredFile]:
         """The half-written files of killed writers. No link below the folder is followed."""
@@ -140,18 +144,15 @@ class Disk(Files):
         times: a `Path` takes longer than they."""
         return self._prefix + "/".join(parts_of(path))
 
-    def _entries(self, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-        """What is in a folder, with paths relative to the root; nothing if there is no such
-        folder."""
-        above = f"{folder}/" if folder else ""
+    def _listed(self, folder: str, by: Callable[[str], list[T]]) -> list[T]:
+        """What a listing says is in a folder; nothing if there is no such folder."""
         try:
-            with os.scandir(self._prefix + folder) as entries:
-                for entry in entries:
-                    yield above + entry.name, entry
+            return by(self._prefix + folder)
         except (FileNotFoundError, NotADirectoryError) as error:
             if not self._root.is_dir():
                 message = f"{self._root} cannot be opened: there is no such folder."
                 raise StorageFailed(message) from error
+            return []
 
     def _link_on_the_way(self, folder: str) -> str | None:
         """The first symbolic link on the path to, or at, a folder."""

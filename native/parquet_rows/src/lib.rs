@@ -12,6 +12,7 @@ mod trees;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
@@ -29,7 +30,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 
 use parquet_rows::bounds::Value;
-use parquet_rows::error::silence_guarded_panics;
+use parquet_rows::error::{Error, silence_guarded_panics};
 use parquet_rows::file::ParquetFile;
 use parquet_rows::hash;
 use parquet_rows::leaf_writer::{self, Groups, SortedKeys};
@@ -40,7 +41,7 @@ use parquet_rows::plan;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{self, FileRows, Matched, Rows, SizedFile, Wanted};
 use parquet_rows::source::{Source, Traffic};
-use parquet_rows::states::{Files, State};
+use parquet_rows::states::{self, Files, State};
 use parquet_rows::wanted::PageCounts;
 
 use crate::conditions::NativeCondition;
@@ -472,6 +473,22 @@ impl FileStates {
     }
 }
 
+#[pyfunction]
+fn folder_entries(
+    py: Python<'_>,
+    folder: PathBuf,
+) -> PyResult<Vec<(OsString, Option<(u64, f64)>)>> {
+    // The interpreter's lock is given away once, not for each name.
+    let listed = py.detach(|| states::entries(&folder));
+    listed.map_err(|error| raised(Error::Io(error, Some(folder))))
+}
+
+#[pyfunction]
+fn folder_file_names(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<OsString>> {
+    let listed = py.detach(|| states::file_names(&folder));
+    listed.map_err(|error| raised(Error::Io(error, Some(folder))))
+}
+
 /// The rows as a table, and the statistics of the read.
 fn handed_over<'py>(
     py: Python<'py>,
@@ -722,6 +739,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer_and_values, module)?)?;
+    module.add_function(wrap_pyfunction!(folder_entries, module)?)?;
+    module.add_function(wrap_pyfunction!(folder_file_names, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;
     module.add_function(wrap_pyfunction!(rows_between, module)?)?;
     module.add_function(wrap_pyfunction!(rows_of_keys, module)?)?;

@@ -1,8 +1,10 @@
-//! Tells which of many local files have changed since their state was taken.
+//! What is in a local folder, and which of many local files have changed since their state was taken.
 
-use std::fs::{Metadata, metadata};
+use std::ffi::OsString;
+use std::fs::{Metadata, metadata, read_dir};
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// What differs after a file was written to or replaced.
@@ -73,6 +75,51 @@ impl Files {
             answers
         })
     }
+}
+
+/// What is in a folder: names, with the length and the time of the last write, in seconds since
+/// 1970, of what is no folder itself. Links are followed; those to nothing are left out.
+///
+/// # Errors
+/// Those of opening the folder, reading it, and looking at what is in it.
+pub fn entries(folder: &Path) -> io::Result<Vec<(OsString, Option<(u64, f64)>)>> {
+    let mut found = Vec::new();
+    for entry in read_dir(folder)? {
+        let entry = entry?;
+        let file_type = entry.file_type()?;
+        if file_type.is_dir() {
+            found.push((entry.file_name(), None));
+            continue;
+        }
+        match metadata(entry.path()) {
+            Ok(now) if now.is_dir() => found.push((entry.file_name(), None)),
+            Ok(now) => {
+                let written = now.mtime() as f64 + now.mtime_nsec() as f64 * 1e-9;
+                found.push((entry.file_name(), Some((now.size(), written))));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The names of the files in a folder, without their attributes.
+///
+/// # Errors
+/// As those of `entries`.
+pub fn file_names(folder: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in read_dir(folder)? {
+        let entry = entry?;
+        let file_type = entry.file_type()?;
+        let is_link_to_file =
+            || file_type.is_symlink() && metadata(entry.path()).is_ok_and(|now| now.is_file());
+        if file_type.is_file() || is_link_to_file() {
+            names.push(entry.file_name());
+        }
+    }
+    Ok(names)
 }
 
 fn is_unchanged((path, known): &(PathBuf, State)) -> bool {
