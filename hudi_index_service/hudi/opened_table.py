@@ -216,14 +216,26 @@ class OpenedTable:
         columns = (each for each in schema if each.name not in _META_COLUMNS)
         return pa.schema([*((name, pa.string()) for name in _META_COLUMNS), *columns])
 
-    def snapshot(self, pinned: str, base_files_only: bool) -> Snapshot | None:
+    @property
+    def is_listing(self) -> bool:
+        """Whether the files of its first snapshot are being listed; of a table with commits."""
+        return self._listed is not None and bool(self.state.timeline.instants)
+
+    def snapshot(
+        self, pinned: str, base_files_only: bool, *, unchanged: bool = False
+    ) -> Snapshot | None:
         """The snapshot at a completed instant, made by one thread and kept for all; None if the
-        table has changed. Raises what `HudiTable.snapshot` raises."""
+        table has changed. Raises what `HudiTable.snapshot` raises.
+
+        Args:
+            unchanged: Whether nothing may have been committed or begun since: the timeline was not
+                listed for this snapshot.
+        """
         key = (pinned, base_files_only)
         if key not in self._snapshots:
             with self._making:
                 if key not in self._snapshots:
-                    snapshot = self._make_snapshot(pinned, base_files_only)
+                    snapshot = self._make_snapshot(pinned, base_files_only, unchanged)
                     if snapshot is None:
                         return None
                     self._snapshots[key] = snapshot
@@ -255,10 +267,12 @@ class OpenedTable:
                 raise SnapshotChanged(f"{self._storage.uri}: something was committed meanwhile.")
             return self._merging
 
-    def _make_snapshot(self, pinned: str, base_files_only: bool) -> Snapshot | None:
+    def _make_snapshot(
+        self, pinned: str, base_files_only: bool, unchanged: bool
+    ) -> Snapshot | None:
         """The snapshot; None if Hudi deleted its files or archived instants meanwhile."""
         try:
-            return self._listed_snapshot(pinned, base_files_only)
+            return self._listed_snapshot(pinned, base_files_only, unchanged)
         except FileNotFoundError:  # Hudi has just merged files of its archive
             return None
         except (StorageFailed, SnapshotChanged):
@@ -266,9 +280,11 @@ class OpenedTable:
                 raise
             return None
 
-    def _listed_snapshot(self, pinned: str, base_files_only: bool) -> Snapshot | None:
+    def _listed_snapshot(
+        self, pinned: str, base_files_only: bool, unchanged: bool
+    ) -> Snapshot | None:
         state = self.state
-        listing = self._listing()
+        listing = self._listing(unchanged)
         if listing is None:
             return None
         if base_files_only:
@@ -291,12 +307,15 @@ class OpenedTable:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {reason}")
         return Snapshot(pinned, tuple(slices), self.schema_at(pinned), base_files_only)
 
-    def _listing(self) -> Listing | None:
-        """The data files, listed after the state's timeline; None if Hudi has removed some since.
-        Otherwise a file group deleted before both listings would be missed unnoticed."""
+    def _listing(self, unchanged: bool) -> Listing | None:
+        """The data files, listed after the state's timeline; None if Hudi has removed some since,
+        or with `unchanged` done anything. Otherwise a file group deleted before both listings would
+        be missed unnoticed."""
         listed, self._listed = self._listed, None
         listing = _data_files(self._storage, self.state) if listed is None else listed.result()
         timeline, now = self.state.timeline, self._timeline_now()
+        if unchanged and now.version != timeline.version:
+            return None
         was_moved = timeline.latest not in now.by_requested
         return None if was_moved or now.removals - timeline.removals else listing
 

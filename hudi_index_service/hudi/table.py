@@ -212,14 +212,15 @@ class HudiTable:
             SnapshotChanged: files were deleted during every attempt to make the slices.
         """
         for _ in range(_ATTEMPTS):
-            opened = self._open(list_files=True)
+            ahead = self._listed_ahead()
+            opened = ahead or self._open(list_files=True)
             refusal = opened.refusal or (None if base_files_only else opened.state.merge_refusal)
             if refusal is not None:
                 raise TableFeatureUnsupported(f"{self._storage.uri}: {refusal}")
             pinned = opened.pinned(as_of)
             if pinned is None:
                 return Snapshot("", schema=opened.schema)
-            snapshot = opened.snapshot(pinned, base_files_only)
+            snapshot = opened.snapshot(pinned, base_files_only, unchanged=ahead is not None)
             if snapshot is not None:
                 return snapshot
             self._opened = self._listed.instants = None
@@ -394,6 +395,13 @@ class HudiTable:
                     return opened
             self._listed.instants = None  # out of date
         raise self._unsteady()
+
+    def _listed_ahead(self) -> OpenedTable | None:
+        """The table as it was opened for its schema, if its files are still being listed since: the
+        timeline is listed after them, and need not be listed before. None if it has to be."""
+        opened = self._opened
+        is_listing = opened is not None and opened.is_listing and opened.state is self._state
+        return opened if is_listing and self._listed.instants is None else None
 
     def _for_merging(self, file_slice: FileSlice) -> tuple[OpenedTable, TableOnTimeline]:
         """The table, also as hudi-rs has opened it. The state that a slice was planned with is

@@ -85,6 +85,8 @@ def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Serve
     assert scan.statistics.bytes_read == sum(s3.sent[r] for r in s3.requests if ".parquet" in r)
     assert {r.split("/")[4] for r in s3.requests if ".parquet" in r} == {"p027"}
     assert requests["other"] <= FIXED
+    timeline = [each for each in s3.listed if each.endswith("/.hoodie/timeline/")]
+    assert len(timeline) == 2, "before and after the files are listed"
     assert s3.rounds < FILES / 2
     plan = scan.explain().plan
     assert (plan.count(Access.INDEX), plan.count(Access.SKIP)) == (1, FILES - 1)

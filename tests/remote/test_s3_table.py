@@ -1,5 +1,7 @@
 """A Hudi table in a bucket, from definition to cleaning: the same answers as on a local disk."""
 
+from pathlib import Path
+
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
@@ -12,6 +14,7 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.storage.store import Storage
+from tests.golden.table import Golden
 from tests.indexed import indexed
 from tests.remote.conftest import Copies
 from tests.remote.s3_server import S3Server
@@ -45,6 +48,28 @@ def test_answers_equal_those_of_the_local_table(
     assert plan.actual.slices["index"] == 1
     read = [each.actual for each in plan.slices or () if each.actual is not None]
     assert [each.log_rows for each in read].count(1) == 1
+
+
+@pytest.mark.parametrize("schema_first", [False, True])
+def test_what_is_committed_before_the_first_query_runs_is_read(
+    schema_first: bool, golden: Golden, s3: S3Server, tmp_path: Path, settings: Settings
+) -> None:
+    """A query on a store begins to list the files when it learns the schema, and does not use the
+    list if something was committed since."""
+    table = golden("inserted_and_compacted")
+    folder = table.put(tmp_path / "table", "written")
+    uri = s3.put(folder)
+    with open_table(uri, storage_options=s3.options, settings=settings) as opened:
+        scan = opened.scan()
+        before = set(folder.rglob("*"))
+        later = table.put(folder, "inserted")
+        storage = Storage(uri, s3.options)
+        for file in sorted(set(later.rglob("*")) - before, key=lambda each: ".hoodie" in str(each)):
+            if file.is_file() and not file.name.endswith(".crc"):
+                storage.upload(str(file.relative_to(folder)), file)
+        if schema_first:
+            assert scan.columns == table.rows("inserted").column_names
+        assert_same_rows(scan.to_arrow(), table.rows("inserted"))
 
 
 def test_s3_and_s3a_name_the_same_table(
