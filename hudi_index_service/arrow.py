@@ -6,6 +6,7 @@ none of its. That takes a quarter of a second of a process's first query, and fa
 do it at once. So elsewhere `array` and `scalar` are not called, which the linter checks.
 """
 
+import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
 from decimal import Context, Decimal
@@ -132,7 +133,8 @@ def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_] | None:
 
 def integer_scalar(value: int, kind: pa.DataType) -> pa.Scalar:
     """An integer that fits a signed integer type."""
-    return integers_array([value], kind)[0]
+    data = pa.py_buffer(value.to_bytes(kind.bit_width // 8, sys.byteorder, signed=True))
+    return pa.Array.from_buffers(kind, 1, [None, data])[0]
 
 
 def text_scalar(text: str, kind: pa.DataType | None = None) -> pa.Scalar:

@@ -60,7 +60,8 @@ class Query:
 
     def result(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The output columns of rows that were read and kept."""
-        batch = batch.select(self.output.names)
+        if batch.schema.names != self.output.names:
+            batch = batch.select(self.output.names)
         for name in self.values.keys() & set(self.output.names):
             constant = pa.repeat(self.values[name], batch.num_rows)
             batch = batch.set_column(self.output.get_field_index(name), name, constant)

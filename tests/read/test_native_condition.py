@@ -133,7 +133,8 @@ def test_each_operator_on_each_type_is_as_evaluated(name, table, scanned):
             for rows in (np.arange(ROWS), np.arange(3, ROWS, 41)):
                 found = footer.matching(path, rows, condition.condition, ["number"])
                 assert found.positions.to_pylist() == rows[expected[rows]].tolist(), str(predicate)
-                assert found.rows["number"].to_pylist() == found.positions.to_pylist()
+                numbers = [number for each in found.rows for number in each["number"].to_pylist()]
+                assert numbers == found.positions.to_pylist()
                 counted = footer.count(path, rows, condition.condition)
                 assert counted[0] == found.count == len(found.positions), str(predicate)
 

@@ -137,7 +137,7 @@ class RowReader:
         """The bytes of so many rows of average size, with all columns of the file."""
         return rows * self.footer.plain_bytes / max(self.footer.rows, 1)
 
-    @property
+    @cached_property
     def share(self) -> float:
         """The share of these bytes that the columns to be read take."""
         try:
@@ -264,8 +264,8 @@ class RowReader:
             )
         if found is None:
             return None
-        batches = _batches(found.rows, found.count) if found.count else []
-        aligned = [self._aligned(batch, columns) for batch in batches]
+        batches = found.rows if present else [_without_columns(found.count)]
+        aligned = [self._aligned(batch, columns) for batch in batches if batch.num_rows]
         rows = range(0) if found.positions is None else as_numbers(found.positions)
         return RowsRead(len(portion), rows, aligned, found.stats, native.is_whole)
 

@@ -99,7 +99,7 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     reads; each of the others is by itself."""
     groups: list[list[FoundRows]] = []
     last: RowReader | None = None
-    rows_left, bytes_left, share = 0, 0.0, 1.0
+    rows_left, taken = 0, 0.0
     for each in found:
         if each.is_nothing:
             continue
@@ -118,15 +118,14 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
         if (
             last is None
             or rows > rows_left
-            or share * size > bytes_left
+            or last.share * (taken + size) > BATCH_BYTES
             or not _are_alike(groups[-1][0], each)
             or not last.footer.schema.equals(reader.footer.schema)
         ):
             groups.append([])
-            last, share = reader, reader.share
-            rows_left, bytes_left = FIRST_PAGE, BATCH_BYTES
+            last, rows_left, taken = reader, FIRST_PAGE, 0.0
         groups[-1].append(each)
-        rows_left, bytes_left = rows_left - rows, bytes_left - share * size
+        rows_left, taken = rows_left - rows, taken + size
     return groups
 
 

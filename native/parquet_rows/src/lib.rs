@@ -17,7 +17,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
-use arrow_array::{Array, Int64Array, make_array};
+use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::{Array, Int64Array, RecordBatch, StructArray, make_array};
 use arrow_pyarrow::{FromPyArrow, IntoPyArrow, Table, ToPyArrow};
 use arrow_schema::{Fields, Schema};
 use pyo3::IntoPyObjectExt;
@@ -41,7 +42,7 @@ use parquet_rows::plan;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{self, FileRows, Matched, Rows, SizedFile, Wanted};
 use parquet_rows::source::{Source, Traffic};
-use parquet_rows::states::{self, Files, State};
+use parquet_rows::states::{self, Entry, Files, State};
 use parquet_rows::wanted::PageCounts;
 
 use crate::conditions::NativeCondition;
@@ -232,8 +233,11 @@ impl KnownFile {
         };
         let positions = numbered.then(|| Int64Array::from(found.positions).to_data());
         let positions = positions.map(|some| some.to_pyarrow(py)).transpose()?;
-        let (table, stats) = handed_over(py, found.rows, &source)?;
-        record(py, "RowsFound", (found.count, positions, table, stats)).map(Some)
+        let stats = stats(py, source.traffic, found.rows.pages)?;
+        let batches = found.rows.batches.into_iter();
+        let batches = batches.map(|batch| batch_in_python(py, batch));
+        let batches = batches.collect::<PyResult<Vec<_>>>()?;
+        record(py, "RowsFound", (found.count, positions, batches, stats)).map(Some)
     }
 
     /// None if a column of the condition is not read by opened pages.
@@ -358,7 +362,7 @@ fn read_files<'py>(
     let all = answer.stats.iter();
     let all = all.map(|&(traffic, pages)| stats(py, traffic, pages));
     let all = all.collect::<PyResult<Vec<_>>>()?;
-    let batch = answer.batch.into_pyarrow(py)?;
+    let batch = batch_in_python(py, answer.batch)?;
     let fields = (batch, answer.counts, answer.tested, all);
     record(py, "FilesRead", fields).map(Some)
 }
@@ -376,7 +380,7 @@ fn read_columns<'py>(
     let answer = py.detach(|| guard(|| read::read_columns(&files, &columns, threads)))?;
     match answer {
         None => Ok(None),
-        Some(answer) => Ok(Some((answer.batch.into_pyarrow(py)?, answer.rows))),
+        Some(answer) => Ok(Some((batch_in_python(py, answer.batch)?, answer.rows))),
     }
 }
 
@@ -474,10 +478,7 @@ impl FileStates {
 }
 
 #[pyfunction]
-fn folder_entries(
-    py: Python<'_>,
-    folder: PathBuf,
-) -> PyResult<Vec<(OsString, Option<(u64, f64)>)>> {
+fn folder_entries(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<Entry>> {
     // The interpreter's lock is given away once, not for each name.
     let listed = py.detach(|| states::entries(&folder));
     listed.map_err(|error| raised(Error::Io(error, Some(folder))))
@@ -487,6 +488,19 @@ fn folder_entries(
 fn folder_file_names(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<OsString>> {
     let listed = py.detach(|| states::file_names(&folder));
     listed.map_err(|error| raised(Error::Io(error, Some(folder))))
+}
+
+/// A batch as an object of Python. The crate would hand over a stream of one batch, for which pyarrow
+/// gives the interpreter's lock away nine times.
+fn batch_in_python(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
+    if batch.num_columns() == 0 {
+        return batch.into_pyarrow(py); // without a column, an array has no length
+    }
+    let schema = shared_schema(py, batch.schema().fields())?;
+    let mut array = FFI_ArrowArray::new(&StructArray::from(batch).into_data());
+    let pointer = &raw mut array as usize;
+    let class = py.import("pyarrow")?.getattr("RecordBatch")?;
+    class.call_method1("_import_from_c", (pointer, schema))
 }
 
 /// The rows as a table, and the statistics of the read.

@@ -77,12 +77,15 @@ impl Files {
     }
 }
 
-/// What is in a folder: names, with the length and the time of the last write, in seconds since
-/// 1970, of what is no folder itself. Links are followed; those to nothing are left out.
+/// The name of what is in a folder, with the length and the time of the last write, in seconds since
+/// 1970, of what is no folder itself.
+pub type Entry = (OsString, Option<(u64, f64)>);
+
+/// What is in a folder. Links are followed; those to nothing are left out.
 ///
 /// # Errors
 /// Those of opening the folder, reading it, and looking at what is in it.
-pub fn entries(folder: &Path) -> io::Result<Vec<(OsString, Option<(u64, f64)>)>> {
+pub fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
     for entry in read_dir(folder)? {
         let entry = entry?;

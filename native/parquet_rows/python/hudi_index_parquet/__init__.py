@@ -186,8 +186,8 @@ class RowsFound(NamedTuple):
     """The number of rows."""
     positions: pa.Int64Array | None
     """Their positions in the file, ascending; None if they are not wanted."""
-    rows: pa.Table
-    """Their values."""
+    rows: list[pa.RecordBatch]
+    """Their values, in one batch or several."""
     stats: ReadStats
     """What was read."""
 
