@@ -18,6 +18,7 @@ from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.predicate.expression import Compare, In, IsNull
 from hudi_index_service.read.freshness import saying
 from hudi_index_service.read.parallel import (
     Job,
@@ -33,6 +34,7 @@ from hudi_index_service.read.slices.counting import value_counts_of
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, matching_log_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.read.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,12 @@ _CORES = os.cpu_count() or 1
 
 _FEW_ROWS = 1_000
 """Rows that are not worth reading on demand."""
+
+_FEW_SLICES = 8
+"""Slices that are not worth looking up by several threads."""
+
+MOST_IN_TURN = 1_000
+"""Rows of a slice that a query reads before other threads get their turn."""
 
 _MANY_ROWS = 2**17
 """A limit from which on what is read beyond it, of small files by one call, takes less time than
@@ -64,12 +72,14 @@ class Execution:
     Attributes:
         statistics: What has been read so far; complete when the run is.
         history: Records the run when it ends; None to record nothing.
+        turn: Ends where the query turns out not to be short.
     """
 
     plan: QueryPlan
     reader: SliceReader
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
     history: History | None = None
+    turn: Turn = field(default_factory=partial(Turn, is_needed=False))
     _started: int = field(default_factory=perf_counter_ns)
 
     @property
@@ -133,10 +143,22 @@ class Execution:
         self._end(whole=limit is None)
         return rows
 
+    def _is_short(self) -> bool:
+        """Whether little is expected to be looked up and read."""
+        predicate = self.plan.predicate
+        return (
+            predicate is not None
+            and len(self.plan.left()) <= _FEW_SLICES
+            and self._expects_at_most(_FEW_ROWS)
+            and all(isinstance(each, Compare | In | IsNull) for each in predicate.leaves())
+        )
+
     def _all_rows(self) -> Iterator[Sequence[pa.RecordBatch]]:
         """The matching rows of each window. Those of many slices are read by one call."""
         for window in self._windows():
             found = self.reader.find(window)
+            if any(each.rows is None or len(each.rows) > MOST_IN_TURN for each in found):
+                self.turn.end()
             yield list(matching_log_rows(found))
             yield from self._read(found, list)
 
@@ -232,6 +254,8 @@ class Execution:
         return row_ids
 
     def _begin(self) -> None:
+        if not self._is_short():
+            self.turn.end()
         self._started = perf_counter_ns()
         self.statistics.start(self.plan.slices)
         for number, rows in self.plan.counted.items():

@@ -37,6 +37,7 @@ from hudi_index_service.read.scan import Planner, Scan
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.turn import Turn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,7 +124,8 @@ class TableQueries:
                 return spark.schema()
 
         try:
-            binding.to(schema(fresh=False))
+            with self.planner.turn:
+                binding.to(schema(fresh=False))
         except IndexServiceError:  # the cached schema may be older
             try:
                 binding.to(schema())
@@ -142,6 +144,7 @@ class TableQueries:
             spark=spark,
             on_session=lambda session: self._reader_on(session, options),
             freshness=options.freshness,
+            turn=self.planner.turn if options.freshness == ANY else Turn(is_needed=False),
         )
         return Scan(binding, planner, limit=limit)
 
@@ -222,7 +225,8 @@ class TableQueries:
         self, binding: Binding, options: ScanOptions, ahead: LookAhead | None = None
     ) -> Execution:
         query, plan = self.planner.plan(binding, options, ahead)
-        return Execution(plan, self.slice_reader(query, plan), history=self._history)
+        reader = self.slice_reader(query, plan)
+        return Execution(plan, reader, history=self._history, turn=self.planner.turn)
 
     def slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
         """The reader of a plan's slices."""

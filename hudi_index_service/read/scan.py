@@ -26,6 +26,7 @@ from hudi_index_service.read.freshness import ANY, Freshness, saying
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.read.turn import Turn
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 from hudi_index_service.row_formats import html_table
 from hudi_index_service.spark_session import require_session
@@ -55,6 +56,7 @@ class Planner:
         plan: Binds the query to the present snapshot's schema and plans it there.
         spark: Reads tables that cannot be read without Spark; None without a session.
         on_session: Makes such a reader for another session.
+        turn: Had while a query is planned and, if it is short, runs.
         freshness: What is asked of coverage.
     """
 
@@ -62,6 +64,7 @@ class Planner:
     plan: Callable[[Binding], Execution]
     spark: "SparkHudiReader | None"
     on_session: "Callable[[SparkSession], SparkHudiReader]"
+    turn: Turn
     freshness: Freshness = ANY
 
 
@@ -320,8 +323,9 @@ class Scan:
         counting: bool = False,
     ) -> T:
         def read() -> T:
-            run = self.planned(counting=counting)
-            result = work(run)
+            with self._planner.turn:
+                run = self.planned(counting=counting)
+                result = work(run)
             self._statistics = run.statistics
             return result
 

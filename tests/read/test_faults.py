@@ -358,7 +358,7 @@ def test_a_base_file_cleaned_after_planning_means_a_new_plan(spark, copied):
         now, present = queries.planner.plan(binding, ScanOptions())
         return Execution(present, queries.slice_reader(now, present))
 
-    planner = Planner(schema=table.schema, plan=plan, spark=None, on_session=pytest.fail)
+    planner = Planner(table.schema, plan, None, pytest.fail, queries.planner.turn)
     found = Scan(binding, planner, limit=None).to_arrow()
     assert len(bindings) == 2
     rows = spark.read.format("hudi").load(str(copied)).where(WHERE).select("id").collect()
