@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -44,6 +44,8 @@ pub struct PageOf {
 /// A dictionary, for which other threads wait while the first one reads it. The inner None says
 /// that it is not supported.
 type Shared = Arc<Mutex<Option<Option<Arc<Values>>>>>;
+
+static BOOLEANS: LazyLock<Arc<Values>> = LazyLock::new(|| Arc::new(Values::booleans()));
 
 /// The pages of a local file for one read; all in the state in which the file was found.
 pub struct FilePages<'a> {
@@ -108,12 +110,13 @@ impl<'a> FilePages<'a> {
         }
     }
 
-    /// Reads the page from the file; None if its encoding is not supported.
+    /// Reads the page from the file; None if its encoding is not supported. `is_sparse` says whether
+    /// few of its rows are wanted.
     ///
     /// # Errors
     /// `Error::Io`; `Error::Malformed` if the file is damaged, or not as it was found. So for
     /// `dictionary`.
-    pub fn read(&self, page: &PageOf) -> Result<Option<Arc<OpenPage>>> {
+    pub fn read(&self, page: &PageOf, is_sparse: bool) -> Result<Option<Arc<OpenPage>>> {
         let PageOf {
             column, location, ..
         } = page;
@@ -126,17 +129,17 @@ impl<'a> FilePages<'a> {
         let opened = opened.map(Arc::new);
         if let Some(opened) = &opened {
             self.hold(start, opened);
-            self.keep(start, Kept::Page(opened.clone()));
+            self.keep(start, Kept::Page(opened.clone()), is_sparse);
         }
         Ok(opened)
     }
 
     /// The dictionary of the page's column chunk, which is read once for all its pages; None if its
     /// encoding is not supported.
-    pub fn dictionary(&self, page: &PageOf) -> Result<Option<Arc<Values>>> {
+    pub fn dictionary(&self, page: &PageOf, is_sparse: bool) -> Result<Option<Arc<Values>>> {
         let Column { leaf, class, .. } = page.column;
         if class == Class::Bool {
-            return Ok(Some(Arc::new(Values::booleans()))); // the file has none
+            return Ok(Some(BOOLEANS.clone())); // the file has none
         }
         let (chunk, metadata) = (self.chunk(page), self.file.metadata());
         let index = metadata.page_index_for_row_group(page.row_group);
@@ -159,7 +162,7 @@ impl<'a> FilePages<'a> {
         let opened = open_dictionary(class, chunk, first, self.bytes(range)?)?;
         let values = opened.map(Arc::new);
         if let Some(values) = &values {
-            self.keep(start, Kept::Dictionary(values.clone()));
+            self.keep(start, Kept::Dictionary(values.clone()), is_sparse);
         }
         *known = Some(values.clone());
         Ok(values)
@@ -224,8 +227,14 @@ impl<'a> FilePages<'a> {
         Some(Key { file, offset })
     }
 
-    fn keep(&self, offset: u64, kept: Kept) {
+    fn keep(&self, offset: u64, kept: Kept, is_sparse: bool) {
         if let (Some(key), Some(Keeping { cache, admission })) = (self.key(offset), self.keeping) {
+            // A scan, too, looks at single rows, where it has found few.
+            let admission = if is_sparse {
+                Admission::FirstUse
+            } else {
+                admission
+            };
             cache.offer(key, kept, admission);
         }
     }

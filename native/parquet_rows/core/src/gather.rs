@@ -16,8 +16,6 @@ use crate::runs::Runs;
 use crate::values::{Class, Values};
 use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
-/// Of a page with fewer rows for each one that is wanted, all numbers are unpacked at once.
-const SPARSE: usize = 8;
 /// The position of a NULL.
 const NULL: u32 = u32::MAX;
 
@@ -140,7 +138,7 @@ impl Task<'_> {
                 self.taken(&page, values, positions).map(Some)
             }
             Body::Numbered(runs) => {
-                let Some(values) = pages.dictionary(&self.page.page)? else {
+                let Some(values) = self.page.dictionary(pages)? else {
                     return Ok(None);
                 };
                 let positions = self.numbered(&page, runs);
@@ -178,7 +176,7 @@ impl Task<'_> {
         }
         let mut positions = self.positions(page);
         let known = positions.iter_mut().filter(|at| **at != NULL);
-        if self.page.count() * SPARSE < self.page.page.rows {
+        if self.page.is_sparse() {
             known.for_each(|at| *at = runs.at(*at as usize));
         } else {
             let numbers = runs.unpacked();

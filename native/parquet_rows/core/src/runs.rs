@@ -1,5 +1,7 @@
 //! Numbers in Parquet's hybrid of repeated numbers and bit-packed groups of eight, read by position.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 
 use crate::condition::packed;
@@ -8,8 +10,65 @@ use crate::error::{Error, Result};
 /// More bits a number than a dictionary of a page's size needs.
 pub const WIDEST: usize = 24;
 
-/// In a table of answers: there is none.
-pub const UNANSWERED: u8 = 2;
+/// Numbers of a page from which on it pays to make a table of several numbers at once.
+const MANY: usize = 4096;
+/// Numbers of up to so many bits are looked up several at once.
+const NARROW: usize = 6;
+
+/// What is said of each number, and of several packed ones at once.
+pub struct Answers {
+    of_each: Vec<u8>,
+    /// By the width of numbers, for those that lie in up to 12 bits: one bit for each of them, and
+    /// `SOME_UNANSWERED` if there is no answer for one.
+    of_several: [OnceLock<Vec<u16>>; NARROW + 1],
+}
+
+/// In place of 0 or 1: there is no answer.
+const UNANSWERED: u8 = 2;
+const SOME_UNANSWERED: u16 = 1 << 8;
+
+impl Answers {
+    /// `of_each` is 0 or 1 for each number from 0 on.
+    pub fn new(of_each: Vec<u8>) -> Self {
+        Answers {
+            of_each,
+            of_several: Default::default(),
+        }
+    }
+
+    /// Whether one of them is yes.
+    pub fn any(&self) -> bool {
+        self.of_each.contains(&1)
+    }
+
+    fn of(&self, number: u32) -> u8 {
+        *self.of_each.get(number as usize).unwrap_or(&UNANSWERED)
+    }
+
+    fn of_several(&self, width: usize) -> &[u16] {
+        self.of_several[width].get_or_init(|| {
+            let several = at_once(width);
+            let said = |packed: u32| {
+                (0..several).fold(0, |said, at| {
+                    match self.of(packed >> (at * width) & ((1 << width) - 1)) {
+                        UNANSWERED => said | SOME_UNANSWERED,
+                        answer => said | u16::from(answer) << at,
+                    }
+                })
+            };
+            (0..1 << (several * width)).map(said).collect()
+        })
+    }
+}
+
+/// How many numbers of a width are looked up at once; their bits are at most 12.
+const fn at_once(width: usize) -> usize {
+    match width {
+        1 => 8,
+        2 | 3 => 4,
+        _ => 2,
+    }
+}
 
 /// Numbers below 2^width.
 pub struct Runs {
@@ -116,11 +175,8 @@ impl Runs {
             return run.at;
         }
         let bit = (position - run.first as usize) * self.width;
-        let rest = &self.bytes[run.at as usize + bit / 8..];
-        let mut eight = [0; 8];
-        let known = rest.len().min(8);
-        eight[..known].copy_from_slice(&rest[..known]);
-        ((u64::from_le_bytes(eight) >> (bit % 8)) & ((1 << self.width) - 1)) as u32
+        let eight = eight_bytes(&self.bytes[run.at as usize + bit / 8..]);
+        ((eight >> (bit % 8)) & ((1 << self.width) - 1)) as u32
     }
 
     /// All numbers.
@@ -138,13 +194,41 @@ impl Runs {
         out
     }
 
-    /// What a table says of each number, 0 or 1, as one bit each; None if it has no answer for one.
-    pub fn answers(&self, table: &[u8]) -> Option<Vec<u64>> {
+    /// What is said of each number as one bit each; None if there is no answer for one.
+    pub fn answers(&self, answers: &Answers) -> Option<Vec<u64>> {
+        if (1..=NARROW).contains(&self.width) && self.len >= MANY {
+            return self.answers_by_group(answers);
+        }
         let numbers = self.unpacked();
-        let answer = |&number: &u32| *table.get(number as usize).unwrap_or(&UNANSWERED);
-        let answers: Vec<u8> = numbers.iter().map(answer).collect();
-        let seen = answers.iter().fold(0, |seen, answer| seen | answer);
-        (seen & UNANSWERED == 0).then(|| packed(&answers))
+        let said: Vec<u8> = numbers.iter().map(|&number| answers.of(number)).collect();
+        let seen = said.iter().fold(0, |seen, answer| seen | answer);
+        (seen & UNANSWERED == 0).then(|| packed(&said))
+    }
+
+    fn answers_by_group(&self, answers: &Answers) -> Option<Vec<u64>> {
+        let mut words = vec![0; self.len.div_ceil(64)];
+        for (run, end) in self.with_ends() {
+            let first = run.first as usize;
+            if !run.packed {
+                match answers.of(run.at) {
+                    0 => {}
+                    1 => set_bits(&mut words, first, end),
+                    _ => return None,
+                }
+                continue;
+            }
+            let (groups, packed) = ((end - first) / 8, &self.bytes[run.at as usize..]);
+            if !answer_groups(self.width, packed, groups, first, answers, &mut words) {
+                return None;
+            }
+            for at in first + groups * 8..end {
+                match answers.of(self.at(at)) {
+                    UNANSWERED => return None,
+                    answer => words[at / 64] |= u64::from(answer) << (at % 64),
+                }
+            }
+        }
+        Some(words)
     }
 
     /// Numbers of one bit as a bitmap, and how many of them are 1.
@@ -167,10 +251,7 @@ impl Runs {
                 } else {
                     byte
                 };
-                words[at / 64] |= u64::from(byte) << (at % 64);
-                if at % 64 > 56 && byte >> (64 - at % 64) != 0 {
-                    words[at / 64 + 1] |= u64::from(byte >> (64 - at % 64));
-                }
+                put_byte(&mut words, at, byte);
             }
         }
         let count = words.iter().map(|word| word.count_ones() as usize).sum();
@@ -200,6 +281,71 @@ fn varint(bytes: &[u8], at: &mut usize) -> Result<usize> {
         shift += 7;
         if shift > 28 {
             return Err(short());
+        }
+    }
+}
+
+/// Sets the bits of a byte from a position on.
+fn put_byte(words: &mut [u64], at: usize, byte: u8) {
+    words[at / 64] |= u64::from(byte) << (at % 64);
+    if at % 64 > 56 && byte >> (64 - at % 64) != 0 {
+        words[at / 64 + 1] |= u64::from(byte >> (64 - at % 64));
+    }
+}
+
+/// Puts what is said of packed groups of eight numbers into `words`, from the bit `first` on.
+/// Returns whether there is an answer for each.
+fn answer_groups(
+    width: usize,
+    bytes: &[u8],
+    groups: usize,
+    first: usize,
+    answers: &Answers,
+    words: &mut [u64],
+) -> bool {
+    // As in `unpack`, the compiler has to know the width.
+    macro_rules! by_width {
+        ($($known:literal)*) => {
+            match width {
+                $($known => each_group::<$known>(bytes, groups, first, answers, words),)*
+                _ => unreachable!("wider numbers are looked up one by one"),
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6)
+}
+
+fn each_group<const W: usize>(
+    bytes: &[u8],
+    groups: usize,
+    first: usize,
+    answers: &Answers,
+    words: &mut [u64],
+) -> bool {
+    let (table, several) = (answers.of_several(W), at_once(W));
+    let mask = (1 << (several * W)) - 1;
+    let mut seen = 0;
+    for group in 0..groups {
+        let packed = eight_bytes(&bytes[group * W..]);
+        let mut said = 0;
+        for part in 0..8 / several {
+            let answer = table[(packed >> (part * several * W)) as usize & mask];
+            seen |= answer;
+            said |= (answer as u8) << (part * several);
+        }
+        put_byte(words, first + group * 8, said);
+    }
+    seen & SOME_UNANSWERED == 0
+}
+
+/// The first eight bytes, as far as there are so many.
+fn eight_bytes(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(eight)
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::page::{Body, OpenPage};
 use crate::parallel::{Work, in_parallel};
 use crate::positions::{GroupRows, InGroup};
+use crate::runs::Answers;
 use crate::values::Values;
 use crate::wanted::{PageCounts, Part, SMALLEST_TASKS, WantedPage, planned};
 
@@ -72,20 +73,20 @@ fn check(part: &Part<'_>, condition: &Node) -> Result<()> {
     }
 }
 
-/// Of which values of a dictionary a leaf is TRUE: 0 or 1 each. The dictionary is held so that no
-/// other one takes its address.
+/// Of which values of a dictionary a leaf is TRUE. The dictionary is held so that no other one takes
+/// its address.
 struct Truths {
     dictionary: Arc<Values>,
-    table: OnceLock<Vec<u8>>,
+    answers: OnceLock<Answers>,
 }
 
 impl Truths {
-    /// The table, made by the first task that asks for it.
-    fn table(&self, leaf: &Leaf) -> &[u8] {
-        self.table.get_or_init(|| {
+    /// The answers, found by the first task that asks for them.
+    fn answers(&self, leaf: &Leaf) -> &Answers {
+        self.answers.get_or_init(|| {
             let (bits, len) = (leaf.bits(&self.dictionary), self.dictionary.len());
-            let answers = (0..len).map(|at| (bits[at / 64] >> (at % 64) & 1) as u8);
-            answers.collect()
+            let of_each = (0..len).map(|at| (bits[at / 64] >> (at % 64) & 1) as u8);
+            Answers::new(of_each.collect())
         })
     }
 }
@@ -164,7 +165,7 @@ impl Selecting<'_> {
         let unknown = || {
             Arc::new(Truths {
                 dictionary: dictionary.clone(),
-                table: OnceLock::new(),
+                answers: OnceLock::new(),
             })
         };
         let mut known = lock(&self.truths);
@@ -193,17 +194,16 @@ impl Task<'_> {
         let Some(page) = self.page.opened(pages)? else {
             return Ok(None);
         };
-        let is_sparse = self.page.count() * SPARSE < self.page.page.rows;
         let start = self.page.start as u32;
         let of_null = self.leaf.of_null();
         let dictionary = match page.body() {
             Body::Plain(_) => None,
-            Body::Numbered(_) => match pages.dictionary(&self.page.page)? {
+            Body::Numbered(_) => match self.page.dictionary(pages)? {
                 Some(dictionary) => Some(dictionary),
                 None => return Ok(None),
             },
         };
-        if is_sparse {
+        if self.page.count() * SPARSE < self.page.page.rows {
             let mut rows = Vec::new();
             for row in self.page.positions() {
                 let is_true = match page.position(row as usize) {
@@ -220,11 +220,11 @@ impl Task<'_> {
             (Body::Plain(values), _) => self.leaf.bits(values),
             (Body::Numbered(runs), Some(dictionary)) => {
                 let truths = selecting.truths(self.leaf, dictionary);
-                let table = truths.table(self.leaf);
-                if !of_null && !table.contains(&1) {
+                let answers = truths.answers(self.leaf);
+                if !of_null && !answers.any() {
                     return Ok(Some(Found::default()));
                 }
-                runs.answers(table).ok_or_else(beyond)?
+                runs.answers(answers).ok_or_else(beyond)?
             }
             (Body::Numbered(_), None) => return Ok(None),
         };

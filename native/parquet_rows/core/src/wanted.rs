@@ -10,12 +10,14 @@ use crate::error::{Error, Result};
 use crate::file_pages::{Column, FilePages, PageOf};
 use crate::page::OpenPage;
 use crate::positions::{GroupRows, SomeRows};
-use crate::values::Class;
+use crate::values::{Class, Values};
 
 /// Fewer bytes than this are not worth a separate thread.
 pub const SMALLEST_TASKS: u64 = 64 * 1024;
 /// To look at a value in a page that is kept costs as much as to decompress so many bytes.
 const A_KEPT_VALUE: u64 = 4;
+/// Of a page with fewer rows for each one that is wanted, all numbers are unpacked at once.
+const SPARSE: usize = 8;
 
 /// Rows of one file.
 pub struct Part<'a> {
@@ -106,8 +108,18 @@ impl WantedPage<'_> {
     pub fn opened(&self, pages: &FilePages<'_>) -> Result<Option<Arc<OpenPage>>> {
         match &self.kept {
             Some(page) => Ok(Some(page.clone())),
-            None => pages.read(&self.page),
+            None => pages.read(&self.page, self.is_sparse()),
         }
+    }
+
+    /// The dictionary of its column chunk; see `FilePages::dictionary`.
+    pub fn dictionary(&self, pages: &FilePages<'_>) -> Result<Option<Arc<Values>>> {
+        pages.dictionary(&self.page, self.is_sparse())
+    }
+
+    /// Whether few of its rows are wanted, which are looked at one by one.
+    pub fn is_sparse(&self) -> bool {
+        self.count() * SPARSE < self.page.rows
     }
 
     /// The cost of looking at its rows, in bytes.

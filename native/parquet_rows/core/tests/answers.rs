@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use parquet_rows::condition::{Leaf, Test};
-use parquet_rows::runs::{Runs, UNANSWERED, WIDEST};
+use parquet_rows::runs::{Answers, Runs, WIDEST};
 use parquet_rows::values::{Class, Values};
 
 /// Three packed groups of numbers of two bits, 0 to 3 in turn, then 3 repeated five times.
@@ -22,28 +22,30 @@ fn a_table_answers_for_each_number() {
     let expected = (0..29).fold(0, |word, at| {
         word | u64::from(numbers[at].is_multiple_of(3)) << at
     });
-    assert_eq!(runs.answers(&[1, 0, 0, 1]), Some(vec![expected]));
-    assert_eq!(
-        runs.answers(&[1, 0, 0, 1, 0, 0, 0, 0]),
-        Some(vec![expected])
-    );
-    assert_eq!(runs.answers(&[1, 0, 0]), None);
-    assert_eq!(runs.answers(&[1, 0, 0, UNANSWERED]), None);
+    let answered = |runs: &Runs, of_each: &[u8]| runs.answers(&Answers::new(of_each.to_vec()));
+    assert_eq!(answered(&runs, &[1, 0, 0, 1]), Some(vec![expected]));
+    let more = [1, 0, 0, 1, 0, 0, 0, 0];
+    assert_eq!(answered(&runs, &more), Some(vec![expected]));
+    assert_eq!(answered(&runs, &[1, 0, 0]), None);
     let repeated = Runs::new(2, Bytes::from_static(&[5 << 1, 7]), 5).unwrap();
-    assert_eq!(repeated.answers(&[1; 4]), None);
+    assert_eq!(answered(&repeated, &[1; 4]), None);
 }
 
 #[test]
 fn numbers_of_every_width_are_answered_wherever_a_run_starts() {
     for width in 1..=WIDEST {
         let most = (1_usize << width).min(1000);
-        let packed: Vec<u32> = (0..77).map(|n| (n * n % most) as u32).collect();
-        for repeats in [1, 5, 60, 63] {
+        for (repeats, count) in [1, 5, 60, 63].into_iter().zip([77, 5_003, 77, 5_003]) {
+            let packed: Vec<u32> = (0..count).map(|n| (n * n % most) as u32).collect();
             // Some repeated numbers, then packed ones, whose last group is not whole.
             let mut bytes = vec![repeats << 1];
             bytes.extend(&1_u32.to_le_bytes()[..width.div_ceil(8)]);
-            bytes.push(10 << 1 | 1);
-            let mut bits = vec![false; 80 * width];
+            let groups = count.div_ceil(8);
+            bytes.extend(match groups << 1 | 1 {
+                short @ ..128 => vec![short as u8],
+                long => vec![long as u8 | 128, (long >> 7) as u8],
+            });
+            let mut bits = vec![false; groups * 8 * width];
             for (at, number) in packed.iter().enumerate() {
                 (0..width).for_each(|bit| bits[at * width + bit] = number >> bit & 1 == 1);
             }
@@ -58,7 +60,9 @@ fn numbers_of_every_width_are_answered_wherever_a_run_starts() {
             let runs = Runs::new(width, Bytes::from(bytes), numbers.len()).unwrap();
             assert_eq!(runs.unpacked(), numbers);
             let table: Vec<u8> = (0..most).map(|n| u8::from(n % 3 == 1)).collect();
-            let words = runs.answers(&table).unwrap();
+            let largest = numbers.iter().max().copied().unwrap() as usize;
+            assert_eq!(runs.answers(&Answers::new(vec![0; largest])), None);
+            let words = runs.answers(&Answers::new(table)).unwrap();
             for (at, number) in numbers.iter().enumerate() {
                 let expected = u64::from(number % 3 == 1);
                 assert_eq!(words[at / 64] >> (at % 64) & 1, expected, "{width} {at}");

@@ -157,7 +157,7 @@ class Footer:
         Args:
             pages: keeps opened pages of a local file; None for no page.
             is_scan: whether a page is kept only if it is read a second time, since a scan reads
-                more pages than are wanted again.
+                more pages than are wanted again; unless few of its rows are wanted.
         """
 
     def matching(
