@@ -142,10 +142,9 @@ class BaseRows:
         if trusted and self.storage.is_local:
             footers = map(self.pool.open_footer, entries)
             footer = next((each for each in footers if each is not None), None)
-            every_row = self.query.normal_form is None
-            if footer is None and (every_row or is_small(base_file.size)):
-                # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
-                # reading a column of a small file.
+            if footer is None:
+                # Arrow's reader would parse Hudi's Bloom filter, too, which takes four times as
+                # long.
                 footer = own_footer(self.storage, base_file)
         statistics.access = Access.SCAN
         scan = FileScan(
