@@ -95,7 +95,7 @@ class ManifestEstimates:
         unknown."""
         if plan.access is Access.SKIP:
             return _NOTHING
-        entries = plan.entries or plan.rejected_entries
+        entries = plan.known_entries
         if not entries:
             return None
         estimate = self._estimate

@@ -68,9 +68,14 @@ class SlicePlan(NamedTuple):
     rejected_entries: tuple[ServingEntry, ...] = ()
 
     @property
+    def known_entries(self) -> tuple[ServingEntry, ...]:
+        """The entries, or else those that a rule decided against."""
+        return self.entries or self.rejected_entries
+
+    @property
     def total(self) -> int:
         """The number of rows of the base file, from its entries or rejected entries."""
-        return (self.entries or self.rejected_entries)[0].rows
+        return self.known_entries[0].rows
 
     @property
     def is_merged_in_part(self) -> bool:
@@ -92,7 +97,7 @@ class SlicePlan(NamedTuple):
             reason=reason,
             rule=rule,
             expected=expected or self.expected,
-            rejected_entries=self.entries or self.rejected_entries,
+            rejected_entries=self.known_entries,
         )
 
     def skipped(self, reason: str, rule: str) -> "SlicePlan":

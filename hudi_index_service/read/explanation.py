@@ -293,7 +293,7 @@ def _slice(plan: SlicePlan, read: SliceStatistics | None) -> ExplainedSlice:
 def _covered(plan: SlicePlan) -> bool | None:
     if plan.rule == NOT_COVERED:
         return False
-    if plan.entries or plan.rejected_entries or plan.rule == EXCLUDED:
+    if plan.known_entries or plan.rule == EXCLUDED:
         return True
     uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"
     return False if uncovered else None

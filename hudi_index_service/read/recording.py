@@ -185,7 +185,7 @@ def _answered_columns(
     columns whose value is in the partitions' paths. Where segments have excluded every slice that
     has entries, no entry was asked: all columns then count as answered."""
     for each in slices:
-        entries = each.entries or each.rejected_entries
+        entries = each.known_entries
         if entries:
             answered = (
                 leaf.columns()

@@ -71,7 +71,7 @@ class CostModel:
     def expected(self, plan: SlicePlan, rows: RowEstimate) -> Expected:
         """The cost of reading a slice with entries, or rejected entries, if these rows match."""
         constants = self.constants
-        entries = plan.entries or plan.rejected_entries
+        entries = plan.known_entries
         total = entries[0].rows
         scan_bytes = plan.file_slice.base_file.size * self.share
         all_pages = max(1.0, total / PAGE_ROWS)
@@ -93,7 +93,7 @@ class CostModel:
 
     def looking_up_ms(self, plan: SlicePlan, rows: float) -> float:
         """Milliseconds of looking up this many rows of a slice."""
-        entries = plan.entries or plan.rejected_entries
+        entries = plan.known_entries
         lookups = self.leaves * self.of_type(entries[0].index_type).lookup_ms
         return self.opening_ms(entries) + lookups + rows * self.constants.step_ms
 

@@ -26,7 +26,7 @@ def with_index_estimates(plan: QueryPlan, reader: SliceReader) -> QueryPlan:
     model = CostModel.of(plan, reader.settings)
     slices, estimate_count = [], 0
     for each in plan.slices:
-        expected, entries = each.expected, each.entries or each.rejected_entries
+        expected, entries = each.expected, each.known_entries
         readable = each.access in (Access.INDEX, Access.SCAN)
         if expected is not None and entries and readable and estimate_count < _MOST_SLICES:
             estimate_count += 1

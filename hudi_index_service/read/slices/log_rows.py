@@ -309,13 +309,13 @@ def _rows_of_keys(merged: LogSlice, keys: pa.StringArray) -> tuple[RowIds, pa.St
     found by an index on the keys if there is one."""
     plan, schema = merged.plan, merged.query.table
     record_keys = RecordKeys(pa.schema([schema.field(RECORD_KEY)]), {}, stored=True)
-    entries = plan.entries or plan.rejected_entries
-    with_entries = plan._replace(access=Access.INDEX, entries=entries)
-    condition = record_keys.narrowing(with_entries, keys)
+    entries = plan.known_entries
+    planned = plan._replace(access=Access.INDEX, entries=entries, values={}, expected=None)
+    condition = record_keys.narrowing(planned, keys)
+    if condition is None:
+        planned = planned._replace(access=Access.SCAN)
     query = Query(condition, condition, record_keys.columns, record_keys.columns, schema)
-    access = Access.SCAN if condition is None else Access.INDEX
-    planned = with_entries._replace(access=access, values={}, expected=None)
-    statistics = SliceStatistics(plan.file_slice.name, access)
+    statistics = SliceStatistics.of(planned)
     join = KeyJoin(keys, 1)
     for rows, batch, _ in merged.candidates(query, planned, statistics):
         join.add(record_keys.of(batch), positions(rows))
