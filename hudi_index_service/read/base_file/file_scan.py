@@ -7,6 +7,7 @@ column index leaves so few pages that reading these is faster.
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -37,7 +38,6 @@ from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_p
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
-    places_in,
     row_counts,
     row_groups_holding,
     row_groups_to_read,
@@ -108,9 +108,9 @@ class FileScan:
             rows = range(self.footer.rows) if self.within is None else self.within
             if predicate is not None:
                 rows = self._rows_of_matching_pages(self.footer, predicate, rows)
-            yield from self._by_footer(self.footer, rows, predicate)
+            yield from self._rows(self.footer, rows, predicate)
             return
-        with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+        with self._opened() as file:
             if self.footer_check is not None and not self.footer_check(file.metadata.metadata):
                 return
             present = self._checked_columns(file)
@@ -125,24 +125,24 @@ class FileScan:
                 rows = self._rows_of_matching_pages(footer, predicate, rows)
                 if not local and not self._by_pages(footer, present, rows):
                     rows, footer = _rows_of(file, groups), None
-            yield from self._rows(file, footer, rows, predicate)
+            yield from self._rows(footer, rows, predicate, file)
 
-    def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
+    def rows(self, rows: RowIds) -> Iterator[NumberedRows]:
         """The rows at these ascending positions."""
         if self.footer is not None:
-            for read in self._by_footer(self.footer, rows):
-                yield read.batch
+            yield from self._rows(self.footer, rows)
             return
-        with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+        with self._opened() as file:
             self._checked_columns(file)
             footer = own_footer(self.storage, self.base_file) if self.storage.is_local else None
-            for read in self._rows(file, footer, rows):
-                yield read.batch
+            yield from self._rows(footer, rows, file=file)
 
-    def rows_by_arrow(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
+    def rows_by_arrow(self, rows: RowIds) -> Iterator[NumberedRows]:
         """The same by Arrow, after the row reader has failed on the file."""
-        with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-            yield from self._by_arrow(file, rows)
+        return self._rows(None, rows)
+
+    def _opened(self) -> "pq.ParquetFile":
+        return open_parquet(self.storage, self.base_file.path, self.base_file.size)
 
     def _checked_columns(self, file: "pq.ParquetFile") -> list[str]:
         """The paths of the columns that the file has."""
@@ -174,26 +174,23 @@ class FileScan:
 
     def _rows(
         self,
-        file: "pq.ParquetFile",
         footer: Footer | None,
         rows: RowIds | range,
         predicate: Predicate | None = None,
+        file: "pq.ParquetFile | None" = None,
     ) -> Iterator[NumberedRows]:
+        """The rows by the row reader, if there is a footer for it; what it cannot read by Arrow.
+
+        Args:
+            file: The base file, if Arrow has opened it already.
+        """
         rows_read = 0
         if footer is not None:
             rows_read = yield from self._by_row(footer, rows, predicate)
         if rows_read < len(rows):
             left = rows[rows_read:]
-            yield from numbered_rows(left, self._by_arrow(file, left))
-
-    def _by_footer(
-        self, footer: Footer, rows: RowIds | range, predicate: Predicate | None = None
-    ) -> Iterator[NumberedRows]:
-        rows_read = yield from self._by_row(footer, rows, predicate)
-        if rows_read < len(rows):
-            left = rows[rows_read:]
-            with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-                yield from numbered_rows(left, self._by_arrow(file, left))
+            with self._opened() if file is None else nullcontext(file) as opened:
+                yield from numbered_rows(left, self._by_arrow(opened, left))
 
     def _by_row(
         self, footer: Footer, rows: RowIds | range, predicate: Predicate | None
@@ -223,7 +220,7 @@ class FileScan:
         if len(rows) < file.metadata.num_rows:
             row_ids = positions(rows)
             groups = row_groups_holding(file, row_ids)
-            places = places_in(file, groups, row_ids)
+            places = np.searchsorted(positions(_rows_of(file, groups)), row_ids)
         present = self._checked_columns(file)
         self.statistics.bytes_read += column_bytes(file, present, groups)
         start = 0

@@ -1,7 +1,6 @@
 """Finds the row groups that a scan can skip, by the statistics in the base file's footer."""
 
 import re
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,23 +52,6 @@ def row_groups_holding(file: "pq.ParquetFile", rows: np.ndarray[Any, Any]) -> li
     """The row groups that hold some of these rows, given by ascending positions."""
     ends = np.cumsum(row_counts(file))
     return [int(each) for each in np.unique(np.searchsorted(ends, rows, "right"))]
-
-
-def places_in(
-    file: "pq.ParquetFile", numbers: Sequence[int], rows: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
-    """The places of these rows among the rows of some row groups that are read one after the other.
-
-    Args:
-        numbers: Ascending numbers of row groups that hold all the rows.
-        rows: Ascending positions in the file.
-    """
-    counts = row_counts(file)
-    starts = np.cumsum([0, *counts])[list(numbers)]
-    before = np.cumsum([0, *(counts[number] for number in numbers)])
-    group = np.searchsorted(starts, rows, "right") - 1
-    places: np.ndarray[Any, Any] = rows - starts[group] + before[group]
-    return places
 
 
 def row_counts(file: "pq.ParquetFile") -> list[int]:

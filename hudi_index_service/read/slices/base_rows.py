@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import ParquetReadError
+from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import truths_array
@@ -15,7 +15,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, NeedsSpark
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.decide import is_small
-from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
 from hudi_index_service.read.base_file.native_condition import native_condition
@@ -24,15 +24,12 @@ from hudi_index_service.read.base_file.row_reader import (
     RowIds,
     RowReader,
     RowsRead,
-    numbered_rows,
     positions,
     row_positions,
     unreadable_by_row,
 )
-from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.reader_pool import ReaderPool
-from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
@@ -43,7 +40,6 @@ class BaseRows:
     """Reads rows of base files for one query.
 
     Attributes:
-        query: The query, with the values of the slice's partition.
         limit: The number of rows needed, None for all.
         footer_check: See `FileScan`.
     """
@@ -51,7 +47,6 @@ class BaseRows:
     storage: Storage
     pool: ReaderPool
     settings: Settings
-    query: Query
     limit: int | None = None
     footer_check: FooterCheck | None = None
 
@@ -61,25 +56,17 @@ class BaseRows:
         Args:
             numbered: Whether the row ids are needed.
         """
-        plan, statistics = found.plan, found.statistics
+        statistics = found.statistics
         row_ids = None if found.rows is None else row_positions(found.rows)
         if found.by_page is None or row_ids is None:
-            if plan.access is not Access.SKIP and (row_ids is None or len(row_ids)):
-                yield from self.by_scan(
-                    plan,
-                    statistics,
-                    row_ids=row_ids,
-                    readable_by_row=found.readable_by_row,
-                    trusted=found.trusted,
-                    within=found.within,
-                    numbered=numbered,
-                )
+            if found.plan.access is not Access.SKIP and (row_ids is None or len(row_ids)):
+                yield from self._by_scan(found, row_ids, numbered=numbered)
             return
         rows_read = 0
         if found.stored is not None:
             statistics.stored = True
             try:
-                for read in self._by_page(found.stored, row_ids, statistics, numbered=numbered):
+                for read in self._by_page(found, found.stored, row_ids, numbered=numbered):
                     yield from read.numbered()
                     rows_read += read.count
                 return
@@ -90,25 +77,20 @@ class BaseRows:
                 log.warning("The values stored in %s are not used: %s", path, error)
         try:
             left = row_ids[rows_read:]
-            for read in self._by_page(found.by_page, left, statistics, numbered=numbered):
+            for read in self._by_page(found, found.by_page, left, numbered=numbered):
                 yield from read.numbered()
                 rows_read += read.count
         except ParquetReadError as error:
-            statistics.note = unreadable_by_row(plan.file_slice.base_file, error)
-            remaining = row_ids[rows_read:]
-            yield from self.by_scan(plan, statistics, row_ids=remaining, readable_by_row=False)
+            statistics.note = unreadable_by_row(found.plan.file_slice.base_file, error)
+            found.readable_by_row = False
+            yield from self._by_scan(found, row_ids[rows_read:], numbered=numbered)
 
     def _by_page(
-        self,
-        by_page: RowReader,
-        row_ids: RowIds,
-        statistics: SliceStatistics,
-        *,
-        numbered: bool,
+        self, found: FoundRows, by_page: RowReader, row_ids: RowIds, *, numbered: bool
     ) -> Iterator[RowsRead]:
         """The rows with these ids, in order, without those of which the row reader can tell that
         the predicate is not TRUE."""
-        query = self.query
+        query, statistics = found.query, found.statistics
         for read in by_page.batches(
             row_ids,
             limit=self.limit,
@@ -120,57 +102,49 @@ class BaseRows:
             statistics.rows_checked += read.count - read.found
             yield read
 
-    def by_scan(
-        self,
-        plan: SlicePlan,
-        statistics: SliceStatistics,
-        *,
-        row_ids: RowIds | None = None,
-        readable_by_row: bool = True,
-        trusted: bool = True,
-        within: range | None = None,
-        numbered: bool = True,
+    def _by_scan(
+        self, found: FoundRows, row_ids: RowIds | None, *, numbered: bool
     ) -> Iterator[NumberedRows]:
-        """The base file's rows that may match; with `row_ids`, just these rows.
-
-        Args:
-            trusted: Whether the copy of the footer in an open entry may be used.
-            within, numbered: See `FileScan`.
-        """
-        footer, base_file = None, plan.file_slice.base_file
-        entries = plan.entries or plan.rejected_entries
-        if trusted and self.storage.is_local:
-            footers = map(self.pool.open_footer, entries)
-            footer = next((each for each in footers if each is not None), None)
+        """The base file's rows that may match; with `row_ids`, just these rows."""
+        query, base_file = found.query, found.plan.file_slice.base_file
+        footer = None
+        if found.trusted and self.storage.is_local:
+            footer = self._open_footer(found)
             if footer is None:
                 # Arrow's reader would parse Hudi's Bloom filter, too, which takes four times as
                 # long.
                 footer = own_footer(self.storage, base_file)
-        statistics.access = Access.SCAN
+        found.statistics.access = Access.SCAN
         scan = FileScan(
             self.storage,
             base_file,
-            self.query.needed,
+            query.needed,
             self.settings,
-            statistics,
+            found.statistics,
             self.limit,
             footer,
             self.footer_check,
-            within,
-            self.query.output.names,
+            found.within,
+            query.output.names,
             numbered,
         )
         if row_ids is None:
-            yield from scan.candidates(self.query.normal_form)
+            yield from scan.candidates(query.normal_form)
+        elif found.readable_by_row:
+            yield from scan.rows(row_ids)
         else:
-            rows = scan.rows(row_ids) if readable_by_row else scan.rows_by_arrow(row_ids)
-            yield from numbered_rows(row_ids, rows)
+            yield from scan.rows_by_arrow(row_ids)
+
+    def _open_footer(self, found: FoundRows) -> Footer | None:
+        """The footer of a slice's base file, if one of its entries is open and may be trusted."""
+        entries = found.plan.known_entries if found.trusted else ()
+        footers = map(self.pool.open_footer, entries)
+        return next((each for each in footers if each is not None), None)
 
     def whole_reader(self, found: FoundRows) -> RowReader | None:
         """Reads all rows of a local file that match, of a slice to be scanned, if it is small or
         they are only counted; None if that takes a scan."""
-        plan, is_count = found.plan, not found.query.output.names
-        base_file, entries = plan.file_slice.base_file, plan.entries or plan.rejected_entries
+        base_file, is_count = found.plan.file_slice.base_file, not found.query.output.names
         if (
             not (is_count or is_small(base_file.size))
             or not self.storage.is_local
@@ -179,8 +153,7 @@ class BaseRows:
             or found.within is not None
         ):
             return None
-        footer = self.pool.open_footer(entries[0]) if entries and found.trusted else None
-        footer = footer or own_footer(self.storage, base_file)
+        footer = self._open_footer(found) or own_footer(self.storage, base_file)
         if footer is None or not (is_count or footer.plain_bytes <= BATCH_BYTES):
             return None
         if not tests_all(found.query.normal_form, footer.schema):

@@ -6,7 +6,7 @@ conditions on its rows, would then take longer than decoding the pages.
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter_ns
 
 import numpy as np
@@ -19,7 +19,7 @@ from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.base_file import align, present_columns
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
@@ -84,14 +84,19 @@ class FoundRows:
         assert self.whole is not None, "a scan reads row groups"
         return range(self.whole.footer.rows)
 
-    def without_replaced(self, rows: BitMap) -> "FoundRows":
-        """The same slice with these rows of its base file that count still."""
-        return replace(self, rows=rows - self.replaced if self.replaced else rows)
-
     @property
     def is_nothing(self) -> bool:
         """Whether there is nothing to read."""
         return self.rows is not None and not self.rows and not self.log_rows
+
+    def results(self, batch: pa.RecordBatch, *, are_results: bool = False) -> pa.RecordBatch:
+        """The rows where the predicate is TRUE, of some that were read, with the output columns: by
+        the residual, unless it is known to be TRUE of all."""
+        self.statistics.rows_checked += batch.num_rows
+        if self.query.predicate is not None and not are_results:
+            batch = keep(self.query.predicate, batch)
+        self.statistics.rows_returned += batch.num_rows
+        return self.query.result(batch)
 
 
 def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:

@@ -27,7 +27,7 @@ from hudi_index_service.optimizer.decide import (
 )
 from hudi_index_service.optimizer.grouping import is_answered_exactly
 from hudi_index_service.optimizer.plan import BY_ENTRY, Access, Routes, SlicePlan
-from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.predicate import evaluate
 from hudi_index_service.read.base_file.file_scan import FooterCheck
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
@@ -111,7 +111,7 @@ class SliceReader:
             with each.statistics.timed():
                 read = each if lookup is None else self._by_rows(each, lookup)
                 if read.plan.is_merged_in_part:
-                    return self._with_log_rows(read)
+                    return self.with_log_rows(read) or self._merged_whole(read)
                 if read.rows is None and read.plan.access in (Access.SCAN, Access.INDEX):
                     read.whole = base_rows.whole_reader(read)
                     if read.whole is not None:
@@ -144,16 +144,15 @@ class SliceReader:
 
     def rows(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
         """The matching rows of one slice that has been looked up; see `matching`."""
-        reader = self if found.query is self.query else replace(self, query=found.query)
         if found.plan.access is Access.MERGE:
-            others = reader.merged(found.plan)
+            others = self.merged(found.plan)
         else:
-            read = reader._base_rows.of(found, numbered=bool(found.replaced))
+            read = self._base_rows.of(found, numbered=bool(found.replaced))
             for each in without_replaced(read, found.replaced):
-                yield reader._results(each.batch, found.statistics, are_results=each.are_results)
+                yield found.results(each.batch, are_results=each.are_results)
             others = iter(found.log_rows)
         for batch in others:
-            yield reader._results(batch, found.statistics)
+            yield found.results(batch)
 
     @property
     def cheaper(self) -> CheaperReads:
@@ -169,19 +168,19 @@ class SliceReader:
 
     @property
     def _base_rows(self) -> BaseRows:
-        storage, check = self.table.storage, self.footer_check
-        return BaseRows(storage, self.pool, self.settings, self.query, self.limit, check)
+        storage = self.table.storage
+        return BaseRows(storage, self.pool, self.settings, self.limit, self.footer_check)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs, or has
         in its output; log files are ignored. Raises what `batches` raises."""
-        if plan.access is Access.INDEX:
-            found = FoundRows(plan, statistics, self.query)
-            (lookup,) = self._looked_up([found])
-            assert lookup is not None
-            yield from self._base_rows.of(self._by_rows(found, lookup))
-        elif plan.access is Access.SCAN:
-            yield from self._base_rows.by_scan(plan, statistics)
+        if plan.access not in (Access.INDEX, Access.SCAN):
+            return
+        found = FoundRows(plan, statistics, self.query)
+        (lookup,) = self._looked_up([found])
+        if lookup is not None:
+            self._by_rows(found, lookup)
+        yield from self._base_rows.of(found)
 
     def merged(self, plan: SlicePlan) -> Iterator[pa.RecordBatch]:
         """The slice's rows after merging its log files, with the columns of the table that hold
@@ -189,24 +188,6 @@ class SliceReader:
         roots = self.query.needed_roots
         yield from self.table.read_slice(
             plan.file_slice, roots, as_of=self.instant, schema=self.query.table
-        )
-
-    def log_rows_of(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows | None:
-        """The log rows of a slice alone, and the rows of its base file that they replace; None if
-        the slice has to be merged whole, for the reason in the statistics."""
-        reader = self._in_partition(plan)
-        if not plan.is_merged_in_part:
-            return FoundRows(plan, statistics, reader.query, rows=BitMap())
-        log_rows = self.log_rows.of(reader.log_slice(plan), statistics)
-        if log_rows is None:
-            return None
-        return FoundRows(
-            plan,
-            statistics,
-            reader.query,
-            rows=BitMap(),
-            replaced=log_rows.replaced,
-            log_rows=log_rows.batches,
         )
 
     def log_slice(self, plan: SlicePlan) -> LogSlice:
@@ -220,28 +201,32 @@ class SliceReader:
 
         return LogSlice(self.table, plan, self.query, self.instant, candidates)
 
-    def _with_log_rows(self, found: FoundRows) -> FoundRows:
-        """A slice with its log rows; merged whole if these cannot be merged alone."""
-        plan, statistics = found.plan, found.statistics
-        log_rows = self.log_rows.of(self.log_slice(plan), statistics)
+    def with_log_rows(self, found: FoundRows) -> FoundRows | None:
+        """The slice with its log rows, which are yet to be checked, and without the rows of its
+        base file that they replace; None if the slice has to be merged whole, for the reason in the
+        statistics."""
+        if not found.plan.is_merged_in_part:
+            return found
+        log_rows = self.log_rows.of(self.log_slice(found.plan), found.statistics)
         if log_rows is None:
-            self._refuse_scan(plan, statistics.note)
-            statistics.access = Access.MERGE
-            return FoundRows(plan._replace(access=Access.MERGE), statistics, found.query)
-        rows = BitMap() if plan.access is Access.LOGS else found.rows
-        merged = replace(found, replaced=log_rows.replaced, log_rows=log_rows.batches)
-        return merged if rows is None else merged.without_replaced(rows)
+            return None
+        rows, replaced = found.rows, log_rows.replaced
+        if rows is not None and replaced:
+            rows = rows - replaced
+        return replace(found, rows=rows, replaced=replaced, log_rows=log_rows.batches)
 
-    def _in_partition(self, plan: SlicePlan) -> "SliceReader":
-        """This reader with the partition values of the slice."""
-        query = self.query.where_known(plan.values) if plan.values else self.query
-        return self if query is self.query else replace(self, query=query)
+    def _merged_whole(self, found: FoundRows) -> FoundRows:
+        """A slice whose log rows cannot be merged alone."""
+        plan, statistics = found.plan, found.statistics
+        self._refuse_scan(plan, statistics.note)
+        statistics.access = Access.MERGE
+        return FoundRows(plan._replace(access=Access.MERGE), statistics, found.query)
 
     def is_index_only(self, plan: SlicePlan) -> bool:
         """Whether the index alone may determine the rows of a slice: not if it gives only
         candidates."""
         plan = plan.for_counting()
-        return _is_index_only(plan, self._in_partition(plan).query)
+        return _is_index_only(plan, self.query.where_known(plan.values))
 
     def exact_rows(
         self, jobs: Sequence[Job], *, if_cheaper: bool = False, counts: bool = False
@@ -268,14 +253,15 @@ class SliceReader:
         def asked(job: Job) -> tuple[FoundRows, SliceLookup | None] | None:
             plan, statistics = job
             plan = plan.for_counting()
-            found = FoundRows(plan, statistics, self._in_partition(plan).query, rows=BitMap())
-            if not _is_index_only(found.plan, found.query):
+            query = self.query.where_known(plan.values)
+            if not _is_index_only(plan, query):
                 return None
-            statistics.access = found.plan.access
-            if found.plan.access is not Access.INDEX:
+            statistics.access = plan.access
+            found = FoundRows(plan, statistics, query, rows=BitMap())
+            if plan.access is not Access.INDEX:
                 return found, None
-            lookup = SliceLookup.of(found.plan, statistics, found.query.normal_form)
-            columns, may_scan = len(found.query.needed), not self.index_required
+            lookup = SliceLookup.of(plan, statistics, query.normal_form)
+            columns, may_scan = len(query.needed), not self.index_required
             if if_cheaper and (
                 (may_scan and cheaper.unopened(lookup))
                 or cheaper.rows_pay(lookup, columns, may_scan=may_scan)
@@ -296,31 +282,18 @@ class SliceReader:
         if lookup.failure is not None:
             self._fall_back(found.plan, lookup.failure, found.statistics)
             return None
-        if (possible := lookup.bounds.possible) is not None:
-            found.statistics.candidates = len(possible)
-        found.rows = None if lookup.count is not None else lookup.bounds.exact_rows
-        found.count = lookup.count if found.rows is None else len(found.rows)
-        if found.count is None:
-            return None
-        found.statistics.candidates = found.count
-        return found
+        possible, found.count = lookup.bounds.possible, lookup.count
+        found.rows = lookup.bounds.exact_rows
+        found.statistics.candidates = found.count if possible is None else len(possible)
+        return None if found.rows is None and found.count is None else found
 
     def some_count(self, exact: FoundRows) -> bool:
         """Whether one of the exact rows of a base file is known to count. The keys in log files
         are read for it, but nothing is merged."""
         if not exact.rows or not exact.plan.is_merged_in_part:
             return bool(exact.rows)
-        reader = replace(self, query=exact.query)
-        replaced = self.log_rows.replaced(reader.log_slice(exact.plan), exact.statistics)
+        replaced = self.log_rows.replaced(self.log_slice(exact.plan), exact.statistics)
         return replaced is not None and bool(exact.rows - replaced)
-
-    def with_log_rows(self, exact: FoundRows) -> FoundRows | None:
-        """The exact rows that count, and the log rows, which are yet to be checked; None if the
-        slice has to be merged whole, for the reason in the statistics."""
-        if exact.rows is None or not exact.plan.is_merged_in_part:  # they are counted, or all count
-            return exact
-        found = self.log_rows_of(exact.plan, exact.statistics)
-        return None if found is None else found.without_replaced(exact.rows)
 
     def matching_rows(self, jobs: Sequence[Job]) -> list[FoundRows | None]:
         """The row ids of the base files whose rows match, residual included, and the log rows,
@@ -331,11 +304,14 @@ class SliceReader:
         def match(both: tuple[Job, FoundRows | None]) -> FoundRows | None:
             (plan, statistics), known = both
             with statistics.timed():
-                found = self.log_rows_of(plan, statistics)
-                if found is None:
-                    return None
-                rows = self._checked(plan, statistics) if known is None else known.rows
-                return found.without_replaced(rows or BitMap())
+                if known is not None:
+                    return self.with_log_rows(known)
+                unread = FoundRows(plan, statistics, self.query.where_known(plan.values))
+                found = self.with_log_rows(unread)
+                if found is not None:
+                    rows = self._checked(found)
+                    found.rows = rows - found.replaced if found.replaced else rows
+                return found
 
         return self.mapped(match, list(zip(jobs, exact, strict=True)))
 
@@ -349,16 +325,15 @@ class SliceReader:
         """The most slices that are looked up at once."""
         return waiting(self.settings.read.parallelism, is_local=self.table.storage.is_local)
 
-    def _checked(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
+    def _checked(self, found: FoundRows) -> BitMap:
         """The rows of a base file that the residual leaves."""
-        reader = self._in_partition(plan)
-        reader = replace(reader, query=reader.query.counting())
-        row_ids = BitMap()
-        for rows, batch, are_results in reader.candidates(plan, statistics):
-            statistics.rows_checked += batch.num_rows
+        query, row_ids = found.query.counting(), BitMap()
+        reader = replace(self, query=query)
+        for rows, batch, are_results in reader.candidates(found.plan, found.statistics):
+            found.statistics.rows_checked += batch.num_rows
             mask = np.ones(batch.num_rows, dtype=bool)
-            if reader.query.predicate is not None and not are_results:
-                mask = as_truths(evaluate(reader.query.predicate, batch).fill_null(FALSE))
+            if query.predicate is not None and not are_results:
+                mask = as_truths(evaluate(query.predicate, batch).fill_null(FALSE))
             row_ids |= BitMap(positions(rows)[mask].astype(np.uint32))
         return row_ids
 
@@ -370,8 +345,9 @@ class SliceReader:
         if self.limit is not None:
             plan = plan.for_counting()
             statistics.access = plan.access
-        query = self._in_partition(plan).query
-        return FoundRows(plan, statistics, query, within=within)
+        query = self.query.where_known(plan.values)
+        rows = BitMap() if plan.access is Access.LOGS else None
+        return FoundRows(plan, statistics, query, rows, within=within)
 
     def _lookups(self, *, superset_ok: bool, counts: bool = False) -> Lookups:
         return Lookups(
@@ -462,17 +438,6 @@ class SliceReader:
                 found.rows = None  # picking the rows that were found takes longer
             return
         found.by_page = by_page
-
-    def _results(
-        self, batch: pa.RecordBatch, statistics: SliceStatistics, *, are_results: bool = False
-    ) -> pa.RecordBatch:
-        """The rows where the predicate is TRUE, with the output columns: the residual, unless it is
-        known to be TRUE of all."""
-        statistics.rows_checked += batch.num_rows
-        if self.query.predicate is not None and not are_results:
-            batch = keep(self.query.predicate, batch)
-        statistics.rows_returned += batch.num_rows
-        return self.query.result(batch)
 
     def _fall_back(
         self, plan: SlicePlan, error: IndexServiceError, statistics: SliceStatistics
