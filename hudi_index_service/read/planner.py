@@ -25,10 +25,10 @@ from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.hudi.timeline import instant_of
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
-from hudi_index_service.optimizer.partitions import PartitionValues, Values
+from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import no_index_serves, optimize
-from hudi_index_service.predicate.expression import Constant, Predicate
+from hudi_index_service.predicate.expression import Constant
 from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
@@ -245,18 +245,18 @@ class QueryPlanner:
         if ambiguity := start.partitions.ambiguity(query.normal_form):
             reason = Refusal.PARTITION_TEXT.value.format(column=ambiguity[0], text=ambiguity[1])
             raise TableFeatureUnsupported(f"{self._table.storage.uri}: {reason}")
-        plan = first_plan(
+        plan = QueryPlan(
             snapshot,
             query.normal_form,
-            start.partitions,
             start.slices,
             use_index=options.use_index,
             switched_off=switched_off,
+            fast=options.freshness.fast,
+            covered_to=options.freshness.covered_to,
+            partitions=start.partitions,
             needed=query.needed,
             table=self._table.storage.uri,
         )
-        if (asked := options.freshness) != ANY:
-            plan = replace(plan, fast=asked.fast, covered_to=asked.covered_to)
         plan = optimize(plan, self._settings, covered, without_excluded)
         if plan.predicate is not query.normal_form:
             query = replace(query, normal_form=plan.predicate)
@@ -288,31 +288,18 @@ class QueryPlanner:
             among: The numbers of the slices that need entries; None for all.
         """
         snapshot, folder = base_files.snapshot, base_files.folder
-        wanted = None if among is None else frozenset(among)
-        base_slices = tuple(
-            replace(each, log_files=()) if each.log_files else each for each in snapshot.slices
+        wanted = range(len(snapshot.slices)) if among is None else frozenset(among)
+        slices = (
+            SlicePlan(each, Access.INDEX if number in wanted else Access.SKIP)
+            for number, each in enumerate(snapshot.slices)
         )
-        plan = first_plan(replace(snapshot, slices=base_slices), None)
-        if wanted is not None:
-            slices = (
-                each
-                if number in wanted
-                else SlicePlan(each.file_slice, Access.SKIP, reason=each.reason, values=each.values)
-                for number, each in enumerate(plan.slices)
-            )
-            plan = replace(plan, slices=tuple(slices))
-        if folder is not None and self._table.storage.is_local:
+        plan = QueryPlan(snapshot, None, tuple(slices))
+        if folder is None:
+            return plan
+        if self._table.storage.is_local:
             required = self._coverage.required(folder.definitions, snapshot.schema)
             plan = base_files.open_slices.applied(plan, folder, required, self._pool)
-        covered_slices = plan.slices if folder is None else self._with_entries(plan, folder)
-        return replace(
-            plan,
-            snapshot=snapshot,
-            slices=tuple(
-                planned if planned.file_slice is each else planned._replace(file_slice=each)
-                for planned, each in zip(covered_slices, snapshot.slices, strict=True)
-            ),
-        )
+        return replace(plan, slices=self._with_entries(plan, folder))
 
     def _matches_no_row(self, binding: Binding) -> bool:
         """Whether reading a remote table's index folder in parallel to the snapshot is useless:
@@ -472,44 +459,10 @@ class BaseFiles:
     columns: Mapping[str, frozenset[ColumnKey]]
 
 
-def first_slices(
-    snapshot: Snapshot, partitions: PartitionValues | None = None
-) -> tuple[SlicePlan, ...]:
+def first_slices(snapshot: Snapshot, partitions: PartitionValues) -> tuple[SlicePlan, ...]:
     """The slices before any rule: all are read by index, with entries still to be found."""
-    partition_values: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
-
+    values = partitions.by_partition
     return tuple(
-        SlicePlan(each, Access.INDEX, values=partition_values.get(each.partition, {}))
+        SlicePlan(each, Access.INDEX, values=values.get(each.partition, {}))
         for each in snapshot.slices
-    )
-
-
-def first_plan(
-    snapshot: Snapshot,
-    predicate: Predicate | None,
-    partitions: PartitionValues | None = None,
-    slices: tuple[SlicePlan, ...] | None = None,
-    *,
-    use_index: UseIndex = "auto",
-    switched_off: bool = False,
-    needed: pa.Schema | None = None,
-    table: str = "",
-) -> QueryPlan:
-    """The plan before any rule.
-
-    Args:
-        predicate: In negation normal form.
-        partitions: Values from the paths of partitions.
-        slices: Those of `first_slices`, if they are known.
-        use_index, switched_off, needed, table: See `QueryPlan`.
-    """
-    return QueryPlan(
-        snapshot,
-        predicate,
-        first_slices(snapshot, partitions) if slices is None else slices,
-        use_index=use_index,
-        switched_off=switched_off,
-        partitions=partitions,
-        needed=needed,
-        table=table,
     )

@@ -28,7 +28,7 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import optimize
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Compare, In, Operator, Predicate
-from hudi_index_service.read.planner import first_plan
+from hudi_index_service.read.planner import first_slices
 from hudi_index_service.read.query import Binding, Query
 
 MB = 2**20
@@ -98,8 +98,15 @@ class PaperTable:
         query = self.query(where, columns)
         paths = PartitionPaths(tuple(self.partitioned_by), hive_style=True)
         partitions = PartitionValues.of(paths, self.snapshot)
-        plan = first_plan(self.snapshot, query.normal_form, partitions)
-        return replace(plan, use_index=use_index, needed=query.needed, table="/data/paper")
+        return QueryPlan(
+            self.snapshot,
+            query.normal_form,
+            first_slices(self.snapshot, partitions),
+            use_index=use_index,
+            partitions=partitions,
+            needed=query.needed,
+            table="/data/paper",
+        )
 
     def covered(self, plan: QueryPlan) -> QueryPlan:
         """The plan with the described entries."""
