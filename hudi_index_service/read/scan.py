@@ -280,7 +280,7 @@ class Scan:
                 started = perf_counter()
                 run.table()
                 seconds = perf_counter() - started
-            plan = with_index_estimates(run.plan, run.reader)
+            plan = with_index_estimates(run.plan, run.reader.pool)
             read = run.statistics if analyze else None
             return Explanation.of(plan, self._where, read, seconds)
 

@@ -12,7 +12,7 @@ from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.query import Binding
-from hudi_index_service.read.slices.entry_estimates import row_estimate
+from hudi_index_service.read.slices.index_estimates import row_estimate
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES
 

@@ -28,7 +28,7 @@ from hudi_index_service.predicate.expression import Or
 from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.base_file.kept_pages import column_bytes
 from hudi_index_service.read.slices.base_rows import tests_all
-from hudi_index_service.read.slices.entry_estimates import row_estimate
+from hudi_index_service.read.slices.index_estimates import row_estimate
 from hudi_index_service.read.slices.lookups import TAKES_LONGER, SliceLookup
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries

@@ -189,7 +189,7 @@ def _candidates(run: Execution, key: Key | None, readers: SessionReaders) -> Can
         return rows
     if len(run.plan.slices) <= DRIVER_SLICES:
         # Spark plans its joins by the number of rows, and reading opens the entries anyway.
-        return rows.with_estimates(with_index_estimates(run.plan, run.reader))
+        return rows.with_estimates(with_index_estimates(run.plan, run.reader.pool))
     return rows
 
 

@@ -163,7 +163,7 @@ class RelationReader:
         decided = self._decided(request, readers)
         if decided.run is None:
             return relation
-        plan = with_index_estimates(decided.run.plan, decided.run.reader)
+        plan = with_index_estimates(decided.run.plan, decided.run.reader.pool)
         return replace(
             relation,
             explanation=Explanation.of(plan, decided.where),

@@ -238,7 +238,7 @@ def _by_bounds(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEst
     assert predicate is not None, "without predicate there is no index access"
     if estimate.least == estimate.most:
         return estimate
-    narrower = narrowed_rows(plan, predicate, estimate, run.reader)
+    narrower = narrowed_rows(plan, predicate, estimate, run.reader.pool)
     return estimate if narrower is None else narrower
 
 
