@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock
 from time import perf_counter_ns
+from typing import TypeVar
 
 import pyarrow as pa
 from hudi_index_parquet import Footer
@@ -21,7 +22,7 @@ from hudi_index_service.errors import (
     IndexServiceError,
     NativeModuleMissing,
 )
-from hudi_index_service.index.contract import Answer, IndexReader, RankedRows
+from hudi_index_service.index.contract import Answer, RankedRows
 from hudi_index_service.index.files.opened_file import Fetched, counted
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
@@ -38,6 +39,8 @@ from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _logged_messages: set[str] = set()
 _logging_lock = Lock()
@@ -141,29 +144,18 @@ class SliceEntries:
     def narrowed(self, leaf: Predicate, rows: BitMap) -> Bounds:
         """The given rows for which the leaf may be TRUE; unanswered if the entry cannot
         check single rows, or fails."""
-        _, serving = next(self._answering(leaf), (None, None))
-        if serving is not None:
-            try:
-                remaining, answer = self._open(serving).reader.narrowed(leaf, rows)
-            except EntryUnusable:  # `rows` reports it, or uses the next entry
+
+        def ask(opened: OpenEntry) -> Bounds:
+            remaining, answer = opened.reader.narrowed(leaf, rows)
+            if answer is Answer.NONE:
                 return Bounds.unanswered()
-            if answer is not Answer.NONE:
-                return Bounds.of(remaining, exact=answer is Answer.EXACT)
-        return Bounds.unanswered()
+            return Bounds.of(remaining, exact=answer is Answer.EXACT)
+
+        return self._told(leaf, ask, Bounds.unanswered())
 
     def estimate(self, leaf: Predicate) -> int:
         """The approximate number of rows of a leaf; the number of all rows if unknown."""
-        return self._told(leaf, lambda reader: reader.estimate(leaf))
-
-    def _told(self, leaf: Predicate, ask: Callable[[IndexReader], int]) -> int:
-        """What the entry that answers a leaf tells of it; the number of all rows if none does."""
-        _, serving = next(self._answering(leaf), (None, None))
-        if serving is None:
-            return self.total
-        try:
-            return ask(self._open(serving).reader)
-        except EntryUnusable:  # `rows` reports it, or uses the next entry
-            return self.total
+        return self._told(leaf, lambda opened: opened.reader.estimate(leaf), self.total)
 
     def steps(self, predicate: Predicate, *, exact: bool = False) -> int:
         """The approximate number of steps of looking up a grouped predicate.
@@ -172,12 +164,13 @@ class SliceEntries:
             exact: Whether all conjuncts of an AND are looked up to their end, in place of the
                 cheapest.
         """
-        of_all = sum if exact else partial(min, default=0)
-        steps: int = fold(predicate, self._steps_of_leaf, of_all, sum, together=True)
-        return steps
 
-    def _steps_of_leaf(self, leaf: Predicate) -> int:
-        return self._told(leaf, lambda reader: reader.steps(leaf))
+        def of_leaf(leaf: Predicate) -> int:
+            return self._told(leaf, lambda opened: opened.reader.steps(leaf), self.total)
+
+        of_all = sum if exact else partial(min, default=0)
+        steps: int = fold(predicate, of_leaf, of_all, sum, together=True)
+        return steps
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
         """The minimum and maximum number of matching rows of a leaf, or of conjuncts looked up
@@ -186,30 +179,40 @@ class SliceEntries:
         Raises:
             EntryUnusable: the entry failed.
         """
-        _, serving = next(self._answering(leaf), (None, None))
+        serving = self._first(leaf)
         return None if serving is None else self._open(serving).reader.row_bounds(leaf)
 
     def count(self, leaf: Predicate) -> int | None:
         """The number of matching rows of a leaf, or of conjuncts looked up together, if an entry
         knows it without listing them; else None."""
-        try:
-            least, most = self.row_bounds(leaf) or (0, self.total)
-        except EntryUnusable:  # `rows` reports it, or uses the next entry
-            return None
+        bounds = self._told(leaf, lambda opened: opened.reader.row_bounds(leaf), None)
+        least, most = bounds or (0, self.total)
         return least if least == most else None
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
         """The entries that can answer, in order of preference."""
         ordered = self._answers.get(leaf)
         if ordered is None:
-            answers = [(each.answer(leaf), each) for each in self._entries]
-            ordered = [a for answer in BEST_FIRST for a in answers if a[0] is answer]
+            answers = ((each.answer(leaf), each) for each in self._entries)
+            ordered = [each for each in answers if each[0] in BEST_FIRST]
             if len(ordered) > 1:
                 ordered.sort(
                     key=lambda a: (BEST_FIRST.index(a[0]), self._lookup_cost_ms(a[1], leaf))
                 )
             self._answers[leaf] = ordered
         yield from ordered
+
+    def _first(self, leaf: Predicate) -> ServingEntry | None:
+        """The entry that a look-up of a leaf asks first; None if none answers it."""
+        return next((serving for _, serving in self._answering(leaf)), None)
+
+    def _told(self, leaf: Predicate, ask: Callable[[OpenEntry], T], unknown: T) -> T:
+        """What that entry tells; `unknown` if there is none, or it fails."""
+        serving = self._first(leaf)
+        try:
+            return unknown if serving is None else ask(self._open(serving))
+        except EntryUnusable:  # `rows` reports it, or uses the next entry
+            return unknown
 
     def pages(self, leaf: Predicate) -> Bounds:
         """The rows of the pages where, by the base file's column index, a leaf may be TRUE.
@@ -279,11 +282,7 @@ class SliceEntries:
     def footer_for(self, leaf: Predicate) -> Footer | None:
         """The same from the entry that a look-up of a leaf asks first, and no other is opened; None
         if there is none, or it fails."""
-        _, serving = next(self._answering(leaf), (None, None))
-        try:
-            return None if serving is None else self._open(serving).bounds.footer
-        except EntryUnusable:  # `rows` reports it, or uses the next entry
-            return None
+        return self._told(leaf, lambda opened: opened.bounds.footer, None)
 
     def stored_rows(self, storage: Storage, columns: pa.Schema) -> RowReader | None:
         """Reads rows from the values that an entry stores, if possible one that is open; None if
