@@ -234,23 +234,19 @@ class _Entries:
         required: RequiredColumns,
         held: HeldEntries,
     ) -> "_Entries":
-        by_index = [
-            (number, each.file_slice.base_file)
-            for number, each in enumerate(slices)
-            if each.access is Access.INDEX
-        ]
-        base_files = [base_file for _, base_file in by_index]
+        base_files = [each.file_slice.base_file for each in slices]
         by_layout: dict[tuple[str, int], list[_Member]] = {}
         for name in required.groups:
             stated = stated_generations(folder.segments.get(name, ()), base_files)
-            for number, base_file in by_index:
+            for number, base_file in enumerate(base_files):
                 serving = required.last_serving(name, base_file)
                 opened = None if serving is None else held.get(serving)
                 if serving is None or opened is None:
                     continue
                 newest, entry = stated.get(base_file.path), serving.entry
                 if newest is None or newest.number <= entry.manifest.generation:
-                    serves = newest == entry.stated is not None and opened.listed == entry.listed
+                    is_as_listed = opened.serving.entry.listed == entry.listed
+                    serves = newest == entry.stated is not None and is_as_listed
                     member = _Member(number, serving, serves)
                     by_layout.setdefault((name, serving.layout), []).append(member)
         groups, open_entries = list[_Group](), defaultdict[int, list[_Member]](list)

@@ -2,7 +2,7 @@
 
 import resource
 from collections import OrderedDict
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -16,7 +16,6 @@ from hudi_index_service.errors import EntryInvalid, EntryUnusable
 from hudi_index_service.hudi.files.parquet_file import row_source
 from hudi_index_service.index.contract import (
     IndexReader,
-    IndexType,
     ManyReaders,
     PackedIndex,
     Positions,
@@ -30,7 +29,7 @@ from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, index_t
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.base_file.page_bounds import PageBounds
-from hudi_index_service.storage.store import Storage, StoredFile
+from hudi_index_service.storage.store import Storage
 
 MOST_OPEN = 12_000
 """Each holds about 14 KiB of Java's heap, and one of the 65,530 mappings that Linux allows."""
@@ -53,30 +52,26 @@ class OpenEntry:
     """An entry opened for reading.
 
     Attributes:
+        serving: The entry, listed before it was opened.
         reader: Answers predicate leaves.
         bounds: The page bounds of the base file, with its stripped footer.
-        values: The footer of the values that the entry stores; None if it stores none.
         file: The data file, or its local copy.
         size: The size of the data file in bytes.
+        values: The footer of the values that the entry stores; None if it stores none.
         blocks: Fetches missing blocks of the data file; None if it is complete.
-        listed: The data file as listed before it was opened.
-        index_type: Its type.
-        layout: See `ServingEntry.layout`.
         asked: Whether it has answered a call to many entries since it was last looked for one to
             close.
         users: The number of current leases.
         pooled: Whether it stays in the pool after the last lease.
     """
 
+    serving: ServingEntry
     reader: IndexReader
     bounds: PageBounds
     file: OpenedFile
     size: int
-    index_type: IndexType
-    layout: int
     values: Footer | None = None
     blocks: BlockCopy | None = None
-    listed: StoredFile | None = None
     asked: bool = False
     users: int = 0
     pooled: bool = True
@@ -84,7 +79,7 @@ class OpenEntry:
     def is_listed_by(self, serving: ServingEntry) -> bool:
         """Whether no listing has shown another size or time of the data file since. (An entry may
         have been found without a listing.)"""
-        known, listed = self.listed, serving.entry.listed
+        known, listed = self.serving.entry.listed, serving.entry.listed
         return known is None or listed is None or known == listed
 
     def close(self) -> None:
@@ -119,7 +114,8 @@ class OpenGroup:
         if not entries:
             return None
         try:
-            readers = entries[0].index_type.together([each.reader for each in entries])
+            kind = entries[0].serving.index_type
+            readers = kind.together([each.reader for each in entries])
         except EntryUnusable:  # looking up each slice reports it
             return None
         if readers is None:
@@ -167,7 +163,7 @@ class HeldEntries:
         Args:
             servings: Of one index type and layout.
         """
-        layout = servings[0].index_type.name, servings[0].layout
+        layout = _layout(servings[0])
         if layout in self._groups:
             return self._groups[layout]
         if _FEW * len(servings) < len(self._entries):  # to group all would take longer
@@ -177,7 +173,7 @@ class HeldEntries:
         members = {
             key: each
             for key, each in list(self._entries.items())
-            if (each.index_type.name, each.layout) == layout
+            if _layout(each.serving) == layout
         }
         self._groups[layout] = OpenGroup.of(members, are_copies=self._are_copies)
         return self._groups[layout]
@@ -295,27 +291,23 @@ class ReaderPool:
         file occupies disk space after its deletion. Entries in use are closed when they are
         returned."""
         prefix = f"{index_type_folder(listing.index_type)}/"
-        with self._lock:
-            unlisted = [
-                key for key in self._open if key[0].startswith(prefix) and not listing.shows(key[0])
-            ]
-            closing = [entry for key in unlisted if (entry := self._remove(key)).users == 0]
-        self._close(closing)
+        self._close_if(lambda key, _: key[0].startswith(prefix) and not listing.shows(key[0]))
 
     def close_deleted(self) -> None:
         """Closes open entries of a local table whose data files were deleted. Those of a remote one
         occupy the user's cache alone, which evicts them."""
-        if self.is_remote:
-            return
-        with self._lock:
-            deleted = [key for key, entry in self._open.items() if entry.file.is_deleted()]
-            closing = [entry for key in deleted if (entry := self._remove(key)).users == 0]
-        self._close(closing)
+        if not self.is_remote:
+            self._close_if(lambda _, entry: entry.file.is_deleted())
 
     def close(self) -> None:
         """Closes all unused entries, and the others when they are returned."""
+        self._close_if(lambda key, entry: True)
+
+    def _close_if(self, is_unwanted: Callable[[_Key, OpenEntry], bool]) -> None:
+        """Closes some entries, those in use when they are returned."""
         with self._lock:
-            closing = [entry for key in list(self._open) if (entry := self._remove(key)).users == 0]
+            unwanted = [key for key, entry in self._open.items() if is_unwanted(key, entry)]
+            closing = [entry for key in unwanted if (entry := self._remove(key)).users == 0]
         self._close(closing)
 
     def _open_entry(self, serving: ServingEntry) -> OpenEntry:
@@ -339,18 +331,7 @@ class ReaderPool:
                 kind = serving.index_type.configured(self._settings)
                 reader = kind.open(index, serving.columns)
                 on_failure.pop_all()
-            listed = serving.entry.listed
-            return OpenEntry(
-                reader,
-                bounds,
-                file,
-                index.length,
-                serving.index_type,
-                serving.layout,
-                values,
-                blocks,
-                listed,
-            )
+            return OpenEntry(serving, reader, bounds, file, index.length, values, blocks)
 
     @contextmanager
     def _readable(self, serving: ServingEntry) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
@@ -456,3 +437,7 @@ class ReaderPool:
 
 def _key(serving: ServingEntry) -> _Key:
     return serving.entry.data_path, serving.names, serving.stored
+
+
+def _layout(serving: ServingEntry) -> _Layout:
+    return serving.index_type.name, serving.layout
