@@ -138,17 +138,18 @@ class LogRowsCache:
         """
         version = merged.version
         columns = [merged.query.table.field(name) for name in merged.query.needed_roots]
-        found = self._known(version, columns)
-        if found is None:
-            # Another thread may be merging the same slice.
-            with self._merging[hash(version) % len(self._merging)]:
-                found = self._known(version, columns)
-                if found is None:
-                    found = self._merged_now(merged, version, columns)
-        if isinstance(found, str):
-            statistics.note = found
-            return None
-        statistics.log_rows = found.count
+
+        def merge() -> LogRows:
+            kept = self._kept.get(version)  # its columns are merged, too
+            names = {each.name for each in columns} | set(kept.schema.names if kept else ())
+            schema = pa.schema([each for each in merged.query.table if each.name in names])
+            log_rows = _merged_rows(merged, schema)
+            self._keep(version, log_rows)
+            return log_rows
+
+        found = self._found(merged, statistics, lambda: self._known(version, columns), merge)
+        if found is not None:
+            statistics.log_rows = found.count
         return found
 
     def replaced(self, merged: LogSlice, statistics: SliceStatistics) -> BitMap | None:
@@ -156,62 +157,56 @@ class LogRowsCache:
         without merging these; None if the slice has to be merged whole. Takes and raises what `of`
         does."""
         version = merged.version
-        found = self._known_replaced(version)
-        if found is None:
-            with self._merging[hash(version) % len(self._merging)]:
-                found = self._known_replaced(version)
-                if found is None:
-                    found = self._unless_merged_whole(merged, lambda: _touched(merged).replaced)
-                    if isinstance(found, BitMap):
-                        self._remember(self._replaced, version, found)
-        if isinstance(found, str):
-            statistics.note = found
-            return None
-        return found
 
-    def _known_replaced(self, version: _Version) -> BitMap | str | None:
-        """What `replaced` returns, or why the slice is merged whole; None if not known."""
-        found = self._known(version, [])
-        return (
-            found.replaced if isinstance(found, LogRows) else found or self._replaced.get(version)
-        )
+        def known() -> BitMap | None:
+            kept = self._known(version, [])
+            return self._replaced.get(version) if kept is None else kept.replaced
 
-    def _known(self, version: _Version, columns: Sequence[pa.Field]) -> LogRows | str | None:
-        """The log rows that are kept, or why they cannot be merged alone; None if not known."""
+        def find() -> BitMap:
+            replaced = _touched(merged).replaced
+            self._remember(self._replaced, version, replaced)
+            return replaced
+
+        return self._found(merged, statistics, known, find)
+
+    def _known(self, version: _Version, columns: Sequence[pa.Field]) -> LogRows | None:
+        """The log rows that are kept; None if not known. Raises _MergedWhole if they cannot be
+        merged alone."""
         with self._lock:
             kept = self._kept.get(version)
-            if kept is None:
-                return self._refused.get(version)
-            self._kept.move_to_end(version)
-        return kept if kept.has(columns) else None
+            if kept is not None:
+                self._kept.move_to_end(version)
+            elif version in self._refused:
+                raise _MergedWhole(self._refused[version])
+        return kept if kept is not None and kept.has(columns) else None
 
-    def _merged_now(
-        self, merged: LogSlice, version: _Version, columns: list[pa.Field]
-    ) -> LogRows | str:
-        """The log rows, with the columns that are kept already, too; else why they cannot be merged
-        alone."""
-        kept = self._kept.get(version)
-        names = {each.name for each in columns} | set(kept.schema.names if kept else ())
-        schema = pa.schema([each for each in merged.query.table if each.name in names])
-        found = self._unless_merged_whole(merged, lambda: _merged_rows(merged, schema))
-        if isinstance(found, LogRows):
-            self._keep(version, found)
-        return found
-
-    def _unless_merged_whole(self, merged: LogSlice, work: Callable[[], T]) -> T | str:
-        """The result of some work on a slice's log rows, or why the slice has to be merged whole.
-        Reasons that will not pass are remembered."""
+    def _found(
+        self,
+        merged: LogSlice,
+        statistics: SliceStatistics,
+        known: Callable[[], T | None],
+        find: Callable[[], T],
+    ) -> T | None:
+        """What is known of a slice's log rows, or is found now; None if the slice has to be merged
+        whole, for the reason in the statistics. Reasons that will not pass are remembered."""
+        version = merged.version
         try:
-            return work()
+            if (found := known()) is None:
+                # Another thread may be merging the same slice.
+                with self._merging[hash(version) % len(self._merging)]:
+                    if (found := known()) is None:
+                        found = find()
+            return found
         except _MergedWhole as error:
-            self._remember(self._refused, merged.version, str(error))
-            return str(error)
+            statistics.note = str(error)
+            self._remember(self._refused, version, statistics.note)
         except FileNotFoundError:
             raise
         except (IndexServiceError, ParquetReadError, pa.ArrowException, OSError) as error:
-            reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
-            log.info("%s: %s", merged.plan.file_slice.name, reason)
-            return reason
+            # Perhaps for the moment only, so that it is not remembered.
+            statistics.note = f"its log rows cannot be merged alone: {error}"
+            log.info("%s: %s", merged.plan.file_slice.name, statistics.note)
+        return None
 
     def _keep(self, version: _Version, log_rows: LogRows) -> None:
         with self._lock:
@@ -225,7 +220,7 @@ class LogRowsCache:
 
     def _remember(self, facts: dict[_Version, U], version: _Version, fact: U) -> None:
         with self._lock:
-            if len(facts) >= _MOST_REMEMBERED:
+            if len(facts) >= _MOST_REMEMBERED and version not in facts:
                 facts.clear()
             facts[version] = fact
 
