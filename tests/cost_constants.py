@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hudi_index_service.config import Settings, settings
-from hudi_index_service.optimizer.cost import Constants
-from hudi_index_service.optimizer.cost.constants import constants_path, forget_constants
+from hudi_index_service.optimizer.cost.constants import Constants, constants_path, forget_constants
 from hudi_index_service.sql import enable
 
 if TYPE_CHECKING:

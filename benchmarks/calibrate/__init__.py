@@ -17,7 +17,7 @@ from benchmarks.calibrate.sample import ROWS, write_sample
 from benchmarks.calibrate.stored import store_constants
 from benchmarks.calibrate.timing import Stopwatch
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants
+from hudi_index_service.optimizer.cost.constants import Constants, constants_path, load_constants
 
 MEANINGS = {
     "open_ms": "opening an index entry",

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.optimizer.cost import Constants
-from hudi_index_service.optimizer.cost.constants import forget_constants
+from hudi_index_service.optimizer.cost.constants import Constants, forget_constants
 from hudi_index_service.storage.disk import write_private_file
 
 

@@ -56,7 +56,7 @@ from benchmarks.optimizer.summary import summary, targets, worst
 from benchmarks.optimizer.tables import LAYOUTS, Layout, folder_of, is_ready
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost import constants_path
+from hudi_index_service.optimizer.cost.constants import constants_path
 
 RESULTS = ROOT / "benchmarks" / "results"
 TPCH_QUERIES = 80

@@ -11,7 +11,7 @@ from benchmarks.calibrate.stored import store_constants
 from benchmarks.calibrate.timing import explained
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants
+from hudi_index_service.optimizer.cost.constants import Constants, constants_path, load_constants
 
 SPARK_CONSTANTS = {
     *("spark_scan_ms", "spark_file_ms", "spark_mib_ms"),

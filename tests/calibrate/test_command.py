@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.calibrate import __main__ as command
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost import Constants, load_constants
+from hudi_index_service.optimizer.cost.constants import Constants, load_constants
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_jar_reaches_executors_of_a_cluster(tables, tmp_path):
     print(sorted(r[0] for r in few.selectExpr("id", "rand() AS x").where("x < 2").rdd
                  .map(lambda row: row.id).collect()), uses(spark)[0].by_index)
     from hudi_index_service.config import settings
-    from hudi_index_service.optimizer.cost import Constants
+    from hudi_index_service.optimizer.cost.constants import Constants
     from tests.cost_constants import set_constants
     set_constants(settings(), Constants(spark_scan_ms=1e12, handing_ms=1e9))
     many = table(spark).where("amount < 90").repartition(3)

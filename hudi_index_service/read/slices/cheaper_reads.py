@@ -9,8 +9,7 @@ from hudi_index_parquet import Footer
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable
-from hudi_index_service.optimizer.cost import load_constants
-from hudi_index_service.optimizer.cost.constants import LARGE_FILE
+from hudi_index_service.optimizer.cost.constants import LARGE_FILE, load_constants
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import (
     Counting,

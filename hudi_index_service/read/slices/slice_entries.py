@@ -24,7 +24,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.index.contract import Answer, RankedRows
 from hudi_index_service.index.files.opened_file import Fetched, counted
-from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.cost.constants import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.optimizer.cost.model import opening_cost
 from hudi_index_service.optimizer.estimates import estimated_rows

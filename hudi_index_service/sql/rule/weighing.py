@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from hudi_index_service.optimizer.column_values import Values
-from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.constants import (
     DRIVER_SLICES,
     LOG_FILE_BYTES,
@@ -27,6 +26,7 @@ from hudi_index_service.optimizer.cost.in_spark import (
     SparkCosts,
     Work,
 )
+from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.decide import (
     RelationCosts,
     driver_may_count,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost import (
+from hudi_index_service.optimizer.cost.constants import (
     Constants,
     constants_path,
     forget_constants,

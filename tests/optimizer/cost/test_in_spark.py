@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost import Constants, CostModel
+from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.cost.in_spark import (
     NOTHING,
     Reader,
@@ -13,6 +13,7 @@ from hudi_index_service.optimizer.cost.in_spark import (
     SparkCosts,
     Work,
 )
+from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.decide import RelationCosts
 from hudi_index_service.optimizer.plan import QueryPlan
 from tests.optimizer.tables import PaperTable

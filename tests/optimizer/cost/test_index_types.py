@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.optimizer.cost import Constants
+from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.plug_in import install

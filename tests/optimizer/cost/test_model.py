@@ -7,7 +7,8 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost import Constants, CostModel
+from hudi_index_service.optimizer.cost.constants import Constants
+from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding, pages_of
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import QueryPlan
