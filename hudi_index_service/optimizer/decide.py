@@ -7,7 +7,7 @@ them in this order, each time with better knowledge:
 ======================================  ======================================================
 known                                   decided by
 ======================================  ======================================================
-the slices that segments leave          `plan_by_open_entries`, `ask_open_entries`
+the slices that segments leave          `are_many`, `ask_open_entries`
 manifest of a typical slice             `may_have_none`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
@@ -74,9 +74,10 @@ from hudi_index_service.predicate.expression import And, Like, Match, Not, Predi
 # --- before an entry is opened ---------------------------------------------------------------
 
 
-def plan_by_open_entries(slices: int) -> bool:
-    """Whether open entries are asked, and serve, before so many slices are planned one by one."""
-    return are_many(slices)
+def are_many(slices: int) -> bool:
+    """Whether slices are so many that most queries read a fraction of them: open entries are asked,
+    and serve, before they are planned one by one."""
+    return slices >= ASKED_WHILE_OPEN
 
 
 def ask_open_entries(predicate: Predicate) -> bool:
@@ -131,11 +132,6 @@ def each_task_reads_all_keys(rows: int) -> bool:
 
 
 # --- while row ids are looked up -------------------------------------------------------------
-
-
-def are_many(slices: int) -> bool:
-    """Whether a table has so many slices that most queries read a fraction of them."""
-    return slices >= ASKED_WHILE_OPEN
 
 
 def opening_pays(rows: int, scans: int) -> bool:

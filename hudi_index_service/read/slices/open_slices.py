@@ -23,11 +23,7 @@ import numpy.typing as npt
 from hudi_index_service.errors import EntryUnusable
 from hudi_index_service.index.contract import Answer, Positions, Truths
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, stated_generations
-from hudi_index_service.optimizer.decide import (
-    ask_open_entries,
-    may_have_none,
-    plan_by_open_entries,
-)
+from hudi_index_service.optimizer.decide import are_many, ask_open_entries, may_have_none
 from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
@@ -87,7 +83,7 @@ class OpenSlices:
         """
         predicate, slices, left = plan.predicate, plan.slices, plan.left()
         asked = [number for number in left if slices[number].access is Access.INDEX]
-        many = plan_by_open_entries(len(asked))
+        many = are_many(len(asked))
         if not many and not (counting and asked):
             return plan
         among = np.zeros(len(self._slices), dtype=bool)
