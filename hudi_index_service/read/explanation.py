@@ -5,8 +5,8 @@ docs/explain.md describes each field. Within one version, fields are only added.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr
 
@@ -34,6 +34,9 @@ _Rounded = Annotated[float, AfterValidator(lambda value: round(value, 3))]
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+_Whole = TypeVar("_Whole", bound=_Part)
 
 
 class ExplainedRows(_Part):
@@ -329,14 +332,13 @@ def _expected(slices: Sequence[ExplainedSlice]) -> ExplainedCost | None:
     costs = [each.expected for each in slices if each.expected is not None]
     if not costs:
         return None
-    fields = _sums(
-        costs, ("pages", "bytes", "index_bytes", "index_ms", "scan_bytes", "scan_ms", "ms")
-    ) | {
-        "slices": len(costs) + sum(each.access == "skip" for each in slices),
-        "rows": ExplainedRows(**_sums([each.rows for each in costs], ExplainedRows.model_fields)),
-        "by_history": any(each.by_history for each in costs),
-    }
-    return ExplainedCost(**fields)
+    return _summed(
+        ExplainedCost,
+        costs,
+        slices=len(costs) + sum(each.access == "skip" for each in slices),
+        rows=_summed(ExplainedRows, [each.rows for each in costs]),
+        by_history=any(each.by_history for each in costs),
+    )
 
 
 def _groups(slices: Sequence[ExplainedSlice]) -> tuple[ExplainedGroup, ...]:
@@ -359,8 +361,7 @@ def _groups(slices: Sequence[ExplainedSlice]) -> tuple[ExplainedGroup, ...]:
 def _group_run(read: Sequence[ExplainedReading]) -> ExplainedGroupRun | None:
     if not read:
         return None
-    sums = _sums(read, ("rows", "rows_checked", "pages", "bytes", "ms"))
-    return ExplainedGroupRun(slices=Counter(each.access for each in read), **sums)
+    return _summed(ExplainedGroupRun, read, slices=Counter(each.access for each in read))
 
 
 def _run(slices: Sequence[ExplainedSlice], seconds: float) -> ExplainedRun:
@@ -369,23 +370,20 @@ def _run(slices: Sequence[ExplainedSlice], seconds: float) -> ExplainedRun:
         each.access if each.actual is None else each.actual.access for each in slices
     )
     notes = ((each.name, each.actual.note) for each in slices if each.actual is not None)
-    return ExplainedRun(
+    return _summed(
+        ExplainedRun,
+        read,
         seconds=round(seconds, 6),
         rows_returned=sum(each.rows for each in read),
         slices={each.value: accesses[each.value] for each in Access},
         notes=tuple(ExplainedNote(name=name, note=note) for name, note in notes if note),
-        **_sums(
-            read,
-            (
-                *("rows_checked", "pages", "kept_pages", "bytes"),
-                *("index_requests", "index_bytes", "stored"),
-            ),
-        ),
     )
 
 
-def _sums(parts: Sequence[_Part], names: Iterable[str]) -> dict[str, Any]:
-    return {name: sum(getattr(each, name) for each in parts) for name in names}
+def _summed(kind: type[_Whole], parts: Sequence[_Part], **known: Any) -> _Whole:
+    """A record with the sums of its parts in all fields but the known ones."""
+    names = kind.model_fields.keys() - known.keys()
+    return kind(**known, **{name: sum(getattr(each, name) for each in parts) for name in names})
 
 
 def _group_lines(group: ExplainedGroup) -> list[str]:
