@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from time import perf_counter_ns
 
 import pyarrow as pa
@@ -133,13 +134,9 @@ class Execution:
         `limit`, slices are looked up in growing windows, and no more of a window are read than
         needed, except for some prefetched ones."""
         self._begin()
-        results = self._all_rows() if limit is None else self._first_rows(limit)
-        schema = self.schema
-        batches = (batch for result in results for batch in result if batch.num_rows)
-        result_batches = (_with_schema(batch, schema) for batch in batches)
-        rows = pa.Table.from_batches(
-            result_batches if limit is None else _first(result_batches, limit), schema
-        )
+        results = self._all_rows() if limit is None else self._rows_up_to(limit)
+        schema, batches = self.schema, first_rows(chain.from_iterable(results), limit)
+        rows = pa.Table.from_batches((_with_schema(batch, schema) for batch in batches), schema)
         self._end(whole=limit is None)
         return rows
 
@@ -162,13 +159,12 @@ class Execution:
             yield list(matching_log_rows(found))
             yield from self._read(found, list)
 
-    def _first_rows(self, limit: int) -> Iterator[list[pa.RecordBatch]]:
+    def _rows_up_to(self, limit: int) -> Iterator[list[pa.RecordBatch]]:
         """The first matching rows of each slice, as many as are asked for."""
         reader = replace(self.reader, limit=limit)
 
         def first(found: FoundRows) -> list[pa.RecordBatch]:
-            batches = found.statistics.timing(reader.rows(found))
-            return list(_first((batch for batch in batches if batch.num_rows), limit))
+            return list(first_rows(found.statistics.timing(reader.rows(found)), limit))
 
         for window in self._windows(at_first=1):
             yield from prefetch(first, reader.find(window), reader.settings.read.parallelism)
@@ -311,11 +307,8 @@ class Execution:
                 exact = self.reader.with_log_rows(exact)
             if exact is not None:
                 return bool(exact.rows) or any(x.num_rows for x in matching_log_rows([exact]))
-        return any(batch.num_rows for batch in self._batches(job, limit=1))
-
-    def _batches(self, job: Job, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        reader = self.reader if limit is None else replace(self.reader, limit=limit)
-        return job[1].timing(reader.batches(*job))
+        batches = replace(self.reader, limit=1).batches(*job)
+        return any(batch.num_rows for batch in job[1].timing(batches))
 
     def _windows(
         self, at_first: int | None = None, *, logs_last: bool = False
@@ -377,14 +370,20 @@ def _counts_of(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[bytes
     return totals
 
 
-def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+def first_rows(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The first `limit` rows of some batches, all for None, without empty batches. No batch after
+    these rows is taken."""
+    if limit == 0:
+        return
     left = limit
-    while left > 0:
-        batch = next(batches, None)
-        if batch is None:
+    for batch in batches:
+        if left is not None:
+            batch = batch.slice(0, left)
+            left -= batch.num_rows
+        if batch.num_rows:
+            yield batch
+        if left == 0:
             return
-        yield batch.slice(0, left)
-        left -= min(left, batch.num_rows)
 
 
 def _with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.text.for_spark import has_substitution, is_for_spark
 from hudi_index_service.process import awaited_methods
-from hudi_index_service.read.execution import Execution, RowIds
+from hudi_index_service.read.execution import Execution, RowIds, first_rows
 from hudi_index_service.read.freshness import ANY, Freshness, saying
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
@@ -137,21 +137,11 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The same rows in batches, one in memory at a time. Raises what `to_arrow` raises."""
-        left = self._limit
-        if left == 0:
-            if self._planner.freshness != ANY:  # an answer without rows has to be one all the same
-                run = self.planned()
-                run.statistics.start(run.plan.slices)
-                self._statistics = run.statistics
-            return
-        for batch in self._batches():
-            if left is not None:
-                batch = batch.slice(0, left)
-                left -= batch.num_rows
-            if batch.num_rows:
-                yield batch
-            if left == 0:
-                return
+        if self._limit == 0 and self._planner.freshness != ANY:
+            run = self.planned()  # an answer without rows has to be one all the same
+            run.statistics.start(run.plan.slices)
+            self._statistics = run.statistics
+        yield from first_rows(self._batches(), self._limit)
 
     def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The rows of `to_batches` with their schema. The first batch is read at once, and raises

@@ -22,6 +22,7 @@ from hudi_index_service.optimizer.cost.pages import share_of_pages
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.kept_pages import keep_less_for_tasks
 from hudi_index_service.read.base_file.row_group_bounds import row_counts
+from hudi_index_service.read.execution import first_rows
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -97,25 +98,21 @@ class SliceTask:
             SnapshotChanged: a file of the snapshot is gone.
             NeedsSpark: only Spark can read a slice, which its first rows did not show.
         """
-        read = 0
         keep_less_for_tasks()
-        with self.opened() as reader:
+
+        def of_parts(reader: SliceReader) -> Iterator[pa.RecordBatch]:
             for part in parts:
                 (plan,) = self.plans(part.slice_number)
                 statistics = SliceStatistics.of(plan)
                 try:
-                    for batch in statistics.timing(reader.batches(plan, statistics, part.rows)):
-                        if self.limit is not None:
-                            batch = batch.slice(0, self.limit - read)
-                        if batch.num_rows:
-                            yield batch
-                        read += batch.num_rows
-                        if read == self.limit:
-                            return
+                    yield from statistics.timing(reader.batches(plan, statistics, part.rows))
                 except TableFeatureUnsupported as error:
                     raise NeedsSpark(error.message, remedy=LATE_REMEDY) from error
                 if observe is not None:
                     observe(part.number, statistics)
+
+        with self.opened() as reader:
+            yield from first_rows(of_parts(reader), self.limit)
 
     def weights(self, slices: Iterable[int], *, whole: float) -> list[Weight]:
         """The approximate size of slices, each of which is a group. Raises what `batches` raises.
