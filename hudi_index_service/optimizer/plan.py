@@ -195,6 +195,11 @@ class QueryPlan:
         return self.with_slices(tuple(slices), left_of(slices, left))
 
     @property
+    def in_paths(self) -> frozenset[str]:
+        """The columns whose values are in the partitions' paths, even if base files hold others."""
+        return frozenset(self.partitions.table.schema.names if self.partitions else ())
+
+    @property
     def uses_index(self) -> bool:
         """Whether any slice is to be read through an index."""
         return any(each.access is Access.INDEX for each in self.slices)

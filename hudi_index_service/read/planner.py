@@ -338,9 +338,8 @@ class QueryPlanner:
         for a count, whose rows they count."""
         required = self._coverage.required(folder.definitions, plan.snapshot.schema)
         start = self._start_of(plan.snapshot)
-        in_paths = frozenset(plan.partitions.table.schema.names if plan.partitions else ())
         plan = start.segment_slices.skip(plan, folder, required)
-        plan = replace(plan, routes=start.segment_slices.routes(folder, required, in_paths))
+        plan = replace(plan, routes=start.segment_slices.routes(folder, required, plan.in_paths))
         if self._table.storage.is_local:
             plan = start.open_slices.applied(plan, folder, required, self._pool, counting=counting)
         return plan

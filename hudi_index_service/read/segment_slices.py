@@ -46,15 +46,13 @@ class SegmentSlices:
         predicate = plan.predicate
         if predicate is None or not any(folder.segments.values()):
             return plan
-        in_paths = set(plan.partitions.table.schema.names) if plan.partitions else set()
+        in_paths = plan.in_paths
         by_type: dict[str, Mask] = {}
         for name, segments in folder.segments.items():
             if not segments:
                 continue
-            # A partition's value is in its path, even if the base file holds another.
-            columns = required.keys.get(name, frozenset())
-            if in_paths:
-                columns = frozenset(key for key in columns if key[0] not in in_paths)
+            keys = required.keys.get(name, frozenset())
+            columns = frozenset(key for key in keys if key[0] not in in_paths)
             is_excluded = self._excluded(Exclusion(segments, columns), predicate)
             if is_excluded.any():
                 by_type[name] = is_excluded
@@ -95,7 +93,7 @@ class SegmentSlices:
         """Routes the values of lists.
 
         Args:
-            in_paths: Columns whose values are in the partitions' paths, not in the base files.
+            in_paths: See `QueryPlan`.
         """
 
         def routed(

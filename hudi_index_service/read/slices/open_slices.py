@@ -92,10 +92,9 @@ class OpenSlices:
             entries = self._open_entries(folder, required, held, all_known=many)
             is_empty, counts = np.zeros_like(among), None
             if predicate is not None and ask_open_entries(predicate):
-                in_paths = frozenset(plan.partitions.table.schema.names if plan.partitions else ())
-                counts = entries.counts(predicate, among, in_paths) if counting else None
+                counts = entries.counts(predicate, among, plan.in_paths) if counting else None
                 if counts is None and many:
-                    is_empty = entries.without_rows(predicate, among, in_paths)
+                    is_empty = entries.without_rows(predicate, among, plan.in_paths)
             changed = entries.changed(among)
         is_empty &= ~changed
         objects = _objects(slices)
@@ -285,7 +284,7 @@ class _Entries:
 
         Args:
             predicate: In negation normal form.
-            in_paths: Columns whose values are in the partitions' paths, not in the base files.
+            in_paths: See `QueryPlan`.
         """
         is_open = np.zeros_like(among)
         for group in self.groups:
