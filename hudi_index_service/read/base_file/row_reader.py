@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -146,6 +146,14 @@ class RowReader:
             return 1.0
         return min(1.0, plan.plain_bytes / max(self.footer.plain_bytes, 1))
 
+    def with_columns(self, names: Sequence[str]) -> "RowReader":
+        """The reader of some of the columns, if the file can be read with all of them."""
+        columns = pa.schema([self.columns.field(name) for name in names])
+        if columns.equals(self.columns):
+            return self
+        present_columns(self.footer.schema, self.columns, source=self.base_file.path)
+        return replace(self, columns=columns)
+
     def plan(self, rows: RowIds) -> RowPlan:
         """The cost of reading these rows; reads nothing."""
         return self.footer.plan(rows, self.present)
@@ -181,17 +189,14 @@ class RowReader:
             StorageFailed: the base file cannot be reached.
         """
         source = row_source(self.storage, self.base_file.path)
-        condition, columns, present = None, self.columns, self.present
+        condition, matching = None, self
         if predicate is not None and predicate != Constant(True) and self.storage.is_local:
             condition = native_condition(predicate, self.footer.schema)
             if condition is not None and not (condition.is_whole or self.is_scan):
                 condition = None  # most of what an index has found matches
         if output is not None and condition is not None and condition.is_whole:
-            columns = pa.schema([columns.field(name) for name in output])
-            if not columns.equals(self.columns):
-                path = self.base_file.path
-                present = present_columns(self.footer.schema, columns, source=path)
-        start, most = 0, self._first_rows(rows, present)
+            matching = self.with_columns(output)
+        start, most = 0, matching._first_rows(rows)
         starts: RowIds | None = None
         if limit is not None:
             most = min(most, max(limit, 1))
@@ -205,10 +210,10 @@ class RowReader:
             portion = rows[start:stop]
             if condition is None:
                 read = None
-            elif not numbered and condition.is_whole and not columns.names:
+            elif not numbered and condition.is_whole and not matching.columns.names:
                 read = self._counted(portion, condition)
             else:
-                read = self._matching(portion, condition, columns, present, numbered=numbered)
+                read = matching._matching(portion, condition, numbered=numbered)
             if read is None:
                 condition = None
                 read = self._all(source, portion)
@@ -236,27 +241,19 @@ class RowReader:
             )
         if places is not None:
             table = table.take(numbers_array(places))
-        batches = _batches(table, len(portion))
-        aligned = [self._aligned(batch, self.columns) for batch in batches]
-        return RowsRead(len(portion), portion, aligned, stats)
+        batches = self._batches(table.to_batches(), len(portion))
+        return RowsRead(len(portion), portion, batches, stats)
 
     def _matching(
-        self,
-        portion: RowIds | range,
-        native: NativeCondition,
-        columns: pa.Schema,
-        present: list[str],
-        *,
-        numbered: bool,
+        self, portion: RowIds | range, native: NativeCondition, *, numbered: bool
     ) -> RowsRead | None:
-        """The rows of a portion that match, with these columns; None if the row reader cannot tell
-        which."""
+        """The rows of a portion that match; None if the row reader cannot tell which."""
         with refusals_named(self.base_file.path):
             found = self.footer.matching(
                 self.storage.local_path(self.base_file.path),
                 portion,
                 native.condition,
-                present,
+                self.present,
                 numbered=numbered,
                 size=self.base_file.size,
                 pages=kept_pages(),
@@ -264,10 +261,9 @@ class RowReader:
             )
         if found is None:
             return None
-        batches = found.rows if present else [_without_columns(found.count)]
-        aligned = [self._aligned(batch, columns) for batch in batches if batch.num_rows]
+        batches = self._batches(found.rows, found.count)
         rows = range(0) if found.positions is None else as_numbers(found.positions)
-        return RowsRead(len(portion), rows, aligned, found.stats, native.is_whole)
+        return RowsRead(len(portion), rows, batches, found.stats, native.is_whole)
 
     def _counted(self, portion: RowIds | range, native: NativeCondition) -> RowsRead | None:
         """The number of rows of a portion that match; None if the row reader cannot tell."""
@@ -297,12 +293,12 @@ class RowReader:
         fitting = fitting_rows(largest, _MOST_ROWS) * read.count // max(read.found, 1)
         return max(1, min(most, fitting))
 
-    def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
+    def _first_rows(self, rows: RowIds | range) -> int:
         """The number of rows of the first portion, by their size in the file; not many, since
         repeated values take almost no space there."""
         if len(rows) <= FIRST_PAGE and self.size_of(len(rows)) <= BATCH_BYTES:
             return max(1, len(rows))
-        plan = self.footer.plan(rows[:_MANY], present)
+        plan = self.footer.plan(rows[:_MANY], self.present)
         fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)
         return max(1, min(FIRST_PAGE, fitting))
 
@@ -316,8 +312,12 @@ class RowReader:
             _last_present.set(last)
         return last[2]
 
-    def _aligned(self, batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-        return align(batch, columns, source=self.base_file.path)
+    def _batches(self, read: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+        """Batches in the types of the columns, without empty ones; one of so many rows if no column
+        was read."""
+        batches = read if self.present else [_without_columns(rows)]
+        source = self.base_file.path
+        return [align(each, self.columns, source=source) for each in batches if each.num_rows]
 
 
 def column_share(footer: Footer, columns: pa.Schema, base_file: BaseFile) -> float | None:
@@ -345,13 +345,6 @@ def unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
     if is_broken_text(error):
         return "it holds text that is not UTF-8: only a scan reads it"
     return f"its rows cannot be read one by one: {error}"
-
-
-def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
-    """The table's batches; one of the right length if no column was read."""
-    if table.num_columns == 0:
-        return [_without_columns(rows)]
-    return list(table.to_batches())
 
 
 def _without_columns(rows: int) -> pa.RecordBatch:

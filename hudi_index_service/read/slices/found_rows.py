@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.files.base_file import align, present_columns
+from hudi_index_service.hudi.files.base_file import align
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate import evaluate, keep
@@ -151,17 +151,16 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     row_ids = [each.read_rows for each in group]
     first, query = readers[0], group[0].query
     files = [reader.file_rows(rows) for reader, rows in zip(readers, row_ids, strict=True)]
-    native, columns, present = None, first.columns, first.present
+    native = None
     if query.predicate is not None and query.normal_form is not None:
         native = native_condition(query.normal_form, first.footer.schema)
     is_whole = query.predicate is None or (native is not None and native.is_whole)
     if is_whole:
-        columns = pa.schema([columns.field(name) for name in query.output.names])
-        present = present_columns(first.footer.schema, columns, source=first.base_file.path)
+        first = first.with_columns(query.output.names)
     try:
         read = read_files(
             files,
-            present,
+            first.present,
             condition=native.condition if native is not None and is_whole else None,
             pages=kept_pages(),
             is_scan=group[0].rows is None,
@@ -172,7 +171,7 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     if read is None:
         return None
     try:
-        batch = align(read.rows, columns, source=first.base_file.path)
+        batch = align(read.rows, first.columns, source=first.base_file.path)
     except NeedsSpark:  # reading them one by one names the file
         return None
     if is_whole:
