@@ -24,6 +24,7 @@ from hudi_index_service.predicate.expression import (
     Compare,
     In,
     IsNull,
+    Leaf,
     Like,
     LikePart,
     Match,
@@ -167,10 +168,8 @@ def leaf_rows(leaf: Predicate) -> Estimate:
         case Not(IsNull() | Compare(operator=Operator.EQ_NULL_SAFE) as operand):
             return _complement(leaf_rows(operand))
         case Not(In(has_null=True)):
-            return lambda statistics, total: RowEstimate(0, 0, 0)
-        case Not(ArrayContains(column) as operand):
-            return _not_containing(column.name, leaf_rows(operand))
-        case Not(In(column) | Like(column) | RLike(column) | Match(column) as operand):
+            return lambda statistics, total: _NOTHING
+        case Not(Leaf(column) as operand):
             return _others(column.name, leaf_rows(operand))
         case Compare(column, Operator.NE, value):
             return _others(column.name, _equal_rows(column.name, 1, _ascending(value)))
@@ -223,17 +222,6 @@ def _others(column: str, estimate: Estimate) -> Estimate:
     return rows
 
 
-def _not_containing(column: str, estimate: Estimate) -> Estimate:
-    """Estimates the arrays without an element; arrays with a NULL element do not count."""
-    others = _others(column, estimate)
-
-    def rows(statistics: Known, total: int) -> RowEstimate:
-        other_rows = others(statistics, total)
-        return RowEstimate(0, other_rows.expected, other_rows.most)
-
-    return rows
-
-
 def _some(column: str, share: float) -> Estimate:
     """Estimates a fixed share of the rows with a value."""
 
@@ -264,7 +252,7 @@ def _equal_rows(column: str, number: int, ascending: list[Any] | None) -> Estima
             first = bisect_left(ascending, least)
             hits = bisect_right(ascending, values.greatest) - first
             if not hits:
-                return RowEstimate(0, 0, 0)
+                return _NOTHING
             if least == values.greatest:
                 return RowEstimate(count, count, count)
         return between(0, hits * values.equal, count)
@@ -290,7 +278,7 @@ def _like_rows(like: Like) -> Estimate:
         if values.below is None:
             return RowEstimate(0, count * pattern_share, count)
         if not least[: len(prefix)] <= prefix <= greatest:
-            return RowEstimate(0, 0, 0)
+            return _NOTHING
         if like.is_prefix_only and least.startswith(prefix) and greatest.startswith(prefix):
             return RowEstimate(count, count, count)
         share = (values.below(prefix, True) - values.below(prefix, False)) * rest
@@ -353,11 +341,11 @@ def _range_rows(column: str, low_end: _End | None, high_end: _End | None) -> Est
         start, stop = 0.0, 1.0
         if not all_above:
             if low > greatest or (low == greatest and not low_included):
-                return RowEstimate(0, 0, 0)
+                return _NOTHING
             start = values.below(low, not low_included and not isinstance(low, bytes))
         if not all_below:
             if high < least or (high == least and not high_included):
-                return RowEstimate(0, 0, 0)
+                return _NOTHING
             stop = values.below(high, high_included and not isinstance(high, bytes))
         return between(0, max((stop - start) * count, min(values.equal, 1.0)), count)
 

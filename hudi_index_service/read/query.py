@@ -58,15 +58,6 @@ class Query:
         )
         return replace(self, predicate=predicate, normal_form=normal_form, values=needed_values)
 
-    def result(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The output columns of rows that were read and kept."""
-        if batch.schema.names != self.output.names:
-            batch = batch.select(self.output.names)
-        for name in self.values.keys() & set(self.output.names):
-            constant = pa.repeat(self.values[name], batch.num_rows)
-            batch = batch.set_column(self.output.get_field_index(name), name, constant)
-        return batch
-
     @property
     def needed_roots(self) -> list[str]:
         """The top-level columns of the table that hold the needed columns."""

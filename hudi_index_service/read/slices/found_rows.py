@@ -96,7 +96,7 @@ class FoundRows:
         if self.query.predicate is not None and not are_results:
             batch = keep(self.query.predicate, batch)
         self.statistics.rows_returned += batch.num_rows
-        return self.query.result(batch)
+        return _result([self], [batch.num_rows], batch)
 
 
 def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
@@ -226,23 +226,15 @@ def _matching_log_rows(group: Sequence[FoundRows]) -> pa.RecordBatch:
     """The matching log rows of several slices, in order, with the query's output columns."""
     started = perf_counter_ns()
     counts = [sum(batch.num_rows for batch in each.log_rows) for each in group]
-    batches = [batch for each in group for batch in each.log_rows]
-    result = _matching(group, counts, _joined(batches, group[0].query.needed_roots))
+    columns = group[0].query.needed_roots
+    batches = [batch.select(columns) for each in group for batch in each.log_rows]
+    result = _matching(
+        group, counts, batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    )
     ms = (perf_counter_ns() - started) / 1e6
     for each, count in zip(group, counts, strict=True):
         each.statistics.ms += ms * count / sum(counts)
     return result
-
-
-def _joined(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    if not columns:  # as a table, they would have no rows
-        rows = sum(batch.num_rows for batch in batches)
-        return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
-    fields = [batches[0].schema.field(name) for name in columns]
-    arrays = [pa.concat_arrays([batch.column(name) for batch in batches]) for name in columns]
-    return pa.record_batch(arrays, schema=pa.schema(fields))
 
 
 def _matching(
@@ -269,7 +261,8 @@ def _result(
     """The output columns of the rows that were kept, `kept` of each slice; the slices may be in
     several partitions."""
     query = group[0].query
-    batch = batch.select(query.output.names)
+    if batch.schema.names != query.output.names:
+        batch = batch.select(query.output.names)
     for name in query.values.keys() & set(query.output.names):
         values = [
             pa.repeat(each.query.values[name], count)
