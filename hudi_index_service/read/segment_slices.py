@@ -44,22 +44,17 @@ class SegmentSlices:
     def skip(self, plan: QueryPlan, folder: IndexFolder, required: RequiredColumns) -> QueryPlan:
         """The plan without the slices in which, by segments, no row can match."""
         predicate = plan.predicate
-        if predicate is None or not any(folder.segments.values()):
+        if predicate is None:
             return plan
-        in_paths = plan.in_paths
-        by_type: dict[str, Mask] = {}
-        for name, segments in folder.segments.items():
-            if not segments:
-                continue
+        in_paths, without = plan.in_paths, plan
+        stated = [each for each in folder.segments.items() if each[1]]
+        for name, segments in reversed(stated):  # the first that excludes a slice is the reason
             keys = required.keys.get(name, frozenset())
             columns = frozenset(key for key in keys if key[0] not in in_paths)
             is_excluded = self._excluded(Exclusion(segments, columns), predicate)
             if is_excluded.any():
-                by_type[name] = is_excluded
+                without = self._without(plan.slices, without, is_excluded, name)
         self._keep([each for some in folder.segments.values() for each in some])
-        without = plan
-        for name in reversed(by_type):  # the first type that excludes a slice is the reason
-            without = self._without(plan.slices, without, by_type[name], name)
         return without
 
     def located(

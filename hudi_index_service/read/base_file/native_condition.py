@@ -89,15 +89,14 @@ def _tree(predicate: Predicate, stored: pa.Schema, unwritten: list[Predicate]) -
                 return ("and", known) if known else None
             return ("or", known) if len(known) == len(trees) else None
         case _:
-            tree = _condition(predicate, stored)
+            tree = _leaf(predicate, stored)
             if tree is None:
                 unwritten.append(predicate)
             return tree
 
 
-def _condition(predicate: Predicate, stored: pa.Schema) -> "Tree | None":
-    """A leaf, or one that is negated."""
-    match predicate:
+def _leaf(leaf: Predicate, stored: pa.Schema, *, negated: bool = False) -> "Tree | None":
+    match leaf:
         case Not(Compare(column, _, value)):  # that is NULL-safe
             equal = _compared(column, Operator.NE, value, stored)
             return None if equal is None else ("or", [equal, (column.name, False, "null", None)])
@@ -105,12 +104,6 @@ def _condition(predicate: Predicate, stored: pa.Schema) -> "Tree | None":
             return ("or", [])
         case Not(operand):
             return _leaf(operand, stored, negated=True)
-        case _:
-            return _leaf(predicate, stored, negated=False)
-
-
-def _leaf(leaf: Predicate, stored: pa.Schema, *, negated: bool) -> "Tree | None":
-    match leaf:
         case Compare(column, operator, value):
             return _compared(column, operator, value, stored)
         case In(column):

@@ -124,7 +124,8 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
             last is None
             or rows > rows_left
             or last.share * (taken + size) > BATCH_BYTES
-            or not _are_alike(groups[-1][0], each)
+            or (each.rows is None) is not (groups[-1][0].rows is None)
+            or not _are_alike(groups[-1][0].query, each.query)
             or not last.footer.schema.equals(reader.footer.schema)
         ):
             groups.append([])
@@ -134,13 +135,9 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     return groups
 
 
-def _are_alike(some: FoundRows, others: FoundRows) -> bool:
-    """Whether rows of both slices are checked alike."""
-    return (
-        (some.rows is None) is (others.rows is None)
-        and some.query.predicate == others.query.predicate
-        and some.query.values.keys() == others.query.values.keys()
-    )
+def _are_alike(some: Query, others: Query) -> bool:
+    """Whether rows are checked alike for both."""
+    return some.predicate == others.predicate and some.values.keys() == others.values.keys()
 
 
 def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
@@ -208,13 +205,8 @@ def _with_log_rows(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
     for each in found:
         if not each.log_rows:
             continue
-        rows, last = sum(batch.num_rows for batch in each.log_rows), groups and groups[-1][0].query
-        if (
-            not last
-            or rows > rows_left
-            or last.predicate != each.query.predicate
-            or last.values.keys() != each.query.values.keys()
-        ):
+        rows = sum(batch.num_rows for batch in each.log_rows)
+        if rows > rows_left or not _are_alike(groups[-1][0].query, each.query):
             groups.append([])
             rows_left = _LOG_ROWS_CHECKED
         groups[-1].append(each)
