@@ -108,10 +108,8 @@ class SparkCosts:
     def scanning(self, plans: Iterable[SlicePlan]) -> Work:
         """The work of reading slices that no index serves. Their matching rows are unknown and not
         counted. Log files are left out, since Spark reads them, too."""
-        constants, ms = self.model.constants, 0.0
-        for each in plans:
-            ms += constants.scanning_ms(self._mib(each), 0)
-        return Work(ms)
+        constants = self.model.constants
+        return Work(sum(constants.scanning_ms(self._mib(each), 0) for each in plans))
 
     def merging(self, plans: Iterable[SlicePlan]) -> Work:
         """The work of merging the log rows of slices. The matching ones are not counted."""
