@@ -331,7 +331,9 @@ class Lookups:
     def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""
         answer, servings = _answering(leaf, slices)
-        if answer is Answer.NONE or not _looked_up_together(leaf, slices):
+        if answer is Answer.NONE or not look_up_together(
+            len(slices), lambda: estimated_rows(slices[0].plan, leaf)
+        ):
             return [None] * len(slices)
         answers = self._listed(leaf, slices, servings) if isinstance(leaf, In) else None
         answers = few_rows(leaf, servings, self.pool) if answers is None else answers
@@ -410,7 +412,3 @@ def _taken(
 
 def _every_row(each: SliceLookup) -> BitMap:
     return BitMap(range(each.plan.total))
-
-
-def _looked_up_together(leaf: Condition, slices: Sequence[SliceLookup]) -> bool:
-    return look_up_together(len(slices), lambda: estimated_rows(slices[0].plan, leaf))
