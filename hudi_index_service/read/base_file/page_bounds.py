@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hudi_index_parquet import Bounds, Footer, ParquetReadError
+from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.columns import column_path
@@ -24,7 +24,7 @@ from hudi_index_service.read.base_file.value_bounds import (
     stored_type,
     value_bounds,
 )
-from hudi_index_service.read.row_ids import Bounds as RowBounds
+from hudi_index_service.read.row_ids import Bounds
 
 if TYPE_CHECKING:
     from hudi_index_parquet import Fetch
@@ -46,7 +46,7 @@ class PageBounds:
     size: int
     _by_column: dict[BoundColumn, list[tuple[int, int, ValueBounds]]] = field(default_factory=dict)
 
-    def rows(self, leaf: Predicate) -> RowBounds:
+    def rows(self, leaf: Predicate) -> Bounds:
         """The rows of the pages where the leaf may be TRUE; everything if no page is ruled out.
 
         Raises:
@@ -55,7 +55,7 @@ class PageBounds:
         """
         columns = leaf_columns(leaf)
         if len(columns) != 1:
-            return RowBounds.unanswered()
+            return Bounds.unanswered()
         (column,) = columns
         rows, any_excluded = BitMap(), False
         for start, stop, bounds in self._bounds(column):
@@ -64,8 +64,8 @@ class PageBounds:
             else:
                 any_excluded = True
         if not any_excluded:
-            return RowBounds.unanswered()
-        return RowBounds.among(rows)
+            return Bounds.unanswered()
+        return Bounds.among(rows)
 
     def is_at_hand(self, leaf: Predicate) -> bool:
         """Whether `rows` needs no request to a remote store."""
@@ -88,10 +88,9 @@ class PageBounds:
         except ParquetReadError as error:
             log.warning("The column index of %s is not used: %s.", ".".join(path), error)
             return []
-        nested = len(path) > 1
-        return [(page.start, page.stop, _value_bounds(page, nested=nested)) for page in pages or []]
-
-
-def _value_bounds(page: Bounds, *, nested: bool) -> ValueBounds:
-    least, greatest = page.range or (None, None)
-    return value_bounds(page.nulls, page.stop - page.start, least, greatest, nested=nested)
+        ranges = []
+        for page in pages or []:
+            rows, (least, greatest) = page.stop - page.start, page.range or (None, None)
+            bounds = value_bounds(page.nulls, rows, least, greatest, nested=len(path) > 1)
+            ranges.append((page.start, page.stop, bounds))
+        return ranges
