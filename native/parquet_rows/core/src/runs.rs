@@ -93,9 +93,7 @@ impl Runs {
     /// `Error::Malformed` if there are fewer numbers.
     pub fn new(width: usize, bytes: Bytes, len: usize) -> Result<Self> {
         assert!(width <= WIDEST, "wider numbers are not supported");
-        if u32::try_from(len).is_err() || u32::try_from(bytes.len()).is_err() {
-            return Err(Error::Malformed("a page is too long".into()));
-        }
+        check_length(&bytes, len)?;
         let (mut runs, mut first, mut at) = (Vec::new(), 0, 0);
         while first < len {
             let header = varint(&bytes, &mut at)?;
@@ -146,9 +144,7 @@ impl Runs {
     /// # Errors
     /// `Error::Malformed` if there are fewer numbers.
     pub fn packed(width: usize, bytes: Bytes, len: usize) -> Result<Self> {
-        if u32::try_from(len).is_err() {
-            return Err(Error::Malformed("a page is too long".into()));
-        }
+        check_length(&bytes, len)?;
         if bytes.len() < (len * width).div_ceil(8) {
             return Err(short());
         }
@@ -206,6 +202,15 @@ impl Runs {
     }
 
     fn answers_by_group(&self, answers: &Answers) -> Option<Vec<u64>> {
+        let answer_groups = match self.width {
+            1 => answer_groups::<1>,
+            2 => answer_groups::<2>,
+            3 => answer_groups::<3>,
+            4 => answer_groups::<4>,
+            5 => answer_groups::<5>,
+            NARROW => answer_groups::<NARROW>,
+            wider => unreachable!("numbers of {wider} bits are looked up one by one"),
+        };
         let mut words = vec![0; self.len.div_ceil(64)];
         for (run, end) in self.with_ends() {
             let first = run.first as usize;
@@ -218,7 +223,7 @@ impl Runs {
                 continue;
             }
             let (groups, packed) = ((end - first) / 8, &self.bytes[run.at as usize..]);
-            if !answer_groups(self.width, packed, groups, first, answers, &mut words) {
+            if !answer_groups(packed, groups, first, answers, &mut words) {
                 return None;
             }
             for at in first + groups * 8..end {
@@ -269,6 +274,14 @@ impl Runs {
     }
 }
 
+/// Positions of numbers and of bytes are kept in 32 bits.
+fn check_length(bytes: &[u8], len: usize) -> Result<()> {
+    if u32::try_from(len.max(bytes.len())).is_err() {
+        return Err(Error::Malformed("a page is too long".into()));
+    }
+    Ok(())
+}
+
 fn varint(bytes: &[u8], at: &mut usize) -> Result<usize> {
     let (mut number, mut shift) = (0, 0);
     loop {
@@ -294,28 +307,8 @@ fn put_byte(words: &mut [u64], at: usize, byte: u8) {
 }
 
 /// Puts what is said of packed groups of eight numbers into `words`, from the bit `first` on.
-/// Returns whether there is an answer for each.
-fn answer_groups(
-    width: usize,
-    bytes: &[u8],
-    groups: usize,
-    first: usize,
-    answers: &Answers,
-    words: &mut [u64],
-) -> bool {
-    // As in `unpack`, the compiler has to know the width.
-    macro_rules! by_width {
-        ($($known:literal)*) => {
-            match width {
-                $($known => each_group::<$known>(bytes, groups, first, answers, words),)*
-                _ => unreachable!("wider numbers are looked up one by one"),
-            }
-        };
-    }
-    by_width!(1 2 3 4 5 6)
-}
-
-fn each_group<const W: usize>(
+/// Returns whether there is an answer for each. As in `unpack`, the compiler has to know the width.
+fn answer_groups<const W: usize>(
     bytes: &[u8],
     groups: usize,
     first: usize,
