@@ -1,8 +1,8 @@
 """Lets threads take turns at short queries.
 
 Such a query is mostly Python. Threads that run it at once take the interpreter's lock from each
-other wherever Arrow, Lucene or the row reader gives it away, 25 times a look-up of one key: by two
-to eight threads it took 1.5 times the processor time that it took by one, and no more than one
+other wherever Arrow, Lucene or the row reader gives it away, 22 times a look-up of one key: by two
+to eight threads it took 1.5 times the processor time that it took by one, and little more than one
 processor was busy.
 """
 

@@ -491,7 +491,7 @@ fn folder_file_names(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<OsString>>
 }
 
 /// A batch as an object of Python. The crate would hand over a stream of one batch, for which pyarrow
-/// gives the interpreter's lock away nine times.
+/// gives the interpreter's lock away six times, not twice.
 fn batch_in_python(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
     if batch.num_columns() == 0 {
         return batch.into_pyarrow(py); // without a column, an array has no length
