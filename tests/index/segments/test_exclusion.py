@@ -193,6 +193,7 @@ def test_no_file_with_a_matching_row_is_excluded(where: str, segments: list[Segm
         "text = 'u7'",
         "text IN ('u7', 'u8')",
         "number = 33",
+        "number = 33.0",
         "number BETWEEN 33 AND 35",
         "price = 8.25",
     ],

@@ -56,7 +56,7 @@ _MOST_PAIRS = 2**17
 """The maximum number of pairs of a run that are read for one range."""
 
 _EQUALITIES = (Operator.EQ, Operator.EQ_NULL_SAFE)
-_RANGES = (*_EQUALITIES, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +179,24 @@ def _test_of(leaf: IsNull | Compare | In | Like) -> _Test:
         case IsNull():
             return lambda facts: facts.statistics.may_be_null
         case Compare(column, operator, value) if operator in _RANGES:
+            return _within(operator, value, column.type)
+        case Compare(column, operator, value) if operator in _EQUALITIES:
             within = _within(operator, value, column.type)
-            if operator not in _EQUALITIES or value.type != column.type:
-                return within
-            return _both(within, _has_any(column, pa.repeat(value, 1)))
+            number = encode_range(operator, value, column.type) if is_number(column.type) else None
+            if number is not None and not number.is_empty:
+                encoded = number.low
+                return _both(within, _has_any(column, 1, lambda run: run.key_of(encoded)))
+            if value.type == column.type:
+                one = pa.repeat(value, 1)
+                return _both(within, _has_any(column, 1, lambda run: run.keys_of(one)))
+            return within
         case Compare(column, Operator.NE, value):
             number = encode_range(Operator.EQ, value, column.type)
             if number is not None and not number.is_empty:
                 return _by_bounds(NumberBounds, lambda bounds: bounds.other_than(number.low))
         case In(column, values) if values.type == column.type:
-            return _both(_spans_any(leaf), _has_any(column, values))
+            routed = _has_any(column, len(values), lambda run: run.keys_of(values))
+            return _both(_spans_any(leaf), routed)
         case Like():
             prefix = prefix_of(leaf)
             if prefix is not None:
@@ -245,18 +253,18 @@ def _within(operator: Operator, value: pa.Scalar, type: pa.DataType) -> _Test:
     return _by_bounds(NumberBounds, lambda bounds: bounds.within(number.low, number.high))
 
 
-def _has_any(column: BoundColumn, values: pa.Array) -> _Test:
-    """Where one of some values may be, by the run."""
+def _has_any(column: BoundColumn, count: int, keys_in: Callable[[Run], Keys]) -> _Test:
+    """Where one of so many values may be, by the run, in which they have these keys."""
     keys = dict[bool, Keys]()  # made once for all runs by value, and once for the others
 
     def located(facts: _Facts, run: Run) -> Mask:
         by_value = run.layout.by_value
         if by_value not in keys:
-            keys[by_value] = run.keys_of(values)
+            keys[by_value] = keys_in(run)
         return run.located(keys[by_value], facts.files).any()
 
     def test(facts: _Facts) -> Mask:
-        if not is_routed(column.type) or len(values) > _VALUES_A_FILE * facts.files:
+        if not is_routed(column.type) or count > _VALUES_A_FILE * facts.files:
             return facts.statistics.may_be_value
         return facts.by_run(lambda run: located(facts, run))
 
@@ -264,13 +272,14 @@ def _has_any(column: BoundColumn, values: pa.Array) -> _Test:
 
 
 class _Part(NamedTuple):
-    """Where a part of a predicate may be TRUE, and the numbers for which a comparison is."""
+    """Where a part of a predicate may be TRUE, and the numbers in the range that it is."""
 
     may: Mask
     numbers: tuple[BoundColumn, NumberRange] | None = None
 
 
 def _numbers(leaf: Predicate) -> tuple[BoundColumn, NumberRange] | None:
+    """Those of a range. A single number is looked up by the test of its leaf."""
     if not isinstance(leaf, Compare) or leaf.operator not in _RANGES:
         return None
     numbers = encode_range(leaf.operator, leaf.value, leaf.column.type)
