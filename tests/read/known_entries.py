@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import cast
 from unittest.mock import patch
 
+import pyarrow as pa
 from hudi_index_parquet import Footer
 from pyroaring import BitMap
 
@@ -13,8 +14,10 @@ from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.query import Query
 from hudi_index_service.read.row_ids import Bounds
-from hudi_index_service.read.slices.lookups import Lookups, SliceLookup
+from hudi_index_service.read.slices.found_rows import FoundRows
+from hudi_index_service.read.slices.lookups import Lookups
 from hudi_index_service.read.slices.many_entries import RowsOfOpen
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
@@ -65,11 +68,12 @@ def looked_up(
 ) -> list[Bounds]:
     """The rows that are found in each slice, where reading costs so much."""
     pool = cast(ReaderPool, SimpleNamespace(is_remote=False))
+    query = Query(predicate, predicate, *[pa.schema([])] * 3)
     window = [
-        SliceLookup.of(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), predicate)
+        FoundRows(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), query)
         for each in slices
     ]
-    lookups = Lookups(pool, superset_ok, reading=lambda lookup, footer: reading)
+    lookups = Lookups(pool, superset_ok, reading=lambda found, footer: reading)
 
     def narrowed_rows(
         leaf: Predicate, servings: Sequence[KnownEntries], rows: Sequence[BitMap], _: object

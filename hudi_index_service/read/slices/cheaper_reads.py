@@ -27,8 +27,9 @@ from hudi_index_service.predicate.expression import Or
 from hudi_index_service.predicate.fold import conjuncts
 from hudi_index_service.read.base_file.kept_pages import column_bytes
 from hudi_index_service.read.slices.base_rows import tests_all
+from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.index_estimates import row_estimate
-from hudi_index_service.read.slices.lookups import TAKES_LONGER, SliceLookup
+from hudi_index_service.read.slices.lookups import TAKES_LONGER
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.storage.store import Storage
@@ -84,49 +85,49 @@ class CheaperReads:
             and not any(each.stored for each in plan.entries)
         )
 
-    def unopened(self, lookup: SliceLookup) -> bool:
+    def unopened(self, found: FoundRows) -> bool:
         """Whether a slice is scanned instead of opening its entries."""
         # A count may have said so, whose rows are read now.
-        if lookup.statistics.note in (_UNOPENED, TAKES_LONGER):
+        if found.statistics.note in (_UNOPENED, TAKES_LONGER):
             return True
-        stays = self.stays_unopened(lookup.plan, lambda: tests_all(lookup.predicate, self.table))
+        stays = self.stays_unopened(found.plan, lambda: tests_all(found.predicate, self.table))
         if stays:
-            lookup.statistics.note = _UNOPENED
+            found.statistics.note = _UNOPENED
         return stays
 
-    def scan_pays(self, lookup: SliceLookup, *, is_limited: bool) -> bool:
+    def scan_pays(self, found: FoundRows, *, is_limited: bool) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries. These are
         asked only if the manifests suggest many rows, all of which are wanted. Of one of many small
         files, these are enough: to ask takes as long as the scan."""
-        plan, expected = lookup.plan, lookup.plan.expected
-        if self.unopened(lookup):
+        plan, expected = found.plan, found.plan.expected
+        if self.unopened(found):
             return True
         if is_limited or expected is None or are_few(round(expected.rows.expected), plan.total):
             return False
         if (
             scan_of_small_pays(plan.total, expected.rows.expected)
             and self._is_one_of_many_small(plan)
-            and tests_all(lookup.predicate, self.table)
+            and tests_all(found.predicate, self.table)
         ):
-            lookup.statistics.note = _MANY_ROWS
+            found.statistics.note = _MANY_ROWS
             return True
         try:
-            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
-                least = row_estimate(lookup.predicate, entries).least
+            with SliceEntries.leased(plan, self.pool, found.statistics) as entries:
+                least = row_estimate(found.predicate, entries).least
                 pays = are_too_many(least, plan.total, self.settings.read.scan_fraction) or (
                     not self.pool.is_remote
                     and scan_tests_faster(least, plan.total)
                     and not any(each.stored for each in plan.entries)
-                    and tests_all(lookup.predicate, entries.footer().schema)
+                    and tests_all(found.predicate, entries.footer().schema)
                 )
         except EntryUnusable:  # looking it up reports it
             return False
         if pays:
             reason = f"at least {least} rows match: reading the file whole is cheaper"
-            lookup.statistics.note = reason
+            found.statistics.note = reason
         return pays
 
-    def reading(self, lookup: SliceLookup, footer: Footer) -> ReadingSteps:
+    def reading(self, found: FoundRows, footer: Footer) -> ReadingSteps:
         """What reading the base file of a slice costs, to limit its look-ups.
 
         Args:
@@ -135,7 +136,7 @@ class CheaperReads:
         Raises:
             FileNotFoundError: the base file is gone.
         """
-        plan, predicate, constants = lookup.plan, lookup.predicate, load_constants(self.settings)
+        plan, predicate, constants = found.plan, found.predicate, load_constants(self.settings)
         if plan.total < LARGE_FILE or not tests_all(predicate, footer.schema):
             return ReadingSteps.unknown(constants)
         columns = sorted(predicate.columns())
@@ -147,26 +148,26 @@ class CheaperReads:
         alone = not self.counts and not is_small(plan.file_slice.base_file.size)
         return ReadingSteps.of(constants, predicate, plan.total, by_column, alone=alone)
 
-    def rows_pay(self, lookup: SliceLookup, columns: int, *, may_scan: bool) -> bool:
+    def rows_pay(self, found: FoundRows, columns: int, *, may_scan: bool) -> bool:
         """Whether to count by reading rows of so many columns costs less than by the index; if so,
         all rows are read without a look-up where that costs least and a scan is allowed."""
-        plan = lookup.plan
+        plan = found.plan
         if plan.total < LARGE_FILE:
             return False
-        tree = grouped(lookup.predicate, plan.entries)
+        tree = grouped(found.predicate, plan.entries)
         try:
-            with SliceEntries.leased(plan, self.pool, lookup.statistics) as entries:
+            with SliceEntries.leased(plan, self.pool, found.statistics) as entries:
                 groups = list(conjuncts(tree))
                 # Opens the entries that answer, one of which tells the footer.
                 steps = [entries.steps(each, exact=True) for each in groups]
-                reading = self.reading(lookup, entries.footer())
+                reading = self.reading(found, entries.footer())
                 cheapest = cheapest_count(steps, reading, plan.total, columns)
                 # One look-up may know the number without listing rows.
                 is_one = len(groups) == 1 and not isinstance(tree, Or)
                 if cheapest is Counting.INDEX or (is_one and entries.count(tree) is not None):
                     return False
                 if cheapest is Counting.SCAN and may_scan:
-                    lookup.statistics.note = TAKES_LONGER
+                    found.statistics.note = TAKES_LONGER
                 return True
         except EntryUnusable:  # looking it up reports it
             return False

@@ -6,20 +6,22 @@ conditions on its rows, would then take longer than decoding the pages.
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import ParquetReadError, read_files
+from hudi_index_parquet import Footer, ParquetReadError, read_files
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
-from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.errors import EntryUnusable, NeedsSpark
 from hudi_index_service.hudi.files.base_file import align
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES
+from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.row_reader import (
@@ -29,6 +31,7 @@ from hudi_index_service.read.base_file.row_reader import (
     row_positions,
 )
 from hudi_index_service.read.query import Query
+from hudi_index_service.read.row_ids import Bounds
 from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
@@ -38,10 +41,14 @@ _LOG_ROWS_CHECKED = 131_072  # by one call
 
 @dataclass(slots=True)
 class FoundRows:
-    """The outcome of looking up one slice.
+    """The outcome of looking up one slice: what its entries know, and then what is read.
 
     Attributes:
         query: The query, with the partition values of the slice.
+        bounds: The rows of its base file that match, as far as its entries tell.
+        failure: Why the entries cannot be used; None if they can.
+        footer: Of the base file, from an entry that answered; None if none was opened.
+        reading: What reading the base file costs; None if nobody asked yet.
         rows: The rows to be read; None for all rows that a scan leaves.
         by_page: Reads the pages of these rows; None for a scan.
         stored: Reads them from the values that an entry stores, if it has all columns.
@@ -61,6 +68,10 @@ class FoundRows:
     statistics: SliceStatistics
     query: Query
     rows: BitMap | None = None
+    bounds: Bounds = field(default_factory=Bounds.unanswered)
+    failure: EntryUnusable | None = None
+    footer: Footer | None = None
+    reading: ReadingSteps | None = None
     by_page: RowReader | None = None
     stored: RowReader | None = None
     whole: RowReader | None = None
@@ -70,6 +81,12 @@ class FoundRows:
     log_rows: Sequence[pa.RecordBatch] = ()
     within: range | None = None
     count: int | None = None
+
+    @property
+    def predicate(self) -> Predicate:
+        """That of the query, in negation normal form; there is one wherever entries are asked."""
+        assert self.query.normal_form is not None, "a query without predicate reads no entry"
+        return self.query.normal_form
 
     @property
     def reader(self) -> RowReader | None:

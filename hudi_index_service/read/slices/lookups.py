@@ -47,6 +47,7 @@ from hudi_index_service.predicate.expression import (
 from hudi_index_service.predicate.fold import Condition
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.row_ids import Bounds
+from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.many_entries import (
     RowsOfOpen,
     few_rows,
@@ -55,7 +56,6 @@ from hudi_index_service.read.slices.many_entries import (
 )
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
-from hudi_index_service.read.statistics import SliceStatistics
 
 TAKES_LONGER = "to look up its rows takes longer than a scan"
 """Why a slice is scanned."""
@@ -68,40 +68,7 @@ _Left: TypeAlias = Sequence[BitMap | None]
 use, and may be wrong."""
 
 
-@dataclass(slots=True)
-class SliceLookup:
-    """A slice that is looked up, and what was found in its base file.
-
-    Attributes:
-        plan: Its plan, with entries.
-        statistics: Receive the time taken and what was fetched.
-        predicate: In negation normal form, with the partition's values.
-        bounds: The rows.
-        count: The number of matching rows, if it was asked for, and known without listing them.
-        failure: Why the entries cannot be used; None if they can.
-        footer: Of the base file, from an entry that answered; None if none was opened.
-        reading: What reading the base file costs; None if nobody asked yet.
-    """
-
-    plan: SlicePlan
-    statistics: SliceStatistics
-    predicate: Predicate
-    bounds: Bounds
-    count: int | None = None
-    failure: EntryUnusable | None = None
-    footer: Footer | None = None
-    reading: ReadingSteps | None = None
-
-    @classmethod
-    def of(
-        cls, plan: SlicePlan, statistics: SliceStatistics, predicate: Predicate | None
-    ) -> "SliceLookup":
-        """A slice in which nothing has been looked up."""
-        assert predicate is not None, "a query without predicate is never read by index"
-        return cls(plan, statistics, predicate, Bounds.unanswered())
-
-
-def usual_reading(lookup: SliceLookup, footer: Footer) -> ReadingSteps:
+def usual_reading(each: FoundRows, footer: Footer) -> ReadingSteps:
     """Where nothing is known of the base file, and look-ups may take longer than a scan."""
     return ReadingSteps.unknown(DEFAULTS)
 
@@ -124,10 +91,10 @@ class Lookups:
     superset_ok: bool
     counts: bool = False
     routes: Routes | None = None
-    reading: Callable[[SliceLookup, Footer], ReadingSteps] = usual_reading
+    reading: Callable[[FoundRows, Footer], ReadingSteps] = usual_reading
     parallelism: int = 1
 
-    def look_up(self, slices: Sequence[SliceLookup]) -> None:
+    def look_up(self, slices: Sequence[FoundRows]) -> None:
         """Finds the rows of each slice.
 
         The conjuncts of an AND are looked up in order of cost, until no row is left.
@@ -145,7 +112,7 @@ class Lookups:
             for each, bounds in zip(alike, found, strict=True):
                 each.bounds = bounds
 
-    def _rows(self, node: Predicate, slices: Sequence[SliceLookup], left: _Left) -> list[Bounds]:
+    def _rows(self, node: Predicate, slices: Sequence[FoundRows], left: _Left) -> list[Bounds]:
         """The rows of a grouped predicate in each slice."""
         if not slices:
             return []
@@ -162,7 +129,7 @@ class Lookups:
                 assert_never(node)
 
     def _all_of(
-        self, operands: Sequence[Predicate], slices: Sequence[SliceLookup], left: _Left
+        self, operands: Sequence[Predicate], slices: Sequence[FoundRows], left: _Left
     ) -> list[Bounds]:
         bounds = [Bounds(_every_row(each), None) for each in slices]
         among, rows = list(range(len(slices))), list(left)
@@ -178,7 +145,7 @@ class Lookups:
         return bounds
 
     def _any_of(
-        self, operands: Sequence[Predicate], slices: Sequence[SliceLookup], left: _Left
+        self, operands: Sequence[Predicate], slices: Sequence[FoundRows], left: _Left
     ) -> list[Bounds]:
         bounds, among = [Bounds.exactly(BitMap())] * len(slices), list(range(len(slices)))
         for operand in operands:
@@ -190,7 +157,7 @@ class Lookups:
         return bounds
 
     def _cheapest_first(
-        self, operands: Sequence[Predicate], slices: Sequence[SliceLookup]
+        self, operands: Sequence[Predicate], slices: Sequence[FoundRows]
     ) -> Sequence[Predicate]:
         """The operands by the steps that they take in the first slice: others are similar."""
         first = slices[0]
@@ -205,7 +172,7 @@ class Lookups:
     def _looked_up(
         self,
         leaf: Condition,
-        slices: Sequence[SliceLookup],
+        slices: Sequence[FoundRows],
         left: _Left,
         *,
         counted: bool = False,
@@ -235,7 +202,7 @@ class Lookups:
     def _alone(
         self,
         leaf: Condition,
-        each: SliceLookup,
+        each: FoundRows,
         left: BitMap | None,
         counted: bool,
         share: Callable[[], float],
@@ -268,7 +235,7 @@ class Lookups:
             return Bounds.unanswered()
 
     def _reading(
-        self, leaf: Condition, each: SliceLookup, entries: SliceEntries, left: BitMap | None
+        self, leaf: Condition, each: FoundRows, entries: SliceEntries, left: BitMap | None
     ) -> ReadingSteps | None:
         """What reading the base file costs in place of a look-up; None if no look-up is left out,
         this one is short, or no entry answers."""
@@ -312,7 +279,7 @@ class Lookups:
         return found if checked.possible is None else found.within(checked.possible)
 
     def _narrowed(
-        self, leaf: Condition, slices: Sequence[SliceLookup], left: _Left
+        self, leaf: Condition, slices: Sequence[FoundRows], left: _Left
     ) -> list[Bounds | None]:
         """The rows of a leaf among the few that are left in a slice, as far as one call tells."""
         found: list[Bounds | None] = [None] * len(slices)
@@ -328,7 +295,7 @@ class Lookups:
                 found[n] = each
         return found
 
-    def _together(self, leaf: Condition, slices: Sequence[SliceLookup]) -> list[Bounds | None]:
+    def _together(self, leaf: Condition, slices: Sequence[FoundRows]) -> list[Bounds | None]:
         """The rows of a leaf in each slice, as far as one call tells."""
         answer, servings = _answering(leaf, slices)
         if answer is Answer.NONE or not look_up_together(
@@ -340,7 +307,7 @@ class Lookups:
         return _taken(answers, slices, answer)
 
     def _listed(
-        self, leaf: In, slices: Sequence[SliceLookup], servings: Sequence[ServingEntry]
+        self, leaf: In, slices: Sequence[FoundRows], servings: Sequence[ServingEntry]
     ) -> Sequence[RowsOfOpen | None] | None:
         """The rows of a list's values, of each slice for those that its base file may hold; None if
         that is not known of any."""
@@ -359,7 +326,7 @@ class Lookups:
                 answers[n] = each
         return answers
 
-    def _entries(self, each: SliceLookup) -> AbstractContextManager[SliceEntries]:
+    def _entries(self, each: FoundRows) -> AbstractContextManager[SliceEntries]:
         return SliceEntries.leased(each.plan, self.pool, each.statistics)
 
 
@@ -369,11 +336,11 @@ def _expected_share(leaf: Condition, plan: SlicePlan) -> float:
     return 0.0 if expected is None else min(1.0, expected.expected / max(plan.total, 1))
 
 
-def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:
+def _alike(slices: Sequence[FoundRows]) -> Iterable[list[FoundRows]]:
     """The slices, grouped by those whose entries answer the same predicate alike."""
-    groups: dict[Hashable, list[SliceLookup]] = {}
+    groups: dict[Hashable, list[FoundRows]] = {}
     layouts: tuple[int, ...] = ()
-    group: list[SliceLookup] = []
+    group: list[FoundRows] = []
     for each in slices:
         before, layouts = layouts, tuple([entry.layout for entry in each.plan.entries])
         # The hash of a long list takes longer than to see that it is the same.
@@ -383,7 +350,7 @@ def _alike(slices: Sequence[SliceLookup]) -> Iterable[list[SliceLookup]]:
     return groups.values()
 
 
-def _answering(leaf: Condition, slices: Sequence[SliceLookup]) -> tuple[Answer, list[ServingEntry]]:
+def _answering(leaf: Condition, slices: Sequence[FoundRows]) -> tuple[Answer, list[ServingEntry]]:
     """The best answer of entries to a leaf, and the entry of each slice that gives it. The slices'
     entries are alike."""
     typical = slices[0].plan.entries
@@ -395,7 +362,7 @@ def _answering(leaf: Condition, slices: Sequence[SliceLookup]) -> tuple[Answer, 
 
 
 def _taken(
-    answers: Sequence[RowsOfOpen | None], slices: Sequence[SliceLookup], answer: Answer
+    answers: Sequence[RowsOfOpen | None], slices: Sequence[FoundRows], answer: Answer
 ) -> list[Bounds | None]:
     """The rows that open entries have answered, noted in their slices; None where none did."""
     found: list[Bounds | None] = []
@@ -410,5 +377,5 @@ def _taken(
     return found
 
 
-def _every_row(each: SliceLookup) -> BitMap:
+def _every_row(each: FoundRows) -> BitMap:
     return BitMap(range(each.plan.total))

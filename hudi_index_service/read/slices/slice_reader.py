@@ -46,7 +46,7 @@ from hudi_index_service.read.slices.base_rows import (
 from hudi_index_service.read.slices.cheaper_reads import CheaperReads
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
-from hudi_index_service.read.slices.lookups import Lookups, SliceLookup, usual_reading
+from hudi_index_service.read.slices.lookups import Lookups, usual_reading
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
@@ -105,11 +105,11 @@ class SliceReader:
         and raises what `batches` does."""
         found = [self._unread(plan, statistics, within) for plan, statistics in jobs]
         base_rows = self._base_rows
+        self._look_up(found)
 
-        def finish(both: tuple[FoundRows, SliceLookup | None]) -> FoundRows:
-            each, lookup = both
+        def finish(each: FoundRows) -> FoundRows:
             with each.statistics.timed():
-                read = each if lookup is None else self._by_rows(each, lookup)
+                read = self._by_rows(each) if each.plan.access is Access.INDEX else each
                 if read.plan.is_merged_in_part:
                     return self.with_log_rows(read) or self._merged_whole(read)
                 if read.rows is None and read.plan.access in (Access.SCAN, Access.INDEX):
@@ -118,7 +118,7 @@ class SliceReader:
                         read.statistics.access = Access.SCAN
                 return read
 
-        return self.mapped(finish, list(zip(found, self._looked_up(found), strict=True)))
+        return self.mapped(finish, found)
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         """The matching rows of slices that have been looked up, in order, with the query's output
@@ -177,9 +177,9 @@ class SliceReader:
         if plan.access not in (Access.INDEX, Access.SCAN):
             return
         found = FoundRows(plan, statistics, self.query)
-        (lookup,) = self._looked_up([found])
-        if lookup is not None:
-            self._by_rows(found, lookup)
+        self._look_up([found])
+        if plan.access is Access.INDEX:
+            self._by_rows(found)
         yield from self._base_rows.of(found)
 
     def merged(self, plan: SlicePlan) -> Iterator[pa.RecordBatch]:
@@ -250,40 +250,38 @@ class SliceReader:
 
         cheaper = self.cheaper
 
-        def asked(job: Job) -> tuple[FoundRows, SliceLookup | None] | None:
+        def asked(job: Job) -> FoundRows | None:
             plan, statistics = job
             plan = plan.for_counting()
             query = self.query.where_known(plan.values)
             if not _is_index_only(plan, query):
                 return None
             statistics.access = plan.access
-            found = FoundRows(plan, statistics, query, rows=BitMap())
             if plan.access is not Access.INDEX:
-                return found, None
-            lookup = SliceLookup.of(plan, statistics, query.normal_form)
+                return FoundRows(plan, statistics, query, rows=BitMap())
+            found = FoundRows(plan, statistics, query)
             columns, may_scan = len(query.needed), not self.index_required
             if if_cheaper and (
-                (may_scan and cheaper.unopened(lookup))
-                or cheaper.rows_pay(lookup, columns, may_scan=may_scan)
+                (may_scan and cheaper.unopened(found))
+                or cheaper.rows_pay(found, columns, may_scan=may_scan)
             ):
                 return None
-            return found, lookup
-
-        both = self.mapped(asked, jobs)
-        self._lookups(superset_ok=False, counts=counts).look_up(
-            [each[1] for each in both if each is not None and each[1] is not None]
-        )
-        return [None if each is None else self._exact(*each) for each in both]
-
-    def _exact(self, found: FoundRows, lookup: SliceLookup | None) -> FoundRows | None:
-        """A slice with the rows of its look-up, if these are exact; without one it has none."""
-        if lookup is None:
             return found
-        if lookup.failure is not None:
-            self._fall_back(found.plan, lookup.failure, found.statistics)
+
+        found = self.mapped(asked, jobs)
+        self._lookups(superset_ok=False, counts=counts).look_up(
+            [each for each in found if each is not None and each.rows is None]
+        )
+        return [each and self._exact(each) for each in found]
+
+    def _exact(self, found: FoundRows) -> FoundRows | None:
+        """A slice with the rows of its look-up, if these are exact; without one it has none."""
+        if found.rows is not None:
+            return found
+        if found.failure is not None:
+            self._fall_back(found.plan, found.failure, found.statistics)
             return None
-        possible, found.count = lookup.bounds.possible, lookup.count
-        found.rows = lookup.bounds.exact_rows
+        possible, found.rows = found.bounds.possible, found.bounds.exact_rows
         found.statistics.candidates = found.count if possible is None else len(possible)
         return None if found.rows is None and found.count is None else found
 
@@ -359,29 +357,21 @@ class SliceReader:
             self._most_looked_up,
         )
 
-    def _looked_up(self, found: Sequence[FoundRows]) -> list[SliceLookup | None]:
-        """The rows of slices that are planned by index, unless a scan is cheaper than any look-up;
-        None for other slices."""
-        lookups = [
-            SliceLookup.of(each.plan, each.statistics, each.query.normal_form)
-            if each.plan.access is Access.INDEX
-            else None
-            for each in found
-        ]
-        by_index = [each for each in lookups if each is not None]
+    def _look_up(self, found: Sequence[FoundRows]) -> None:
+        """Looks up the slices that are planned by index, unless a scan is cheaper than that."""
+        by_index = [each for each in found if each.plan.access is Access.INDEX]
         asked, is_limited = by_index, self.limit is not None
         if not self.index_required:
             scan_pays = partial(self.cheaper.scan_pays, is_limited=is_limited)
             scanned = self.mapped(scan_pays, by_index)
             asked = [each for each, scan in zip(by_index, scanned, strict=True) if not scan]
         self._lookups(superset_ok=True).look_up(asked)
-        return lookups
 
-    def _by_rows(self, found: FoundRows, lookup: SliceLookup) -> FoundRows:
+    def _by_rows(self, found: FoundRows) -> FoundRows:
         """How the rows of a slice that was looked up are read."""
-        plan, statistics, rows = found.plan, found.statistics, lookup.bounds.possible
-        if lookup.failure is not None:
-            self._fall_back(plan, lookup.failure, statistics)
+        plan, statistics, rows = found.plan, found.statistics, found.bounds.possible
+        if found.failure is not None:
+            self._fall_back(plan, found.failure, statistics)
             found.trusted = False
             return found
         if rows is None:
@@ -393,7 +383,7 @@ class SliceReader:
         found.rows = rows
         if not rows:
             return found
-        footer = lookup.footer
+        footer = found.footer
         try:
             if footer is None or any(each.stored for each in plan.entries):
                 with SliceEntries.leased(plan, self.pool, statistics) as entries:
