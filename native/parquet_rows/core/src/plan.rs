@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use parquet::arrow::push_decoder::{PageKind, ParquetPushDecoder, ParquetPushDecoderBuilder};
@@ -158,7 +158,8 @@ impl Request {
         )
     }
 
-    /// The schema of the result, in the requested order.
+    /// The schema of the result, in the requested order. Every column may be NULL: so it may be in
+    /// other files of the table, and results have one schema.
     pub fn schema(&self, file: &ParquetFile) -> Result<SchemaRef> {
         // Schema-level metadata is omitted: it repeats the key-value metadata of the file.
         let decoded = file
@@ -170,8 +171,9 @@ impl Request {
                 "a column of the file holds no values".into(),
             ));
         }
-        let projected = Schema::new(decoded).project(&self.positions)?;
-        Ok(Arc::new(Schema::new(projected.fields)))
+        let nullable = |&at: &usize| Field::clone(&decoded[at]).with_nullable(true);
+        let fields: Vec<_> = self.positions.iter().map(nullable).collect();
+        Ok(Arc::new(Schema::new(fields)))
     }
 
     /// The cost of a request in one batch; `file` contains the offset indexes that it needs.

@@ -1,10 +1,9 @@
 //! Reads the rows of one request: fetches pages together and decodes columns in parallel.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 use arrow_select::concat::concat;
 
 use crate::condition::Node;
@@ -486,29 +485,18 @@ impl Work for &SizedFile {
     }
 }
 
-/// The columns of several files, which may be NULL if they may in any; None if their names or types
-/// differ.
+/// The columns of several files; None if their names or types differ.
 fn common_schema(schemas: &[SchemaRef]) -> Result<Option<SchemaRef>> {
     let Some((first, others)) = schemas.split_first() else {
         return Err(Error::Argument("no file is given".into()));
     };
-    let mut fields = first
-        .fields()
-        .iter()
-        .map(|each| Field::clone(each))
-        .collect::<Vec<_>>();
-    for other in others {
-        if other.fields().len() != fields.len() {
-            return Ok(None);
-        }
-        for (field, same) in fields.iter_mut().zip(other.fields()) {
-            if field.name() != same.name() || field.data_type() != same.data_type() {
-                return Ok(None);
-            }
-            field.set_nullable(field.is_nullable() || same.is_nullable());
-        }
-    }
-    Ok(Some(Arc::new(Schema::new(fields))))
+    let are_same = |other: &SchemaRef| {
+        let mut pairs = first.fields().iter().zip(other.fields());
+        first.fields().len() == other.fields().len()
+            && pairs
+                .all(|(one, same)| one.name() == same.name() && one.data_type() == same.data_type())
+    };
+    Ok(others.iter().all(are_same).then(|| first.clone()))
 }
 
 /// The columns of one file that are not read from opened pages.

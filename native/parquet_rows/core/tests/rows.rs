@@ -94,6 +94,7 @@ fn rows_by_position_are_those_rows() {
             let mut source = Source::memory(bytes.clone());
             let read = read_known_rows(&file, &mut source, &wanted, None, threads, None).unwrap();
             assert_eq!(ids(&read.batches), rows);
+            assert!(read.schema.fields().iter().all(|each| each.is_nullable()));
         }
     }
 }
