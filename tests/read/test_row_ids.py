@@ -10,6 +10,7 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.cost.constants import SHORT_LOOKUP
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
@@ -105,7 +106,7 @@ def normal_form(where: str) -> Predicate:
 def test_conjuncts_are_looked_up_cheapest_first_until_one_is_empty():
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)})
     assert rows_of("b = 2 AND a = 1", known) == Bounds.exactly(BitMap())
-    assert known.lookups == [("a = 1", None)]
+    assert known.lookups == [("a = 1", SHORT_LOOKUP)]
 
 
 def test_conjuncts_of_a_small_file_are_looked_up_as_written():
@@ -124,6 +125,13 @@ def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped():
 
     known.answers_to["b > 2"] = (BitMap([1]), PAGE_STEPS)
     assert rows_of("b > 2 AND a = 1", known) == Bounds.exactly(BitMap([1]))
+
+
+def test_a_short_look_up_is_not_compared_with_a_scan():
+    known = Known({"a = 1": (BitMap([7]), SHORT_LOOKUP), "b = 2": (BitMap([7]), SHORT_LOOKUP + 1)})
+    assert rows_of("a = 1", known, scan=0) == Bounds.exactly(BitMap([7]))
+    assert rows_of("b = 2", known, scan=0) == Bounds.unanswered()
+    assert known.lookups == [("a = 1", SHORT_LOOKUP), ("b = 2", SHORT_LOOKUP), ("b = 2", 0)]
 
 
 def test_a_look_up_that_takes_longer_than_a_scan_is_skipped():
@@ -168,7 +176,7 @@ def test_a_look_up_that_leaves_as_many_pages_to_read_is_skipped():
     spread, half = BitMap(range(0, TOTAL, 200)), TOTAL // 2
     known = Known({"a = 1": (spread, 5_000), "b > 2": (BitMap(range(half)), half)})
     assert rows_of("b > 2 AND a = 1", known) == Bounds.among(spread)
-    assert known.lookups == [("a = 1", None), ("b > 2", 0)]
+    assert known.lookups == [("a = 1", SHORT_LOOKUP), ("a = 1", None), ("b > 2", 0)]
 
     # Unless a test of each row that is left takes as long as this many steps.
     found = rows_of("b > 2 AND a = 1", known, row=2 * half // 5_000)
@@ -200,7 +208,7 @@ def test_conjuncts_on_one_column_are_looked_up_together(where):
     both = "(a >= 3) AND (a <= 9)"
     known = Known({both: (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     assert rows_of(where, known) == Bounds.exactly(BitMap([4]))
-    assert known.lookups[0] == (both, None)
+    assert known.lookups[0] == (both, SHORT_LOOKUP)
     assert all("a" not in predicate for predicate, _ in known.lookups[1:])
 
 
@@ -223,7 +231,7 @@ def test_few_remaining_rows_are_checked_one_by_one():
     answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
     exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
     assert rows_of("b = 2 AND a = 1", exact) == Bounds.exactly(BitMap([5, 8]))
-    assert exact.lookups == [("a = 1", None), ("3 of b = 2", None)]
+    assert exact.lookups == [("a = 1", SHORT_LOOKUP), ("3 of b = 2", None)]
 
     some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
     assert rows_of("b = 2 AND a = 1", some) == Bounds.exactly(BitMap([5]))

@@ -220,10 +220,9 @@ class Lookups:
                 if counted and not each.plan.file_slice.log_files:
                     count = entries.count(leaf)
                 if count is None:
-                    reading = self._reading(leaf, each, entries, left)
-                    bounds = self._asked(leaf, entries, left, reading, share)
+                    bounds = self._asked(leaf, each, entries, left, share)
                     each.footer = entries.footer()
-                    is_limited = reading is not None and reading.scan is not None
+                    is_limited = each.reading is not None and each.reading.scan is not None
                     if is_limited and left is None and bounds.possible is None:
                         each.statistics.note = TAKES_LONGER
             each.count = count  # only now is it known that the entry has not changed
@@ -235,14 +234,11 @@ class Lookups:
             return Bounds.unanswered()
 
     def _reading(
-        self, leaf: Condition, each: FoundRows, entries: SliceEntries, left: BitMap | None
+        self, leaf: Condition, each: FoundRows, entries: SliceEntries
     ) -> ReadingSteps | None:
         """What reading the base file costs in place of a look-up; None if no look-up is left out,
-        this one is short, or no entry answers."""
+        or no entry answers."""
         if not self.superset_ok:
-            return None
-        is_first = left is None and entries.total >= LARGE_FILE
-        if is_first and entries.steps(leaf) <= SHORT_LOOKUP:
             return None
         if each.reading is None:
             footer = entries.footer_for(leaf)
@@ -252,13 +248,18 @@ class Lookups:
     def _asked(
         self,
         leaf: Condition,
+        each: FoundRows,
         entries: SliceEntries,
         left: BitMap | None,
-        reading: ReadingSteps | None,
         expected: Callable[[], float],
     ) -> Bounds:
         """The rows of a leaf in one slice, unless that takes longer than reading what it may rule
         out: of all rows, or of those that are left."""
+        if self.superset_ok and left is None and entries.total >= LARGE_FILE:
+            short = entries.rows(leaf, SHORT_LOOKUP, superset_ok=True)
+            if short.possible is not None:
+                return short
+        reading = self._reading(leaf, each, entries)
         checked, most = Bounds.unanswered(), None
         if reading is not None and reading.scan is not None:
             most = reading.ruling_out(expected())
