@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use crate::condition::packed;
 use crate::error::{Error, Result};
 
 /// More bits a number than a dictionary of a page's size needs.
@@ -17,6 +16,7 @@ const NARROW: usize = 6;
 
 /// What is said of each number, and of several packed ones at once.
 pub struct Answers {
+    /// Up to a power of two, with `UNANSWERED` for further numbers.
     of_each: Vec<u8>,
     /// By the width of numbers, for those that lie in up to 12 bits: one bit for each of them, and
     /// `SOME_UNANSWERED` if there is no answer for one.
@@ -30,10 +30,21 @@ const SOME_UNANSWERED: u16 = 1 << 8;
 impl Answers {
     /// `of_each` is 0 or 1 for each number from 0 on.
     pub fn new(of_each: Vec<u8>) -> Self {
-        Answers {
+        let answers = Answers {
             of_each,
             of_several: Default::default(),
+        };
+        let len = answers.of_each.len().next_power_of_two();
+        Answers {
+            of_each: answers.padded(len),
+            ..answers
         }
+    }
+
+    fn padded(&self, len: usize) -> Vec<u8> {
+        let mut answers = self.of_each.clone();
+        answers.resize(len, UNANSWERED);
+        answers
     }
 
     /// Whether one of them is yes.
@@ -192,25 +203,7 @@ impl Runs {
 
     /// What is said of each number as one bit each; None if there is no answer for one.
     pub fn answers(&self, answers: &Answers) -> Option<Vec<u64>> {
-        if (1..=NARROW).contains(&self.width) && self.len >= MANY {
-            return self.answers_by_group(answers);
-        }
-        let numbers = self.unpacked();
-        let said: Vec<u8> = numbers.iter().map(|&number| answers.of(number)).collect();
-        let seen = said.iter().fold(0, |seen, answer| seen | answer);
-        (seen & UNANSWERED == 0).then(|| packed(&said))
-    }
-
-    fn answers_by_group(&self, answers: &Answers) -> Option<Vec<u64>> {
-        let answer_groups = match self.width {
-            1 => answer_groups::<1>,
-            2 => answer_groups::<2>,
-            3 => answer_groups::<3>,
-            4 => answer_groups::<4>,
-            5 => answer_groups::<5>,
-            NARROW => answer_groups::<NARROW>,
-            wider => unreachable!("numbers of {wider} bits are looked up one by one"),
-        };
+        let answer_groups = self.answering();
         let mut words = vec![0; self.len.div_ceil(64)];
         for (run, end) in self.with_ends() {
             let first = run.first as usize;
@@ -223,10 +216,8 @@ impl Runs {
                 continue;
             }
             let (groups, packed) = ((end - first) / 8, &self.bytes[run.at as usize..]);
-            if !answer_groups(packed, groups, first, answers, &mut words) {
-                return None;
-            }
-            for at in first + groups * 8..end {
+            let answered = answer_groups(packed, groups, first, answers, &mut words)?;
+            for at in first + answered * 8..end {
                 match answers.of(self.at(at)) {
                     UNANSWERED => return None,
                     answer => words[at / 64] |= u64::from(answer) << (at % 64),
@@ -234,6 +225,23 @@ impl Runs {
             }
         }
         Some(words)
+    }
+
+    /// Puts what is said of packed groups of eight numbers into words.
+    fn answering(&self) -> AnswerGroups {
+        let many = self.len >= MANY;
+        // As in `unpack`, the compiler has to know the width.
+        macro_rules! by_width {
+            ($($narrow:literal)*; $($wide:literal)*) => {
+                match self.width {
+                    $($narrow if many => answer_groups_at_once::<$narrow>,)*
+                    $($narrow => answer_groups::<$narrow>,)*
+                    $($wide => answer_groups::<$wide>,)*
+                    _ => answer_groups::<0>,
+                }
+            };
+        }
+        by_width!(1 2 3 4 5 6; 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24)
     }
 
     /// Numbers of one bit as a bitmap, and how many of them are 1.
@@ -306,15 +314,50 @@ fn put_byte(words: &mut [u64], at: usize, byte: u8) {
     }
 }
 
-/// Puts what is said of packed groups of eight numbers into `words`, from the bit `first` on.
-/// Returns whether there is an answer for each. As in `unpack`, the compiler has to know the width.
+/// Puts what is said of packed groups of eight numbers into words, from the bit `first` on. Returns
+/// the number of these groups, all but the last ones; None if there is no answer for a number.
+type AnswerGroups = fn(&[u8], usize, usize, &Answers, &mut [u64]) -> Option<usize>;
+
 fn answer_groups<const W: usize>(
     bytes: &[u8],
     groups: usize,
     first: usize,
     answers: &Answers,
     words: &mut [u64],
-) -> bool {
+) -> Option<usize> {
+    let mask = (1 << W) - 1;
+    let longer;
+    let table = match answers.of_each.get(..=mask) {
+        Some(table) => table,
+        None => {
+            longer = answers.padded(mask + 1);
+            &longer[..=mask]
+        }
+    };
+    let (mut seen, mut group) = (0, 0);
+    while group < groups
+        && let Some(source) = bytes.get(group * W..group * W + W + 8)
+    {
+        let mut said = 0;
+        for number in 0..8 {
+            let answer = table[number_of::<W>(source, number) as usize];
+            seen |= answer;
+            said |= answer << number;
+        }
+        put_byte(words, first + group * 8, said);
+        group += 1;
+    }
+    (seen & UNANSWERED == 0).then_some(group)
+}
+
+/// The same by several numbers at once.
+fn answer_groups_at_once<const W: usize>(
+    bytes: &[u8],
+    groups: usize,
+    first: usize,
+    answers: &Answers,
+    words: &mut [u64],
+) -> Option<usize> {
     let (table, several) = (answers.of_several(W), at_once(W));
     let mask = (1 << (several * W)) - 1;
     let mut seen = 0;
@@ -328,7 +371,7 @@ fn answer_groups<const W: usize>(
         }
         put_byte(words, first + group * 8, said);
     }
-    seen & SOME_UNANSWERED == 0
+    (seen & SOME_UNANSWERED == 0).then_some(groups)
 }
 
 /// The first eight bytes, as far as there are so many.
@@ -379,7 +422,6 @@ fn unpack(width: usize, bytes: &[u8], count: usize, out: &mut Vec<u32>) {
 }
 
 fn unpack_groups<const W: usize>(bytes: &[u8], count: usize, out: &mut Vec<u32>) {
-    let mask = (1_u64 << W) - 1;
     for group in 0..count.div_ceil(8) {
         let start = group * W;
         let mut padded = [0; WIDEST + 8];
@@ -393,13 +435,19 @@ fn unpack_groups<const W: usize>(bytes: &[u8], count: usize, out: &mut Vec<u32>)
         };
         let mut eight = [0; 8];
         for (number, place) in eight.iter_mut().enumerate() {
-            let bit = number * W;
-            let mut word = [0; 8];
-            word.copy_from_slice(&source[bit / 8..bit / 8 + 8]);
-            *place = ((u64::from_le_bytes(word) >> (bit % 8)) & mask) as u32;
+            *place = number_of::<W>(source, number);
         }
         out.extend_from_slice(&eight);
     }
+}
+
+/// A number of a packed group that is followed by eight bytes. They are not copied: that is not
+/// always compiled into a load, and then takes six times as long.
+#[inline(always)]
+fn number_of<const W: usize>(group: &[u8], number: usize) -> u32 {
+    let (at, bit) = (number * W / 8, number * W % 8);
+    let eight = group[at..at + 8].try_into().expect("eight bytes");
+    (u64::from_le_bytes(eight) >> bit) as u32 & ((1 << W) - 1)
 }
 
 fn short() -> Error {
