@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import Footer, ParquetReadError, stripped_footer_and_values
+from hudi_index_parquet import Footer, ParquetReadError, file_footer
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import numbers_array
@@ -36,6 +36,7 @@ from hudi_index_service.hudi.files.parquet_file import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     row_counts,
@@ -245,8 +246,10 @@ def own_footer(storage: Storage, base_file: BaseFile) -> Footer | None:
     source = row_source(storage, base_file.path)
     try:
         with damage_named(base_file.path):
-            footer, pairs = stripped_footer_and_values(source, CALENDAR_KEYS, size=base_file.size)
-            return None if may_be_in_legacy_calendar(pairs) else Footer(footer)
+            footer, pairs = file_footer(
+                source, CALENDAR_KEYS, size=base_file.size, pages=kept_pages()
+            )
+            return None if may_be_in_legacy_calendar(pairs) else footer
     except ParquetReadError as error:
         log.info("%s is read by Arrow: %s", base_file.path, error)
         return None

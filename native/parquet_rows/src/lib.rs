@@ -37,6 +37,7 @@ use parquet_rows::hash;
 use parquet_rows::leaf_writer::{self, Groups, SortedKeys};
 use parquet_rows::leaves::{self, KeyList, LeafRecord, Search};
 use parquet_rows::metadata;
+use parquet_rows::own_footer::OwnFooter;
 use parquet_rows::parallel::{Work, in_parallel};
 use parquet_rows::plan;
 use parquet_rows::positions::Positions;
@@ -98,16 +99,22 @@ fn shared_schema(py: Python<'_>, fields: &Fields) -> PyResult<Py<PyAny>> {
     Ok(schema)
 }
 
+impl KnownFile {
+    fn of(file: ParquetFile) -> Self {
+        Self {
+            file,
+            schema: PyOnceLock::new(),
+        }
+    }
+}
+
 #[pymethods]
 impl KnownFile {
     #[new]
     fn new(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let footer = copy_buffer(data)?;
         let file = py.detach(|| guard(|| ParquetFile::of_stripped_footer(footer)))?;
-        Ok(Self {
-            file,
-            schema: PyOnceLock::new(),
-        })
+        Ok(Self::of(file))
     }
 
     #[getter]
@@ -396,15 +403,18 @@ fn stripped_footer(
 }
 
 #[pyfunction]
-#[pyo3(signature = (source, keys, *, size = None))]
-fn stripped_footer_and_values(
+#[pyo3(signature = (source, keys, *, size = None, pages = None))]
+fn file_footer(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     keys: Vec<String>,
     size: Option<u64>,
-) -> PyResult<(Vec<u8>, HashMap<String, String>)> {
+    pages: Option<Py<Pages>>,
+) -> PyResult<(KnownFile, HashMap<String, String>)> {
     let mut source = open_source(source, size)?;
-    py.detach(|| guard(|| metadata::stripped_footer_and_values(&mut source, &keys)))
+    let cache = keeping(pages.as_ref(), true).map(|keeping| keeping.cache);
+    let own = py.detach(|| guard(|| OwnFooter::read(&mut source, &keys, cache)))?;
+    Ok((KnownFile::of(own.file.clone()), own.values.clone()))
 }
 
 /// One little-endian 64-bit number for each value.
@@ -752,7 +762,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(read_columns, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
-    module.add_function(wrap_pyfunction!(stripped_footer_and_values, module)?)?;
+    module.add_function(wrap_pyfunction!(file_footer, module)?)?;
     module.add_function(wrap_pyfunction!(folder_entries, module)?)?;
     module.add_function(wrap_pyfunction!(folder_file_names, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;

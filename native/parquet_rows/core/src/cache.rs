@@ -1,4 +1,4 @@
-//! Opened pages and dictionaries within a budget of bytes, for all files of a process.
+//! Opened pages, dictionaries and footers within a budget of bytes, for all files of a process.
 
 use std::hash::{BuildHasher, RandomState};
 use std::mem::ManuallyDrop;
@@ -10,6 +10,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::error::{Error, Result};
+use crate::own_footer::OwnFooter;
 use crate::page::OpenPage;
 use crate::states::State;
 use crate::values::Values;
@@ -29,9 +30,10 @@ const AN_ITEM: u64 = 160;
 pub enum Kept {
     Page(Arc<OpenPage>),
     Dictionary(Arc<Values>),
+    Footer(Arc<OwnFooter>),
 }
 
-/// The page, or dictionary, that starts at an offset in a file in one state, whatever the name of
+/// The page, dictionary or footer that starts at an offset in a file in one state, whatever the name of
 /// that file.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -144,6 +146,7 @@ impl Weighter<Key, Kept> for Weight {
         let bytes = match kept {
             Kept::Page(page) => page.weight(),
             Kept::Dictionary(values) => values.weight(),
+            Kept::Footer(footer) => footer.weight(),
         };
         AN_ITEM + bytes as u64
     }

@@ -15,6 +15,7 @@ use crate::metadata::{Footer, column_indexes};
 use crate::source::Source;
 
 /// The metadata of a file: created once, used by many requests.
+#[derive(Clone)]
 pub struct ParquetFile {
     arrow: ArrowReaderMetadata,
 }

@@ -100,7 +100,7 @@ impl<'a> FilePages<'a> {
     fn in_cache(&self, start: u64, page: &PageOf) -> Option<Arc<OpenPage>> {
         match self.keeping?.cache.get(&self.key(start)?)? {
             Kept::Page(kept) => kept.is_of(page.column.class, page.rows).then_some(kept),
-            Kept::Dictionary(_) => None,
+            Kept::Dictionary(_) | Kept::Footer(_) => None,
         }
     }
 

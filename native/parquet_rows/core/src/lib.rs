@@ -16,6 +16,7 @@ pub mod leaves;
 pub mod lists;
 pub mod local_file;
 pub mod metadata;
+pub mod own_footer;
 pub mod page;
 pub mod parallel;
 pub mod plan;

@@ -82,16 +82,22 @@ impl Footer {
         decode(&mut decoder, source)
     }
 
-    /// See `stripped_footer`.
-    fn stripped(self, source: &mut Source) -> Result<Vec<u8>> {
-        let metadata = self.with_offset_index(source, ColumnChunkMask::all())?;
-        let stripped = strip(metadata)?;
-        let mut bytes = Vec::new();
-        // The column indexes are not written: they stay in the file itself, at the same locations.
-        ParquetMetaDataWriter::new(&mut bytes, &stripped)
-            .with_preserve_page_index_locations(true)
-            .finish()?;
-        Ok(bytes)
+    /// The values of those of the keys that the key-value metadata has.
+    pub fn values(&self, keys: &[String]) -> HashMap<String, String> {
+        let pairs = self.metadata.file_metadata().key_value_metadata();
+        pairs
+            .into_iter()
+            .flatten()
+            .filter(|pair| keys.contains(&pair.key))
+            .map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
+            .collect()
+    }
+
+    /// The metadata with all its offset indexes, but without key-value metadata, statistics and
+    /// bloom filters. Of the key-value metadata only the Arrow schema is kept, because it decides
+    /// the types of the columns.
+    pub fn stripped(self, source: &mut Source) -> Result<ParquetMetaData> {
+        strip(self.with_offset_index(source, ColumnChunkMask::all())?)
     }
 }
 
@@ -172,29 +178,18 @@ pub fn column_indexes(
     Ok(found)
 }
 
-/// The metadata of the file behind `source` with all its offset indexes, but without key-value
-/// metadata, statistics and bloom filters, as bytes that `Footer::read` can read.
+/// The metadata of the file behind `source` as `Footer::stripped` leaves it, as bytes that
+/// `Footer::read` can read.
 ///
-/// Of the key-value metadata only the Arrow schema is kept, because it decides the types of the
-/// columns. The bytes contain no value of the file: they only state where the column indexes are.
+/// They contain no value of the file: they only state where the column indexes are.
 pub fn stripped_footer(source: &mut Source) -> Result<Vec<u8>> {
-    Footer::read(source)?.stripped(source)
-}
-
-/// The same, with the values of some keys of the key-value metadata.
-pub fn stripped_footer_and_values(
-    source: &mut Source,
-    keys: &[String],
-) -> Result<(Vec<u8>, HashMap<String, String>)> {
-    let footer = Footer::read(source)?;
-    let pairs = footer.metadata.file_metadata().key_value_metadata();
-    let values = pairs
-        .into_iter()
-        .flatten()
-        .filter(|pair| keys.contains(&pair.key))
-        .map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
-        .collect();
-    Ok((footer.stripped(source)?, values))
+    let stripped = Footer::read(source)?.stripped(source)?;
+    let mut bytes = Vec::new();
+    // The column indexes are not written: they stay in the file itself, at the same locations.
+    ParquetMetaDataWriter::new(&mut bytes, &stripped)
+        .with_preserve_page_index_locations(true)
+        .finish()?;
+    Ok(bytes)
 }
 
 /// The bytes of all columns before compression.

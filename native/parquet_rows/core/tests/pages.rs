@@ -23,6 +23,7 @@ use parquet_rows::file::ParquetFile;
 use parquet_rows::file_pages::Keeping;
 use parquet_rows::local_file::LocalFile;
 use parquet_rows::metadata::stripped_footer;
+use parquet_rows::own_footer::OwnFooter;
 use parquet_rows::positions::Positions;
 use parquet_rows::read::{
     Condition, FileRows, Matched, Wanted, read_files, read_known_rows, read_matching,
@@ -332,6 +333,30 @@ fn pages_of_a_scan_do_not_make_each_other_forgotten() {
         }
         assert_eq!(keys.iter().filter(|key| cache.has(key)).count(), expected);
     }
+}
+
+#[test]
+fn a_footer_is_kept_while_the_file_is_as_it_was() {
+    let file = file_of(&batch(true), properties(Compression::SNAPPY).build()).settled();
+    let cache = PageCache::new(MOST_BYTES).unwrap();
+    let read = |path: &Path, key: &str| {
+        let mut source = Source::file(path.to_owned(), None).unwrap();
+        let own = OwnFooter::read(&mut source, &[key.to_owned()], Some(&cache)).unwrap();
+        let rows = own.file.metadata().file_metadata().num_rows();
+        (rows, own.values.len(), source.traffic.calls > 0)
+    };
+    let schema = "ARROW:schema";
+    for is_read in [true, true, false] {
+        assert_eq!(read(&file.path, schema), (ROWS as i64, 1, is_read));
+    }
+    assert!(cache.bytes() > 0);
+    assert_eq!(read(&file.path, "another key"), (ROWS as i64, 0, true));
+    let shorter = file_of(
+        &batch(true).slice(0, 100),
+        properties(Compression::SNAPPY).build(),
+    );
+    fs::write(&file.path, &shorter.bytes).unwrap();
+    assert_eq!(read(&file.path, schema), (100, 1, true));
 }
 
 #[test]

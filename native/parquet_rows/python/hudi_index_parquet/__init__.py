@@ -26,6 +26,7 @@ from hudi_index_parquet._native import (
     Routing,
     Trees,
     check_while_working,
+    file_footer,
     folder_entries,
     folder_file_names,
     is_wanted,
@@ -38,7 +39,6 @@ from hudi_index_parquet._native import (
     rows_between,
     rows_of_keys,
     stripped_footer,
-    stripped_footer_and_values,
     write_leaves,
 )
 
@@ -69,6 +69,7 @@ __all__ = [
     "Trees",
     "WrittenLeaves",
     "check_while_working",
+    "file_footer",
     "folder_entries",
     "folder_file_names",
     "is_wanted",
@@ -81,7 +82,6 @@ __all__ = [
     "rows_between",
     "rows_of_keys",
     "stripped_footer",
-    "stripped_footer_and_values",
     "write_leaves",
 ]
 

@@ -44,8 +44,8 @@ def raise_ended() -> None:
 
 class PageCache:
     """Opened pages, decompressed and with the place of each value known, for later reads of the
-    same rows or of others on the same pages. One cache serves any number of local files and
-    threads.
+    same rows or of others on the same pages; and footers. One cache serves any number of local
+    files and threads.
 
     A page is kept for a file in one state: its device, inode, size and times. A file that was
     written to is read anew; of one that changed within the last moment, no page is kept. In a
@@ -181,8 +181,8 @@ class Footer:
             numbered: whether the positions of the rows are wanted.
 
         Returns:
-            None if a column of the condition is not read by opened pages: columns that are nested,
-            boolean, or of other encodings than PLAIN and dictionaries, and remote files.
+            None if a column of the condition is not read by opened pages: columns that are nested
+            or of other encodings than PLAIN and dictionaries, and remote files.
 
         Raises:
             ValueError: besides, if a test does not fit the values of its column.
@@ -430,11 +430,19 @@ def stripped_footer(source: str | PathLike[str] | Fetch, *, size: int | None = N
         OSError: the local file cannot be read.
     """
 
-def stripped_footer_and_values(
-    source: str | PathLike[str] | Fetch, keys: Sequence[str], *, size: int | None = None
-) -> tuple[bytes, dict[str, str]]:
-    """Return the same, and the values of those of the keys that the key-value metadata has. Takes
-    and raises what `stripped_footer` does."""
+def file_footer(
+    source: str | PathLike[str] | Fetch,
+    keys: Sequence[str],
+    *,
+    size: int | None = None,
+    pages: PageCache | None = None,
+) -> tuple[Footer, dict[str, str]]:
+    """Return the file's footer, and the values of those of the keys that its key-value metadata
+    has. Takes and raises what `stripped_footer` does.
+
+    Args:
+        pages: keeps the footer of a local file from its second use on; None for no footer.
+    """
 
 def polynomials(values: pa.Array) -> bytes:
     """Return a number for each binary value: the sum of (byte + 1) times M to the power of the
