@@ -92,7 +92,7 @@ class OpenedTable:
         self,
         storage: Storage,
         state: TableState,
-        listing: "Future[Listing] | None",
+        listing: Future[Listing] | None,
         earlier: CommitMetadata | None,
     ) -> None:
         self._storage = storage
@@ -125,24 +125,19 @@ class OpenedTable:
         state: TableState,
         earlier: CommitMetadata | None,
         *,
-        list_files: bool = False,
+        listing: Future[Listing] | None = None,
     ) -> Self | None:
         """The table at a state; None if the timeline has changed so that its commits are gone.
 
         Args:
             earlier: The metadata that is known from an earlier state.
-            list_files: Whether a snapshot comes next, so that a remote table's files are listed
-                meanwhile.
+            listing: Of the data files, begun after the state's timeline was listed; None to list
+                them for the first snapshot.
 
         Raises:
             StorageFailed: a commit cannot be read.
             TableFeatureUnsupported: its schema is not known, or has an unknown type.
         """
-        listing: Future[Listing] | None = None
-        if list_files and not storage.is_local:
-            thread = ThreadPoolExecutor(1, "data-files")
-            listing = thread.submit(_data_files, storage, state)
-            thread.shutdown(wait=False)
         try:
             return cls(storage, state, listing, earlier)
         except SnapshotChanged:  # an instant was archived meanwhile
@@ -321,6 +316,14 @@ class OpenedTable:
 
     def _timeline_now(self) -> Timeline:
         return list_timeline(self._storage, self.state.version)
+
+
+def files_listed(storage: Storage, *, partitioned: bool) -> Future[Listing]:
+    """Begins to list a table's data files, by a thread."""
+    thread = ThreadPoolExecutor(1, "data-files")
+    listing = thread.submit(list_data_files, storage, partitioned=partitioned)
+    thread.shutdown(wait=False)
+    return listing
 
 
 def _data_files(storage: Storage, state: TableState) -> Listing:

@@ -7,7 +7,7 @@ commit metadata and snapshots are kept.
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
 from time import sleep
@@ -22,9 +22,10 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi import gate
+from hudi_index_service.hudi.completeness import Listing
 from hudi_index_service.hudi.hudi_rs.slice_merger import MergeOptions, SliceMerger, merged_columns
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TableOnTimeline
-from hudi_index_service.hudi.opened_table import OpenedTable, TableState
+from hudi_index_service.hudi.opened_table import OpenedTable, TableState, files_listed
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.properties import (
     HOODIE_FOLDER,
@@ -321,16 +322,24 @@ class HudiTable:
 
     def _look(self) -> TableState:
         """The state at the current timeline; kept while the timeline's listing is unchanged."""
+        return self._looked(list_files=False)[0]
+
+    def _looked(self, *, list_files: bool) -> tuple[TableState, Future[Listing] | None]:
+        """The same, and the data files that are being listed since then.
+
+        Args:
+            list_files: Whether files are listed while the rest of a new state is read.
+        """
         before, listed = self._state, self._listed.instants
         if before is not None and before.timeline.by_requested.keys() == listed:
-            return before
+            return before, None
         for failures in range(_LISTINGS):
             if failures:  # sleeping for no time gives the processor away
                 sleep(_LISTED_AGAIN.seconds(failures))
-            state = self._state_now(before)
-            if state is not None:
-                self._state = state
-                return state
+            now = self._state_now(before, list_files=list_files)
+            if now is not None:
+                self._state = now[0]
+                return now
         raise SnapshotChanged(
             f"{self._storage.uri}: completed instants are missing from its timeline, as while Hudi "
             "upgrades or removes a table.",
@@ -338,14 +347,20 @@ class HudiTable:
             "instants were removed by hand, open it again.",
         )
 
-    def _state_now(self, before: TableState | None) -> TableState | None:
-        """The state at the current timeline, `before` if it is unchanged; None if the timeline may
-        be incomplete, or is in another folder than before."""
+    def _state_now(
+        self, before: TableState | None, *, list_files: bool
+    ) -> tuple[TableState, Future[Listing] | None] | None:
+        """What `_looked` returns, `before` if it is unchanged; None if the timeline may be
+        incomplete, or is in another folder than before."""
         version = gate.table_version(self._properties)
         timeline = list_timeline(self._storage, version)
-        is_same = before is not None and before.timeline.version == timeline.version
-        if is_same and timeline.instants:
-            return before
+        is_known = before is not None and before.timeline.version == timeline.version
+        same = before if is_known else None
+        if same is not None and timeline.instants:
+            return same, None
+        columns, listing = self.partition_columns(), None
+        if list_files:
+            listing = files_listed(self._storage, partitioned=bool(columns))
         # The properties change only together with the timeline, unless that is empty: an upgrade
         # commits.
         content, has_schema_history = self._properties_and_schema_history()
@@ -356,15 +371,15 @@ class HudiTable:
         known = None if before is None else before.timeline
         if may_lack_instants(self._storage, version, timeline, known, is_new=is_new):
             return None
-        if is_same and not is_new:
-            return before
+        if same is not None and not is_new:
+            return same, None
         refusal = gate.unsupported_base_files(properties)
         if refusal is None and has_schema_history:
             # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
             refusal = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
-        return TableState(
-            timeline, content, properties, refusal, gate.unsupported_merge(properties)
-        )
+        merge_refusal = gate.unsupported_merge(properties)
+        state = TableState(timeline, content, properties, refusal, merge_refusal)
+        return state, listing if state.partition_columns == columns else None
 
     def _properties_and_schema_history(self) -> tuple[bytes, bool]:
         """The properties' file, and whether the table's schema was changed on read. A remote store
@@ -380,16 +395,21 @@ class HudiTable:
         """The table, opened at the current state by one thread for all.
 
         Args:
-            list_files: See `OpenedTable.at`.
+            list_files: Whether a snapshot comes next, so that a remote table's files are listed
+                meanwhile.
         """
+        list_files = list_files and not self._storage.is_local
         for _ in range(_ATTEMPTS):
-            state = self._look()
+            state, listing = self._looked(list_files=list_files)
             with self._opening:
                 before = self._opened
                 if before is not None and before.state is state:
                     return before
                 metadata = None if before is None else before.metadata
-                opened = OpenedTable.at(self._storage, state, metadata, list_files=list_files)
+                if listing is None and list_files:
+                    partitioned = bool(state.partition_columns)
+                    listing = files_listed(self._storage, partitioned=partitioned)
+                opened = OpenedTable.at(self._storage, state, metadata, listing=listing)
                 if opened is not None:
                     self._opened = opened
                     return opened
