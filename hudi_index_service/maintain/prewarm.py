@@ -52,7 +52,7 @@ class Prewarmed:
         entries_left_out: Entries that do not fit `read.open_mb`, nor the files that a process may
             open.
         files_left_out: Base files whose pages do not fit `read.page_cache_mb`, or are never kept:
-            those of remote stores, and of columns that are nested or boolean.
+            those of remote stores, and of nested columns.
         unusable: Entries that cannot be used; the log says why.
     """
 
