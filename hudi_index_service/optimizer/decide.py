@@ -12,7 +12,7 @@ manifest of a typical slice             `may_have_none`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 record keys in log files                `log_rows_pay`
 slices of the table, and past scans     `opening_pays`
-estimates of a leaf                     `look_up_together`, `most_steps`
+estimates of a leaf                     `look_up_together`, `look_up_each_pays`, `most_steps`
 bounds of open entries                  `are_too_many`, `scan_tests_faster`,
                                         `cheapest_count`
 row ids                                 `narrow_together`, `cheapest_reading`,
@@ -44,6 +44,7 @@ from hudi_index_service.optimizer.cost.constants import (
     FEWEST_SLICES,
     KEYS_PER_FILE,
     LARGE_FILE,
+    LOOKUPS_OF_A_SLICE,
     MANY_SLICES,
     MIB,
     MOST_LEAVES_ASKED,
@@ -169,6 +170,22 @@ def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) ->
 def narrow_together(slices: int) -> bool:
     """Whether one call examines the rows that other conjuncts leave in so many slices."""
     return slices >= FEWEST_SLICES
+
+
+def look_up_each_pays(
+    leaf: Predicate, steps: int, rows: BitMap | None, reading: ReadingSteps
+) -> bool:
+    """Whether to look a leaf up in many slices, each by itself, rather than to test the rows that
+    it may rule out.
+
+    Args:
+        steps: Those of a look-up in one of them.
+        rows: Those that the conjuncts before leave in it; None for all, which are scanned.
+    """
+    if reading.scan is None:
+        return True
+    spared = reading.scan - steps if rows is None else most_steps(leaf, rows, 0.0, reading)
+    return spared > LOOKUPS_OF_A_SLICE * reading.lookup
 
 
 def most_steps(leaf: Predicate, rows: BitMap, share: float, reading: ReadingSteps) -> int:

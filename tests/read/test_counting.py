@@ -6,8 +6,11 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.lucene.reader import LuceneReader
+from hudi_index_service.optimizer import rules
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import Counting, cheapest_count
+from hudi_index_service.read.slices.cheaper_reads import CheaperReads
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 
 TOTAL = 1_000_000
 READING = ReadingSteps(page=20_000, row=13, lookup=4_500, scan=5_000_000)
@@ -63,3 +66,26 @@ def test_rows_of_one_look_up_are_counted_without_listing_them(
         assert scan.count() == expected > 0
         assert scan.statistics.rows_returned == expected
         assert scan.statistics.rows_checked == 0
+
+
+def test_one_of_many_small_files_decides_how_all_are_counted(golden_index, monkeypatch, recorded):
+    path = golden_index("hundred_base_files", ["id", "amount"])
+    with open_table(path) as table:
+        scan = table.scan("amount >= 50 OR id = '7'")
+        expected = table.scan("amount >= 50 OR id = '7'", use_index="require").count()  # opens all
+        decided = recorded(CheaperReads, "counting", lambda *_: None)
+        assert scan.count() == expected
+        assert len(decided) == 1
+
+
+def test_of_many_small_files_no_entry_is_asked_whether_a_scan_pays(
+    golden_index, monkeypatch, recorded
+):
+    monkeypatch.setattr(rules, "index_pays", lambda *_: True)  # of files with two rows, it does not
+    path = golden_index("hundred_base_files", ["id", "amount"])
+    with open_table(path) as table:
+        table.scan("amount IS NOT NULL", use_index="require").to_arrow()  # opens all entries
+        asked = recorded(SliceEntries, "row_bounds", lambda *_: None)
+        scan = table.scan("amount >= 50", columns=["id"])
+        assert scan.to_arrow().num_rows == scan.count()
+        assert asked == []

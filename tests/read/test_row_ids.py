@@ -10,7 +10,11 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.optimizer.cost.constants import SHORT_LOOKUP
+from hudi_index_service.optimizer.cost.constants import (
+    LOOKUPS_OF_A_SLICE,
+    MANY_SLICES,
+    SHORT_LOOKUP,
+)
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
@@ -144,6 +148,34 @@ def test_a_look_up_that_takes_longer_than_a_scan_is_skipped():
     rows_of("a = 1 AND b = 2", known, row=1, scan=5_001)
     assert known.limit_of("b = 2") == 5_001
     assert rows_of("a = 1", known, superset_ok=False, scan=0) == Bounds.exactly(spread)
+
+
+def many_slices(answers_to: dict[str, tuple[BitMap, int]]) -> list[Known]:
+    """So many that the first one decides for the others."""
+    return [Known(answers_to, layout=1) for _ in range(MANY_SLICES)]
+
+
+def test_a_look_up_that_takes_longer_than_a_scan_is_made_in_none_of_many_slices():
+    answers_to = {"a = 1": (BitMap([7]), 5_000)}
+    of_a_slice = 5_000 + LOOKUPS_OF_A_SLICE * 1_000
+    for scan, lookups in ((of_a_slice, 0), (of_a_slice + 1, 2)):  # one with a limit, one without
+        slices = many_slices(answers_to)
+        reading = ReadingSteps(PAGE_STEPS, 0, 1_000, scan, {})
+        found = looked_up(normal_form("a = 1"), slices, True, reading)
+        expected = Bounds.exactly(BitMap([7])) if lookups else Bounds.unanswered()
+        assert found == [expected] * MANY_SLICES
+        assert [len(each.lookups) for each in slices] == [lookups] * MANY_SLICES
+    slices = many_slices(answers_to)
+    assert looked_up(normal_form("a = 1"), slices, False, reading) == [expected] * MANY_SLICES
+
+
+def test_in_many_slices_few_rows_are_rather_tested_than_looked_up_one_by_one():
+    answers_to = {"a = 1": (BitMap([7, 8]), 1), "b > 2": (BitMap([7]), 9)}
+    for page, lookups in ((10, ["a = 1"]), (10_000, ["a = 1", "b > 2"])):
+        slices = many_slices(answers_to)
+        reading = ReadingSteps(page, 1, 1_000, 10**9, {})
+        looked_up(normal_form("b > 2 AND a = 1"), slices, True, reading)
+        assert [[leaf for leaf, _ in each.lookups] for each in slices] == [lookups] * MANY_SLICES
 
 
 def test_a_look_up_that_rules_out_few_rows_is_skipped():

@@ -66,7 +66,7 @@ class CheaperReads:
         """
         base_file = plan.file_slice.base_file
         stays = (
-            self._is_one_of_many_small(plan)
+            self.is_one_of_many_small(plan)
             and not opening_pays(plan.total, self.pool.scans(base_file.path))
             and not any(each.entry.data_path in self.pool.open_paths for each in plan.entries)
             and is_tested()
@@ -75,7 +75,7 @@ class CheaperReads:
             self.pool.add_scan(base_file.path)
         return stays
 
-    def _is_one_of_many_small(self, plan: SlicePlan) -> bool:
+    def is_one_of_many_small(self, plan: SlicePlan) -> bool:
         """Whether a slice is among many small ones of a local table, of which one call reads
         several whole; not if entries store values."""
         return (
@@ -97,20 +97,19 @@ class CheaperReads:
 
     def scan_pays(self, found: FoundRows, *, is_limited: bool) -> bool:
         """Whether a scan is cheaper than any look-up, by the bounds of the open entries. These are
-        asked only if the manifests suggest many rows, all of which are wanted. Of one of many small
-        files, these are enough: to ask takes as long as the scan."""
+        asked only if the manifests suggest many rows, all of which are wanted, and not of one of
+        many small files."""
         plan, expected = found.plan, found.plan.expected
         if self.unopened(found):
             return True
         if is_limited or expected is None or are_few(round(expected.rows.expected), plan.total):
             return False
-        if (
-            scan_of_small_pays(plan.total, expected.rows.expected)
-            and self._is_one_of_many_small(plan)
-            and tests_all(found.predicate, self.table)
-        ):
-            found.statistics.note = _MANY_ROWS
-            return True
+        if self.is_one_of_many_small(plan) and tests_all(found.predicate, self.table):
+            # To ask takes as long as to look up, or to scan.
+            if scan_of_small_pays(plan.total, expected.rows.expected):
+                found.statistics.note = _MANY_ROWS
+                return True
+            return False
         try:
             with SliceEntries.leased(plan, self.pool, found.statistics) as entries:
                 least = row_estimate(found.predicate, entries).least
@@ -148,12 +147,16 @@ class CheaperReads:
         alone = not self.counts and not is_small(plan.file_slice.base_file.size)
         return ReadingSteps.of(constants, predicate, plan.total, by_column, alone=alone)
 
-    def rows_pay(self, found: FoundRows, columns: int, *, may_scan: bool) -> bool:
-        """Whether to count by reading rows of so many columns costs less than by the index; if so,
-        all rows are read without a look-up where that costs least and a scan is allowed."""
+    def counting(self, found: FoundRows, columns: int) -> Counting:
+        """The cheapest way to count the rows of a slice: by its entries where they know the number,
+        or fail, which a look-up reports.
+
+        Args:
+            columns: The number of columns read to check a row.
+        """
         plan = found.plan
         if plan.total < LARGE_FILE:
-            return False
+            return Counting.INDEX
         tree = grouped(found.predicate, plan.entries)
         try:
             with SliceEntries.leased(plan, self.pool, found.statistics) as entries:
@@ -164,10 +167,8 @@ class CheaperReads:
                 cheapest = cheapest_count(steps, reading, plan.total, columns)
                 # One look-up may know the number without listing rows.
                 is_one = len(groups) == 1 and not isinstance(tree, Or)
-                if cheapest is Counting.INDEX or (is_one and entries.count(tree) is not None):
-                    return False
-                if cheapest is Counting.SCAN and may_scan:
-                    found.statistics.note = TAKES_LONGER
-                return True
-        except EntryUnusable:  # looking it up reports it
-            return False
+                if cheapest is not Counting.INDEX and is_one and entries.count(tree) is not None:
+                    return Counting.INDEX
+                return cheapest
+        except EntryUnusable:
+            return Counting.INDEX

@@ -22,10 +22,12 @@ from hudi_index_service.optimizer.cost.constants import (
     CHECKED_SINGLY,
     DEFAULTS,
     LARGE_FILE,
+    MANY_SLICES,
     SHORT_LOOKUP,
 )
 from hudi_index_service.optimizer.cost.reading_steps import ReadingSteps
 from hudi_index_service.optimizer.decide import (
+    look_up_each_pays,
     look_up_together,
     most_steps,
     narrow_together,
@@ -194,10 +196,33 @@ class Lookups:
         def alone(n: int) -> Bounds:
             return self._alone(leaf, slices[n], left[n], counted, share)
 
-        local = not self.pool.is_remote
+        def alone_if_worth_it(others: Sequence[int]) -> Sequence[Bounds]:
+            if len(others) >= MANY_SLICES:
+                some = [slices[n] for n in others]
+                if not self._is_worth_it(leaf, some, [left[n] for n in others]):
+                    return [Bounds.unanswered()] * len(others)
+            return mapped(alone, others, self.parallelism, may_be_fast=not self.pool.is_remote)
+
         fill(lambda others: self._together(leaf, [slices[n] for n in others]))
-        fill(lambda others: mapped(alone, others, self.parallelism, may_be_fast=local))
+        fill(alone_if_worth_it)
         return [each for each in found if each is not None]
+
+    def _is_worth_it(self, leaf: Condition, slices: Sequence[FoundRows], left: _Left) -> bool:
+        """Whether to look a leaf up in many slices, each by itself: by the first slice, since
+        others are similar."""
+        first, rows = slices[0], left[0]
+        try:
+            with self._entries(first) as entries:
+                reading = self._reading(leaf, first, entries)
+                if reading is None:
+                    return True
+                steps = entries.steps(leaf) if rows is None else 0
+        except EntryUnusable:  # looking it up reports it
+            return True
+        pays = look_up_each_pays(leaf, steps, rows, reading)
+        for each in slices if rows is None and not pays else ():
+            each.statistics.note = TAKES_LONGER
+        return pays
 
     def _alone(
         self,

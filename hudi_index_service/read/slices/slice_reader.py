@@ -20,6 +20,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryUnusable, IndexRequired, IndexServiceError
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.optimizer.decide import (
+    Counting,
     Reading,
     are_few,
     are_too_many,
@@ -46,7 +47,7 @@ from hudi_index_service.read.slices.base_rows import (
 from hudi_index_service.read.slices.cheaper_reads import CheaperReads
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls, read_together
 from hudi_index_service.read.slices.log_rows import LogRowsCache, LogSlice
-from hudi_index_service.read.slices.lookups import Lookups, usual_reading
+from hudi_index_service.read.slices.lookups import TAKES_LONGER, Lookups, usual_reading
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
@@ -248,7 +249,23 @@ class SliceReader:
         """The same before log files are read: the matching rows of the base files, some of which
         may count no longer."""
 
-        cheaper = self.cheaper
+        cheaper, may_scan = self.cheaper, not self.index_required
+        ways: dict[tuple[int, ...], Counting] = {}
+        """By the layouts of entries: one of many small files decides for the others, since to ask
+        takes as long as to read it."""
+
+        def is_read(found: FoundRows) -> bool:
+            if may_scan and cheaper.unopened(found):
+                return True
+            key = tuple([each.layout for each in found.plan.entries])
+            way = ways.get(key)
+            if way is None:
+                way = cheaper.counting(found, len(found.query.needed))
+                if cheaper.is_one_of_many_small(found.plan) and found.query is self.query:
+                    ways[key] = way
+            if way is Counting.SCAN and may_scan:
+                found.statistics.note = TAKES_LONGER
+            return way is not Counting.INDEX
 
         def asked(job: Job) -> FoundRows | None:
             plan, statistics = job
@@ -260,13 +277,7 @@ class SliceReader:
             if plan.access is not Access.INDEX:
                 return FoundRows(plan, statistics, query, rows=BitMap())
             found = FoundRows(plan, statistics, query)
-            columns, may_scan = len(query.needed), not self.index_required
-            if if_cheaper and (
-                (may_scan and cheaper.unopened(found))
-                or cheaper.rows_pay(found, columns, may_scan=may_scan)
-            ):
-                return None
-            return found
+            return None if if_cheaper and is_read(found) else found
 
         found = self.mapped(asked, jobs)
         self._lookups(superset_ok=False, counts=counts).look_up(
