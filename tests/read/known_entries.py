@@ -65,9 +65,11 @@ def looked_up(
     slices: Sequence[KnownEntries],
     superset_ok: bool,
     reading: ReadingSteps,
+    *,
+    are_open: bool = True,
 ) -> list[Bounds]:
     """The rows that are found in each slice, where reading costs so much."""
-    pool = cast(ReaderPool, SimpleNamespace(is_remote=False))
+    pool = cast(ReaderPool, SimpleNamespace(is_remote=False, is_open=lambda _: are_open))
     query = Query(predicate, predicate, *[pa.schema([])] * 3)
     window = [
         FoundRows(cast(SlicePlan, each.plan), SliceStatistics("", Access.INDEX), query)

@@ -169,6 +169,16 @@ def test_a_look_up_that_takes_longer_than_a_scan_is_made_in_none_of_many_slices(
     assert looked_up(normal_form("a = 1"), slices, False, reading) == [expected] * MANY_SLICES
 
 
+def test_entries_that_are_not_open_are_looked_up_in_many_slices_too():
+    """They are then open for later queries, whose calls for many entries ask them."""
+    slices = many_slices({"a = 1": (BitMap([7]), 1)})
+    reading = ReadingSteps(PAGE_STEPS, 0, 1_000, 1_999, {})
+    looked_up(normal_form("a = 1"), slices, True, reading)
+    assert [each.lookups for each in slices] == [[]] * MANY_SLICES
+    looked_up(normal_form("a = 1"), slices, True, reading, are_open=False)
+    assert [each.lookups for each in slices] == [[("a = 1", SHORT_LOOKUP)]] * MANY_SLICES
+
+
 def test_in_many_slices_few_rows_are_rather_tested_than_looked_up_one_by_one():
     answers_to = {"a = 1": (BitMap([7, 8]), 1), "b > 2": (BitMap([7]), 9)}
     for page, lookups in ((10, ["a = 1"]), (10_000, ["a = 1", "b > 2"])):

@@ -34,8 +34,8 @@ from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.storage.store import Storage
 
-_UNOPENED = "opening its entry takes longer than a scan"
 _MANY_ROWS = "many rows are expected: reading so small a file whole is cheaper"
+_UNOPENED = "opening its entry takes longer than a scan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class CheaperReads:
             FileNotFoundError: the base file is gone.
         """
         plan, predicate, constants = found.plan, found.predicate, load_constants(self.settings)
-        if plan.total < LARGE_FILE or not tests_all(predicate, footer.schema):
+        if not tests_all(predicate, footer.schema):
             return ReadingSteps.unknown(constants)
         columns = sorted(predicate.columns())
         sizes = column_bytes(self.storage, plan.file_slice.base_file, footer, columns)

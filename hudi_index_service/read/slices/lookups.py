@@ -196,33 +196,47 @@ class Lookups:
         def alone(n: int) -> Bounds:
             return self._alone(leaf, slices[n], left[n], counted, share)
 
-        def alone_if_worth_it(others: Sequence[int]) -> Sequence[Bounds]:
-            if len(others) >= MANY_SLICES:
-                some = [slices[n] for n in others]
-                if not self._is_worth_it(leaf, some, [left[n] for n in others]):
-                    return [Bounds.unanswered()] * len(others)
-            return mapped(alone, others, self.parallelism, may_be_fast=not self.pool.is_remote)
-
+        local = not self.pool.is_remote
         fill(lambda others: self._together(leaf, [slices[n] for n in others]))
-        fill(alone_if_worth_it)
+        fill(
+            lambda others: self._spared(
+                leaf, [slices[n] for n in others], [left[n] for n in others]
+            )
+        )
+        fill(lambda others: mapped(alone, others, self.parallelism, may_be_fast=local))
         return [each for each in found if each is not None]
 
-    def _is_worth_it(self, leaf: Condition, slices: Sequence[FoundRows], left: _Left) -> bool:
-        """Whether to look a leaf up in many slices, each by itself: by the first slice, since
-        others are similar."""
-        first, rows = slices[0], left[0]
+    def _spared(
+        self, leaf: Condition, slices: Sequence[FoundRows], left: _Left
+    ) -> list[Bounds | None]:
+        """Unanswered for those of many slices with open entries, if to look up each by itself takes
+        longer than to test the rows that it may rule out: by the first one, since others are
+        similar. None for slices to be looked up; so are those whose entries are not open, which
+        later calls for many entries ask."""
+        spared: list[Bounds | None] = [None] * len(slices)
+        is_open = self.pool.is_open
+        among = [n for n, each in enumerate(slices) if all(map(is_open, each.plan.entries))]
+        if len(among) < MANY_SLICES or self._is_worth_it(leaf, slices[among[0]], left[among[0]]):
+            return spared
+        for n in among:
+            spared[n] = Bounds.unanswered()
+            if left[n] is None:
+                slices[n].statistics.note = TAKES_LONGER
+        return spared
+
+    def _is_worth_it(self, leaf: Condition, each: FoundRows, rows: BitMap | None) -> bool:
+        """Whether to look a leaf up in each of many slices like this one.
+
+        Args:
+            rows: Those that other conditions leave; None for all.
+        """
         try:
-            with self._entries(first) as entries:
-                reading = self._reading(leaf, first, entries)
-                if reading is None:
-                    return True
+            with self._entries(each) as entries:
+                reading = self._reading(leaf, each, entries, of_many=True)
                 steps = entries.steps(leaf) if rows is None else 0
         except EntryUnusable:  # looking it up reports it
             return True
-        pays = look_up_each_pays(leaf, steps, rows, reading)
-        for each in slices if rows is None and not pays else ():
-            each.statistics.note = TAKES_LONGER
-        return pays
+        return reading is None or look_up_each_pays(leaf, steps, rows, reading)
 
     def _alone(
         self,
@@ -259,12 +273,19 @@ class Lookups:
             return Bounds.unanswered()
 
     def _reading(
-        self, leaf: Condition, each: FoundRows, entries: SliceEntries
+        self, leaf: Condition, each: FoundRows, entries: SliceEntries, *, of_many: bool = False
     ) -> ReadingSteps | None:
         """What reading the base file costs in place of a look-up; None if no look-up is left out,
-        or no entry answers."""
+        or no entry answers.
+
+        Args:
+            of_many: Whether one slice tells it for many. Of one small file, to find out takes
+                longer than to look it up.
+        """
         if not self.superset_ok:
             return None
+        if entries.total < LARGE_FILE and not of_many:
+            return ReadingSteps.unknown(DEFAULTS)
         if each.reading is None:
             footer = entries.footer_for(leaf)
             each.reading = None if footer is None else self.reading(each, footer)
@@ -280,7 +301,8 @@ class Lookups:
     ) -> Bounds:
         """The rows of a leaf in one slice, unless that takes longer than reading what it may rule
         out: of all rows, or of those that are left."""
-        if self.superset_ok and left is None and entries.total >= LARGE_FILE:
+        is_large = entries.total >= LARGE_FILE
+        if self.superset_ok and left is None and is_large:
             short = entries.rows(leaf, SHORT_LOOKUP, superset_ok=True)
             if short.possible is not None:
                 return short
@@ -294,9 +316,7 @@ class Lookups:
                 return checked
         if reading is not None and left is not None:
             remaining = left if checked.possible is None else checked.possible
-            share = 0.0
-            if entries.total >= LARGE_FILE:
-                share = min(1.0, entries.estimate(leaf) / entries.total)
+            share = min(1.0, entries.estimate(leaf) / entries.total) if is_large else 0.0
             steps = most_steps(leaf, remaining, share, reading)
             most = steps if most is None else min(most, steps)
         found = entries.rows(leaf, most, superset_ok=self.superset_ok)
