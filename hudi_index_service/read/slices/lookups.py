@@ -279,15 +279,15 @@ class Lookups:
         or no entry answers.
 
         Args:
-            of_many: Whether one slice tells it for many. Of one small file, to find out takes
-                longer than to look it up.
+            of_many: Whether one slice tells it for many, which may lack an entry that answers. Of
+                one small file, to find out takes longer than to look it up.
         """
         if not self.superset_ok:
             return None
         if entries.total < LARGE_FILE and not of_many:
             return ReadingSteps.unknown(DEFAULTS)
         if each.reading is None:
-            footer = entries.footer_for(leaf)
+            footer = entries.footer() if of_many else entries.footer_for(leaf)
             each.reading = None if footer is None else self.reading(each, footer)
         return each.reading
 
