@@ -10,9 +10,10 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.hudi import Instant, opened_table
+from hudi_index_service.hudi import Instant, opened_table, table
 from hudi_index_service.hudi.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.completeness import Listing, list_data_files
+from hudi_index_service.hudi.properties import read_properties_file
 from hudi_index_service.index.metadata import entry
 from hudi_index_service.index.metadata.documents import DocumentCache
 from hudi_index_service.index.metadata.manifest import Manifest
@@ -214,7 +215,7 @@ def test_small_base_file_is_read_whole_in_one_request(cold: IndexedTable, s3: S3
     assert [r.split()[0] for r in s3.requests if ".parquet" in r] == ["GET"]
 
 
-def test_files_and_index_are_listed_while_commits_are_read(
+def test_files_and_index_are_listed_while_properties_and_commits_are_read(
     cold: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, index = Event(), Event()
@@ -228,12 +229,17 @@ def test_files_and_index_are_listed_while_commits_are_read(
         index.set()
         return looked(self)
 
+    def read(storage: Storage) -> bytes:
+        assert files.wait(60), "the files are not being listed"
+        return read_properties_file(storage)
+
     def fetch(self: CommitMetadata, instants: Sequence[Instant]) -> None:
         assert files.wait(60), "the files are not being listed"
         assert index.wait(60), "the index folder is not being read"
         fetched(self, instants)
 
     monkeypatch.setattr(opened_table, "list_data_files", list_files)
+    monkeypatch.setattr(table, "read_properties_file", read)
     monkeypatch.setattr(IndexFolderReader, "look", look)
     monkeypatch.setattr(CommitMetadata, "fetch", fetch)
 
