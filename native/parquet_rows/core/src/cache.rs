@@ -33,8 +33,8 @@ pub enum Kept {
     Footer(Arc<OwnFooter>),
 }
 
-/// The page, dictionary or footer that starts at an offset in a file in one state, whatever the name of
-/// that file.
+/// The page, dictionary or footer that starts at an offset in a file in one state, whatever the
+/// name of that file.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     pub file: State,

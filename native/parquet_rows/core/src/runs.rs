@@ -29,22 +29,12 @@ const SOME_UNANSWERED: u16 = 1 << 8;
 
 impl Answers {
     /// `of_each` is 0 or 1 for each number from 0 on.
-    pub fn new(of_each: Vec<u8>) -> Self {
-        let answers = Answers {
+    pub fn new(mut of_each: Vec<u8>) -> Self {
+        of_each.resize(of_each.len().next_power_of_two(), UNANSWERED);
+        Answers {
             of_each,
             of_several: Default::default(),
-        };
-        let len = answers.of_each.len().next_power_of_two();
-        Answers {
-            of_each: answers.padded(len),
-            ..answers
         }
-    }
-
-    fn padded(&self, len: usize) -> Vec<u8> {
-        let mut answers = self.of_each.clone();
-        answers.resize(len, UNANSWERED);
-        answers
     }
 
     /// Whether one of them is yes.
@@ -326,11 +316,12 @@ fn answer_groups<const W: usize>(
     words: &mut [u64],
 ) -> Option<usize> {
     let mask = (1 << W) - 1;
-    let longer;
+    let mut longer;
     let table = match answers.of_each.get(..=mask) {
         Some(table) => table,
         None => {
-            longer = answers.padded(mask + 1);
+            longer = answers.of_each.clone();
+            longer.resize(mask + 1, UNANSWERED);
             &longer[..=mask]
         }
     };
