@@ -158,7 +158,7 @@ def many_slices(answers_to: dict[str, tuple[BitMap, int]]) -> list[Known]:
 def test_a_look_up_that_takes_longer_than_a_scan_is_made_in_none_of_many_slices():
     answers_to = {"a = 1": (BitMap([7]), 5_000)}
     of_a_slice = 5_000 + LOOKUPS_OF_A_SLICE * 1_000
-    for scan, lookups in ((of_a_slice, 0), (of_a_slice + 1, 2)):  # one with a limit, one without
+    for scan, lookups in ((of_a_slice, 0), (of_a_slice + 1, 2)):  # a short one, one with a limit
         slices = many_slices(answers_to)
         reading = ReadingSteps(PAGE_STEPS, 0, 1_000, scan, {})
         found = looked_up(normal_form("a = 1"), slices, True, reading)

@@ -34,8 +34,8 @@ from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from hudi_index_service.storage.store import Storage
 
-_MANY_ROWS = "many rows are expected: reading so small a file whole is cheaper"
 _UNOPENED = "opening its entry takes longer than a scan"
+_MANY_ROWS = "many rows are expected: reading so small a file whole is cheaper"
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,8 @@ class Lookups:
         similar. None for slices to be looked up; so are those whose entries are not open, which
         later calls for many entries ask."""
         spared: list[Bounds | None] = [None] * len(slices)
+        if not self.superset_ok or len(slices) < MANY_SLICES:
+            return spared
         is_open = self.pool.is_open
         among = [n for n, each in enumerate(slices) if all(map(is_open, each.plan.entries))]
         if len(among) < MANY_SLICES or self._is_worth_it(leaf, slices[among[0]], left[among[0]]):

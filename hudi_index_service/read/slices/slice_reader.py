@@ -257,11 +257,13 @@ class SliceReader:
         def is_read(found: FoundRows) -> bool:
             if may_scan and cheaper.unopened(found):
                 return True
-            key = tuple([each.layout for each in found.plan.entries])
-            way = ways.get(key)
+            key = None
+            if cheaper.is_one_of_many_small(found.plan) and found.query is self.query:
+                key = tuple([each.layout for each in found.plan.entries])
+            way = None if key is None else ways.get(key)
             if way is None:
                 way = cheaper.counting(found, len(found.query.needed))
-                if cheaper.is_one_of_many_small(found.plan) and found.query is self.query:
+                if key is not None:
                     ways[key] = way
             if way is Counting.SCAN and may_scan:
                 found.statistics.note = TAKES_LONGER
