@@ -13,7 +13,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import as_numbers, as_truths, numbers_array
 from hudi_index_service.index.btree.fields import KEY, composite_keys, composites, has_number_keys
-from hudi_index_service.index.btree.keys import ByteKeys, byte_keys, number_keys
+from hudi_index_service.index.btree.keys import byte_keys, number_keys
 from hudi_index_service.index.btree.merge import MergeSource, merge
 from hudi_index_service.index.btree.tree import Branch
 from hudi_index_service.index.btree.writer import Groups, TreeWriter, grouped
@@ -111,7 +111,7 @@ class BTreeBuilder:
         self._folder = folder
         self._most_bytes = memory_mb * _MIB
         self._threads = threads
-        self._rows = 0
+        self._rows = self._rows_in_runs = 0
         self._runs: list[Path] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -119,7 +119,7 @@ class BTreeBuilder:
         for spec, array in zip(self._columns, batch.columns, strict=True):
             self._nulls[spec.name] += array.null_count
         for tree in self._trees:
-            tree.add(batch, self._rows)
+            tree.add(batch, self._rows - self._rows_in_runs)
         self._rows += batch.num_rows
         if self._sorting_bytes() > self._most_bytes:
             self._write_run()
@@ -134,6 +134,7 @@ class BTreeBuilder:
         folder.mkdir()
         self._write(folder)
         self._runs.append(folder)
+        self._rows_in_runs = self._rows
 
     def _write(self, folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
         """Sorts and writes the held keys. Returns the files, and the number of keys by tree."""
@@ -146,7 +147,7 @@ class BTreeBuilder:
                 writer.nulls(Branch.NULL_ELEMENTS, tree.null_elements)
                 tree.nulls, tree.null_elements = BitMap(), BitMap()
                 distinct[tree.name] = writer.values((groups,))
-            return writer.finish(self._rows), distinct
+            return writer.finish(self._rows - self._rows_in_runs), distinct
         finally:
             writer.close()
 
@@ -214,7 +215,7 @@ def _trees(columns: Sequence[ColumnSpec]) -> Iterator[_Tree]:
 def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Groups:
     """Groups of number keys with a row id each; see `grouped`."""
     if not len(keys):
-        return Groups(keys, np.zeros(0, dtype=np.int64), rows)
+        return Groups(numbers_array(keys), np.zeros(0, dtype=np.int64), rows)
     least, row_bits = keys.min(), int(rows.max()).bit_length()
     shift = np.uint64(row_bits)
     if int(keys.max() - least).bit_length() + row_bits <= _BITS:
@@ -222,7 +223,7 @@ def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Group
         both = np.sort(((keys - least) << shift) | rows)
         keys = (both >> shift) + least
         rows = (both & ((np.uint64(1) << shift) - np.uint64(1))).astype(np.uint32)
-        return grouped(keys, rows, unique=unique)
+        return grouped(numbers_array(keys), rows, unique=unique)
     order = np.argsort(keys)
     keys, rows = keys[order], rows[order]
     begins = np.empty(len(keys), dtype=np.uint64)
@@ -230,7 +231,7 @@ def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Group
     begins[1:] = keys[1:] != keys[:-1]
     # Equal keys came in any order: sort the row ids within each.
     within = np.sort((np.cumsum(begins, dtype=np.uint64) << np.uint64(32)) | rows)
-    return grouped(keys, within.astype(np.uint32), unique=unique)
+    return grouped(numbers_array(keys), within.astype(np.uint32), unique=unique)
 
 
 def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) -> Groups:
@@ -238,17 +239,16 @@ def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) 
     kind = pa.large_binary()
     array = pa.concat_arrays([pa.nulls(0, kind), *(each.cast(kind) for each in arrays)])
     if not len(array):
-        return Groups(ByteKeys.of(array), np.zeros(0, dtype=np.int64), rows)
+        return Groups(array, np.zeros(0, dtype=np.int64), rows)
     if _repeats(array):
         encoded = array.dictionary_encode()
         order = pc.sort_indices(encoded.dictionary)
         ranks = np.empty(len(order), dtype=np.uint64)
         ranks[as_numbers(order)] = np.arange(len(order), dtype=np.uint64)
         groups = sorted_numbers(ranks[as_numbers(encoded.indices)], rows, unique=unique)
-        keys = ByteKeys.of(encoded.dictionary.take(order))
-        return Groups(keys, groups.counts, groups.rows)
+        return Groups(encoded.dictionary.take(order), groups.counts, groups.rows)
     order = pc.sort_indices(array)
-    return grouped(ByteKeys.of(array.take(order)), rows[as_numbers(order)], unique=unique)
+    return grouped(array.take(order), rows[as_numbers(order)], unique=unique)
 
 
 def _repeats(array: pa.Array) -> bool:

@@ -6,11 +6,13 @@ from contextlib import ExitStack
 from itertools import islice, pairwise
 
 import numpy as np
+import pyarrow as pa
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import binary_array
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.fields import has_number_keys, trees_of
-from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
+from hudi_index_service.index.btree.keys import Keys, key_bytes
 from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.merge import MergeSource
 from hudi_index_service.index.btree.tree import Branch, LeafPlace
@@ -90,12 +92,10 @@ def _checked_leaf(leaves: LeafStore, place: LeafPlace) -> tuple[Keys, BitMap]:
         EntryInvalid: it is damaged, or out of order.
     """
     if place.is_set:
-        offsets = np.array([0, len(place.key)], dtype=np.int64)
-        return ByteKeys(offsets, memoryview(place.key)), leaves.set(place)
+        return binary_array([place.key], pa.large_binary()), leaves.set(place)
     leaf = leaves.packed(place)
     keys, rows = leaf.keys, leaf.rows
-    values = list(keys) if isinstance(keys, ByteKeys) else keys.tolist()
-    if any(first >= second for first, second in pairwise(values)):
+    if any(first >= second for first, second in pairwise(keys.to_pylist())):
         raise EntryInvalid(f"the keys of the leaf at {place.offset} are out of order.")
     begins = np.zeros(len(rows) + 1, dtype=bool)
     begins[leaf.starts] = True

@@ -6,17 +6,18 @@ Its key is unsigned, 0 for the least integer, with big-endian bytes. Longer deci
 bytes. Strings are UTF-8, binary is unchanged; the key of a long value is its first `CUT_BYTES`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import as_numbers, integer_scalar
+from hudi_index_service.arrow import as_numbers, as_truths, integer_scalar
 from hudi_index_service.index.number_encoding import encode_array, encode_wide
 from hudi_index_service.index.stored_column import is_wide_number
 from hudi_index_service.predicate.bounds import above_prefix
@@ -29,56 +30,26 @@ _SIGN = np.uint64(1 << 63)
 _NUMBER_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ByteKeys:
-    """Byte keys, concatenated: key i is ``data[offsets[i]:offsets[i + 1]]``."""
-
-    offsets: np.ndarray
-    data: memoryview
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, at: int) -> bytes:
-        return bytes(self.data[int(self.offsets[at]) : int(self.offsets[at + 1])])
-
-    def __iter__(self) -> Iterator[bytes]:
-        ends = self.offsets.tolist()
-        return (bytes(self.data[a:b]) for a, b in pairwise(ends))
-
-    def slice(self, start: int, end: int) -> "ByteKeys":
-        """The keys of [start, end)."""
-        offsets = self.offsets[start : end + 1]
-        data = self.data[int(offsets[0]) : int(offsets[-1])]
-        return ByteKeys(offsets - offsets[0], data)
-
-    def to_arrow(self) -> pa.Array:
-        """As an array of type large_binary."""
-        offsets = pa.py_buffer(np.ascontiguousarray(self.offsets, dtype=np.int64))
-        buffers = [None, offsets, pa.py_buffer(self.data)]
-        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
-
-    @classmethod
-    def of(cls, array: pa.Array) -> "ByteKeys":
-        """The values of a large_binary array without NULL."""
-        if not len(array):
-            return cls(np.zeros(1, dtype=np.int64), memoryview(b""))
-        _, offsets, data = array.buffers()
-        places = np.frombuffer(offsets, dtype=np.int64)[array.offset :][: len(array) + 1]
-        return cls(places, memoryview(b"") if data is None else memoryview(data))
+Keys: TypeAlias = pa.Array
+"""Keys without NULL: numbers as unsigned integers of 64 bits, or bytes as ``large_binary``."""
 
 
-Keys = np.ndarray | ByteKeys
-"""Numbers as unsigned integers of 64 bits, or bytes."""
+def key_buffers(keys: Keys) -> tuple[Any, Any]:
+    """The keys one after the other, and where each of several byte keys starts among these bytes;
+    None for numbers."""
+    if pa.types.is_uint64(keys.type):
+        return as_numbers(keys), None
+    _, offsets, data = keys.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int64)[keys.offset :][: len(keys) + 1]
+    content = memoryview(data or b"").cast("B")[starts[0] : starts[-1]]
+    return content, starts - starts[0]
 
 
-def chained_keys(parts: Sequence[Keys]) -> Keys:
-    """Concatenates keys of one kind."""
-    if all(isinstance(part, ByteKeys) for part in parts):
-        return ByteKeys.of(
-            pa.concat_arrays([part.to_arrow() for part in parts if isinstance(part, ByteKeys)])
-        )
-    return np.concatenate([np.asarray(part) for part in parts])
+def first_of_equal(ordered: Keys) -> npt.NDArray[np.bool_]:
+    """For each of some sorted keys, whether it differs from the one before."""
+    is_first = np.ones(len(ordered), dtype=bool)
+    is_first[1:] = as_truths(pc.not_equal(ordered[1:], ordered[:-1]))
+    return is_first
 
 
 def number_keys(values: pa.Array) -> np.ndarray:
@@ -123,32 +94,18 @@ def bytes_of_numbers(keys: np.ndarray) -> list[bytes]:
 
 def key_bytes(keys: Keys, at: int) -> bytes:
     """One key as bytes."""
-    if isinstance(keys, ByteKeys):
-        return keys[at]
-    return int(keys[at]).to_bytes(_NUMBER_BYTES, "big")
+    key: int | bytes = keys[at].as_py()
+    return key if isinstance(key, bytes) else key.to_bytes(_NUMBER_BYTES, "big")
 
 
 def position(keys: Keys, bound: bytes) -> int:
     """The number of the sorted keys that are below a byte string."""
-    if isinstance(keys, ByteKeys):
-        low, high = 0, len(keys)
-        while low < high:
-            middle = (low + high) // 2
-            if keys[middle] < bound:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-    number = lowest_number(bound)
-    if number >> 64:
-        return len(keys)
-    return int(np.searchsorted(keys, np.uint64(number), side="left"))
-
-
-def lowest_number(bound: bytes) -> int:
-    """The least number whose key, as bytes, is not below a byte string."""
+    if not pa.types.is_uint64(keys.type):
+        return bisect_left(keys, bound, key=lambda key: key.as_py())
+    # The least number whose key, as bytes, is not below the bound.
     number = int.from_bytes(bound[:_NUMBER_BYTES].ljust(_NUMBER_BYTES, b"\0"), "big")
-    return number + 1 if len(bound) > _NUMBER_BYTES else number
+    number += len(bound) > _NUMBER_BYTES
+    return len(keys) if number >> 64 else int(np.searchsorted(as_numbers(keys), np.uint64(number)))
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -14,11 +14,12 @@ from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from hudi_index_parquet import ParquetReadError, SomeLeaves, read_leaf
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.keys import ByteKeys, Keys, position
+from hudi_index_service.index.btree.keys import Keys, position
 from hudi_index_service.index.btree.tree import LeafPlace, Leaves
 from hudi_index_service.index.contract import PackedIndex
 
@@ -56,11 +57,11 @@ class PackedLeaf:
             leaf = read_leaf(body, rows, keys)
         except ParquetReadError as error:
             raise _invalid(error) from error
-        if leaf.key_offsets is None:
-            self.keys: Keys = np.frombuffer(leaf.keys, dtype=np.uint64)
-        else:
-            offsets = np.frombuffer(leaf.key_offsets, dtype=np.int64)
-            self.keys = ByteKeys(offsets, memoryview(leaf.keys))
+        kind, buffers = pa.uint64(), [None, pa.py_buffer(leaf.keys)]
+        if leaf.key_offsets is not None:
+            kind = pa.large_binary()
+            buffers.insert(1, pa.py_buffer(leaf.key_offsets))
+        self.keys: Keys = pa.Array.from_buffers(kind, keys, buffers)
         self.starts = np.frombuffer(leaf.starts, dtype=np.int64)
         self.rows = np.frombuffer(leaf.rows, dtype=np.uint32)
 

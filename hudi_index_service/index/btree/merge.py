@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import as_numbers, as_truths, numbers_array, truths_array
+from hudi_index_service.arrow import as_numbers, binary_array, numbers_array, truths_array
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import (
-    ByteKeys,
     Keys,
     after,
-    chained_keys,
+    first_of_equal,
     key_bytes,
     position,
 )
@@ -49,7 +48,7 @@ class MergeSource:
 
     @classmethod
     def of_folder(cls, folder: Path) -> "MergeSource":
-        """A run: its row ids are the base file's."""
+        """A run of a builder."""
         path = folder / LEAVES
         length = path.stat().st_size
         index = PackedIndex(path, {LEAVES: (0, length)}, length, max(length, 1), (), 0)
@@ -58,7 +57,7 @@ class MergeSource:
 
     @classmethod
     def of_part(cls, part: PackedIndex) -> "MergeSource":
-        """A part: its row ids begin at 0."""
+        """A part of a base file."""
         tree = Tree(lambda: read_member(part, TREE))
         source = cls(tree, LeafFile(part), tree.description())
         if source.description.rows != part.rows:
@@ -87,13 +86,8 @@ class MergeSource:
             yield _groups(batch, bodies, offset, has_number_keys=has_number_keys)
 
 
-def merge(
-    sources: Sequence[MergeSource], folder: Path, *, restarts: bool = False
-) -> tuple[dict[str, Path], dict[str, int]]:
-    """Writes one index over all rows into `folder`.
-
-    Args:
-        restarts: Whether the row ids of each source begin at 0.
+def merge(sources: Sequence[MergeSource], folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
+    """Writes one index over all rows into `folder`. The row ids of each source begin at 0.
 
     Returns:
         The files, and the number of keys by column.
@@ -104,8 +98,7 @@ def merge(
     columns = sources[0].description.columns
     if any(dict(source.description.columns) != dict(columns) for source in sources):
         raise EntryInvalid("Parts of a btree index have different columns.")
-    ends = list(accumulate(source.description.rows for source in sources))
-    offsets = [0, *ends[:-1]] if restarts else [0] * len(sources)
+    *offsets, total = accumulate((source.description.rows for source in sources), initial=0)
     writer = TreeWriter(folder)
     try:
         distinct = {}
@@ -121,7 +114,6 @@ def merge(
                 for source, offset in zip(sources, offsets, strict=True)
             ]
             distinct[name] = writer.values(merged(streams))
-        total = ends[-1] if restarts else sources[-1].description.rows
         return writer.finish(total), distinct
     finally:
         writer.close()
@@ -134,7 +126,7 @@ def combine(parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | F
         for part in parts:
             sources.append(MergeSource.of_part(part))
             stack.callback(sources[-1].close)
-        return merge(sources, folder, restarts=True)[0]
+        return merge(sources, folder)[0]
 
 
 def _groups(
@@ -157,13 +149,13 @@ def _groups(
             counts.append(np.diff(leaf.starts))
             rows.append(leaf.rows + np.uint32(offset))
         total += place.keys
-    return Groups(chained_keys(keys), np.concatenate(counts), np.concatenate(rows), sets)
+    return Groups(pa.concat_arrays(keys), np.concatenate(counts), np.concatenate(rows), sets)
 
 
 def _only_key(key: bytes, *, is_number: bool) -> Keys:
     if is_number:
-        return np.array([int.from_bytes(key, "big")], dtype=np.uint64)
-    return ByteKeys(np.array([0, len(key)], dtype=np.int64), memoryview(key))
+        return numbers_array(np.array([int.from_bytes(key, "big")], dtype=np.uint64))
+    return binary_array([key], pa.large_binary())
 
 
 def merged(streams: Sequence[Iterable[Groups]]) -> Iterator[Groups]:
@@ -233,20 +225,14 @@ def _join(parts: Sequence[Groups]) -> Groups:
 def _sorted_keys(parts: Sequence[Keys]) -> tuple[Keys, np.ndarray, np.ndarray]:
     """The distinct keys, sorted; the order of all keys, stable for equal ones; and where in that
     order a new key begins."""
-    if all(isinstance(part, ByteKeys) for part in parts):
-        arrays = [part.to_arrow() for part in parts if isinstance(part, ByteKeys)]
-        array = pa.concat_arrays(arrays)
-        order = as_numbers(pc.sort_indices(array))
-        array = array.take(numbers_array(order))
-        begins = np.ones(len(order), dtype=bool)
-        begins[1:] = as_truths(pc.not_equal(array[1:], array[:-1]))
-        return ByteKeys.of(array.filter(truths_array(begins))), order, begins
-    numbers = np.concatenate([np.asarray(part) for part in parts])
-    order = np.argsort(numbers, kind="stable")
-    numbers = numbers[order]
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = numbers[1:] != numbers[:-1]
-    return numbers[begins], order, begins
+    keys = pa.concat_arrays(parts)
+    if pa.types.is_uint64(keys.type):  # numpy makes use of the order within each part
+        order = np.argsort(as_numbers(keys), kind="stable")
+    else:
+        order = as_numbers(pc.sort_indices(keys))
+    ordered = keys.take(numbers_array(order))
+    begins = first_of_equal(ordered)
+    return ordered.filter(truths_array(begins)), order, begins
 
 
 def _join_sets(parts: Sequence[Groups], order: np.ndarray, group: np.ndarray) -> dict[int, BitMap]:

@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.fields import KEY, trees_of
-from hudi_index_service.index.btree.keys import EVERY_KEY, ByteKeys, Interval, Intervals, Points
+from hudi_index_service.index.btree.keys import EVERY_KEY, Interval, Intervals, Points
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Leaves, Tree
@@ -130,13 +130,12 @@ class BTreeReader(IndexReader):
                     counts[place.key.decode()] = total
                     continue
                 leaf = self._leaves.packed(place)
-                keys, starts = leaf.keys, leaf.starts
-                numbers = np.diff(starts)
+                numbers = np.diff(leaf.starts)
                 if among is not None:
                     hits = mask[self._within(leaf.rows)].astype(np.int64)
-                    numbers = np.add.reduceat(hits, starts[:-1])
-                assert isinstance(keys, ByteKeys), "of text"
-                counts |= zip((key.decode() for key in keys), numbers.tolist(), strict=True)
+                    numbers = np.add.reduceat(hits, leaf.starts[:-1])
+                texts = map(bytes.decode, leaf.keys.to_pylist())
+                counts |= zip(texts, numbers.tolist(), strict=True)
         except UnicodeDecodeError:
             return None
         return {value: count for value, count in counts.items() if count}

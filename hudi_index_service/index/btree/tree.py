@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from hudi_index_service.arrow import binary_array
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.keys import ByteKeys
+from hudi_index_service.index.btree.keys import Keys, position
 
 LAYOUT = 2
 
@@ -190,8 +190,8 @@ class Tree:
         prefix = branch_prefix(column, branch)
         leaves = self._branches.get(prefix)
         if leaves is None:
-            start, end = bisect_left(self._keys, prefix), bisect_left(self._keys, _after(prefix))
-            first_keys = [key[_PREFIX.size :] for key in self._keys.slice(start, end)]
+            start, end = (position(self._keys, each) for each in (prefix, _after(prefix)))
+            first_keys = [key[_PREFIX.size :] for key in self._keys[start:end].to_pylist()]
             records = bytes(self._records[start * LEAF.size : end * LEAF.size])
             leaves = self._branches[prefix] = Leaves(prefix, first_keys, records)
         return leaves
@@ -223,9 +223,9 @@ class Tree:
             raise EntryInvalid("A btree index holds data other than leaves.")
         return batch
 
-    @cached_property
-    def _keys(self) -> ByteKeys:
-        return ByteKeys.of(self._batch.column(0))
+    @property
+    def _keys(self) -> Keys:
+        return self._batch.column(0)
 
     @cached_property
     def _records(self) -> memoryview:

@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 from hudi_index_parquet import write_leaves
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import as_truths, numbers_array
-from hudi_index_service.index.btree.keys import ByteKeys, Keys, chained_keys, key_bytes
+from hudi_index_service.arrow import truths_array
+from hudi_index_service.index.btree.keys import Keys, first_of_equal, key_buffers, key_bytes
 from hudi_index_service.index.btree.leaf_file import LEAVES, SET_ROWS, TREE, set_bytes
 from hudi_index_service.index.btree.tree import (
     LEAF,
@@ -49,12 +49,9 @@ class Groups:
 
     def slice(self, start: int, end: int) -> "Groups":
         """The groups of the keys [start, end)."""
-        keys = (
-            self.keys.slice(start, end) if isinstance(self.keys, ByteKeys) else self.keys[start:end]
-        )
         first, last = int(self.starts[start]), int(self.starts[end])
         sets = {at - start: rows for at, rows in self.sets.items() if start <= at < end}
-        return Groups(keys, self.counts[start:end], self.rows[first:last], sets)
+        return Groups(self.keys[start:end], self.counts[start:end], self.rows[first:last], sets)
 
 
 def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
@@ -64,27 +61,15 @@ def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
         keys: A key for each row id.
         unique: Whether the same pair may occur several times, and is kept once.
     """
-    begins = np.ones(len(rows), dtype=bool)
-    if isinstance(keys, ByteKeys):
-        array = keys.to_arrow()
-        begins[1:] = as_truths(pc.not_equal(array[1:], array[:-1]))
-    else:
-        begins[1:] = keys[1:] != keys[:-1]
+    begins = first_of_equal(keys)
     if unique:
         keep = begins.copy()
         keep[1:] |= rows[1:] != rows[:-1]
-        rows, begins = rows[keep], begins[keep]
-        keys = _take(keys, np.flatnonzero(keep))
+        keys, rows, begins = keys.filter(truths_array(keep)), rows[keep], begins[keep]
     starts = np.flatnonzero(begins)
     counts = np.diff(starts, append=len(rows))
-    return Groups(keys if len(starts) == len(rows) else _take(keys, starts), counts, rows)
-
-
-def _take(keys: Keys, at: np.ndarray) -> Keys:
-    if isinstance(keys, ByteKeys):
-        return ByteKeys.of(keys.to_arrow().take(numbers_array(at)))
-    numbers: np.ndarray = keys[at]
-    return numbers
+    distinct = keys if len(starts) == len(rows) else keys.filter(truths_array(begins))
+    return Groups(distinct, counts, rows)
 
 
 @dataclass(slots=True)
@@ -157,8 +142,7 @@ class TreeWriter:
         if not len(groups):
             return groups
         written = write_leaves(
-            groups.keys.data.cast("B") if isinstance(groups.keys, ByteKeys) else groups.keys,
-            groups.keys.offsets if isinstance(groups.keys, ByteKeys) else None,
+            *key_buffers(groups.keys),
             groups.counts,
             groups.rows,
             offset=self._offset,
@@ -190,7 +174,7 @@ class TreeWriter:
 def _chain(one: Groups, other: Groups) -> Groups:
     """Concatenates two groups; the first has no sets."""
     return Groups(
-        chained_keys((one.keys, other.keys)),
+        pa.concat_arrays([one.keys, other.keys]),
         np.concatenate((one.counts, other.counts)),
         np.concatenate((one.rows, other.rows)),
         {at + len(one): rows for at, rows in other.sets.items()},

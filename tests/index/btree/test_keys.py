@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudi_index_service.arrow import numbers_array
 from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import (
     CUT_BYTES,
-    ByteKeys,
     byte_keys,
     key_bytes,
     number_keys,
@@ -27,9 +27,10 @@ PROPERTY = examples(60)
 def keys_of(values: list[object], type: pa.DataType) -> list[bytes]:
     array = pa.array([None, *values], type).slice(1)  # starts inside its buffers
     if has_number_keys(type):
-        numbers = number_keys(array)
+        numbers = numbers_array(number_keys(array))
         return [key_bytes(numbers, at) for at in range(len(numbers))]
-    return list(ByteKeys.of(byte_keys(array)[0].cast(pa.large_binary())))
+    keys: list[bytes] = byte_keys(array)[0].to_pylist()
+    return keys
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[object]:
