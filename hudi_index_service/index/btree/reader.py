@@ -18,9 +18,9 @@ from hudi_index_service.index.btree.keys import EVERY_KEY, Interval, Intervals, 
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Leaves, Tree
-from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
+from hudi_index_service.index.lookup_readers import LookupReader
 from hudi_index_service.index.packed_file import read_member
-from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import Predicate
 
@@ -33,15 +33,11 @@ _FEW_STEPS = 4_096  # steps that are cheaper than reading and checking rows late
 Rows = TypeVar("Rows", BitMap, np.ndarray)
 
 
-class BTreeReader(IndexReader):
+class BTreeReader(LookupReader[Intervals | None]):
     """See `hudi_index_service.index.contract.IndexReader`.
 
     Args:
         leaves: The source of the leaves, if not the packed file; then counting reads no leaves.
-
-    Attributes:
-        columns: The columns by name.
-        is_local: Whether all bytes are in the local file.
     """
 
     def __init__(
@@ -50,18 +46,16 @@ class BTreeReader(IndexReader):
         columns: Sequence[StoredColumn],
         leaves: LeafStore | None = None,
     ) -> None:
-        self._rows = index.rows
-        self.columns = {column.name: column for column in columns}
-        self.is_local = index.blocks is None and leaves is None
+        is_local = index.blocks is None and leaves is None
+        super().__init__(known_lookup, index.rows, columns, is_local=is_local)
         self._reads_ends = leaves is None
-        self._nulls: dict[str, BitMap] = {}
         with ExitStack() as stack:
             self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
             stack.callback(self._leaves.close)
             self._tree = Tree(lambda: read_member(index, TREE))
             description = self._tree.description()
-            if description.rows != self._rows:
-                raise EntryInvalid(f"{index.path} holds {description.rows} rows, not {self._rows}.")
+            if description.rows != self.rows:
+                raise EntryInvalid(f"{index.path} holds {description.rows} rows, not {self.rows}.")
             self._numbers = {name: n for n, name in enumerate(description.columns)}
             missing = sorted({each.name for each in trees_of(columns)} - {*self._numbers})
             if missing:
@@ -72,41 +66,21 @@ class BTreeReader(IndexReader):
         """The rows where the leaf is TRUE, or a superset (see `IndexType.answer`)."""
         lookup = self._lookup(leaf)
         rows = self._rows_of(lookup)
-        return self._invert(lookup, rows, BitMap(range(self._rows))) if lookup.complement else rows
+        return self._others(lookup, BitMap(range(self.rows)), rows) if lookup.complement else rows
 
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
         """The rows of `row_ids`; None if that takes too many steps."""
-        if most is not None and self._steps(self._lookup(leaf)) > most:
+        if most is not None and self._estimate_found(self._lookup(leaf)) > most:
             return None
         return self.row_ids(leaf)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
         """Narrows the rows by looking them all up, if they are few."""
         lookup = known_lookup(leaf, self.columns)
-        if lookup is None or self._steps(lookup) > _FEW_STEPS:
+        if lookup is None or self._estimate_found(lookup) > _FEW_STEPS:
             return rows, Answer.NONE
         hit = self._rows_of(lookup)
-        return self._invert(lookup, hit, rows) if lookup.complement else rows & hit, lookup.answer
-
-    def estimate(self, leaf: Predicate) -> int:
-        """The number of rows that are found, or excluded, as `row_bounds` counts them."""
-        lookup = self._lookup(leaf)
-        steps = self._steps(lookup)
-        return self._rows - steps if lookup.complement else steps
-
-    def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
-        """Hard lower and upper bounds of the rows for which the leaf is TRUE, from the inner tree
-        and the leaves at a range's ends alone."""
-        lookup = self._lookup(leaf)
-        least, most = self._row_count_bounds(lookup, exactly=True)
-        if lookup.complement:
-            nulls = self._null_row_count(lookup)
-            # An array may hold a matching element and a NULL.
-            disjoint = not is_array(self.columns[lookup.column].type)
-            excluded = least + nulls if disjoint else max(least, nulls)
-            least, most = self._rows - nulls - most, self._rows - excluded
-        most = min(max(most, 0), self._rows)
-        return (0 if lookup.answer is Answer.SUPERSET else max(least, 0)), most
+        return self._others(lookup, rows, hit) if lookup.complement else rows & hit, lookup.answer
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """The number of rows per value of a text column, counting only `among` if given."""
@@ -119,7 +93,7 @@ class BTreeReader(IndexReader):
         if sum(place.keys for place in places) > most:
             return None
         self._leaves.expect(place for place in places if among is not None or not place.is_set)
-        mask = np.zeros(self._rows, dtype=bool)
+        mask = np.zeros(self.rows, dtype=bool)
         if among is not None:
             mask[_ids(among)] = True
         counts: dict[str, int] = {}
@@ -149,17 +123,11 @@ class BTreeReader(IndexReader):
         assert isinstance(self._leaves, LeafFile), "all bytes are in the local file"
         leaves = self._tree.leaves(self._numbers[column])
         handle, start = self._leaves.opened
-        return TreeLeaves(handle, start, self._rows, leaves.records, leaves.first_keys)
+        return TreeLeaves(handle, start, self.rows, leaves.records, leaves.first_keys)
 
     def close(self) -> None:
         """Closes the index."""
         self._leaves.close()
-
-    def _lookup(self, leaf: Predicate) -> TreeLookup:
-        lookup = known_lookup(leaf, self.columns)
-        if lookup is None:
-            raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
-        return lookup
 
     def _rows_of(self, lookup: TreeLookup) -> BitMap:
         """The rows that the look-up finds, before any complement."""
@@ -169,27 +137,9 @@ class BTreeReader(IndexReader):
             return self._rows_of_points(lookup.column, lookup.search)
         return self._rows_of_keys(lookup.column, lookup.search)
 
-    def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
-        """The given rows that are in the look-up's complement."""
-        remaining = rows - without
-        return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
-
-    def _null_row_count(self, lookup: TreeLookup) -> int:
-        """The number of rows that a complement excludes for NULL."""
-        column = self.columns[lookup.column]
-        if not lookup.without_null:
-            return 0
-        if is_array(column.type):
-            return len(self._null_rows(lookup.column))
-        return column.null_count
-
-    def _null_rows(self, column: str) -> BitMap:
-        """The rows where the column is NULL, or is an array with a NULL element."""
-        rows = self._nulls.get(column)
-        if rows is None:
-            rows = self._branch(column, Branch.NULLS) | self._branch(column, Branch.NULL_ELEMENTS)
-            self._nulls[column] = rows
-        return rows
+    def _find_nulls(self, column: StoredColumn) -> BitMap:
+        branches = Branch.NULLS, Branch.NULL_ELEMENTS
+        return BitMap.union(*(self._branch(column.name, each) for each in branches))
 
     def _branch(self, column: str, branch: Branch) -> BitMap:
         if branch is Branch.NULLS and not self.columns[column].null_count:
@@ -244,14 +194,17 @@ class BTreeReader(IndexReader):
         return self._within(rows)
 
     def _within(self, rows: Rows) -> Rows:
-        if len(rows) and int(rows.max()) >= self._rows:
+        if len(rows) and int(rows.max()) >= self.rows:
             raise EntryInvalid("A btree index names rows that the base file does not have.")
         return rows
 
-    def _steps(self, lookup: TreeLookup) -> int:
-        return min(self._row_count_bounds(lookup)[1], self._rows)
+    def _estimate_found(self, lookup: TreeLookup) -> int:
+        return min(self._row_count_bounds(lookup, exactly=False)[1], self.rows)
 
-    def _row_count_bounds(self, lookup: TreeLookup, *, exactly: bool = False) -> tuple[int, int]:
+    def _found_bounds(self, lookup: TreeLookup) -> tuple[int, int]:
+        return self._row_count_bounds(lookup, exactly=True)
+
+    def _row_count_bounds(self, lookup: TreeLookup, *, exactly: bool) -> tuple[int, int]:
         """Lower and upper bounds of the rows found before any complement, that is of the pairs of a
         key and a row, by the numbers in the tree's inner keys; estimates unless exact bounds are
         requested. Both are exact for a few intervals, if the leaves at their ends can be read."""

@@ -16,13 +16,13 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import (
     Answer,
     IndexReader,
-    ManyReaders,
     PackedIndex,
     Positions,
     RankedRows,
     StoredColumn,
     Truths,
 )
+from hudi_index_service.index.lookup_readers import LookupReader, LookupReaders, row_sets
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import KEYWORD, NUMBER, lucene_field
@@ -44,7 +44,6 @@ from hudi_index_service.index.lucene.search import (
     Words,
 )
 from hudi_index_service.index.routed import Routed
-from hudi_index_service.index.row_sets import row_sets
 from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import In, Match, MatchMode, Predicate
@@ -57,7 +56,7 @@ _MOST_TERMS = 1_024  # terms whose row counts are read: some tenths of a millise
 _LOW_HALF = 2**32 - 1
 
 
-class LuceneReader(IndexReader):
+class LuceneReader(LookupReader[Search]):
     """See `hudi_index_service.index.contract.IndexReader`."""
 
     def __init__(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
@@ -65,20 +64,17 @@ class LuceneReader(IndexReader):
         from org.apache.lucene.index import DirectoryReader
         from org.apache.lucene.search import IndexSearcher
 
+        super().__init__(known_lookup, index.rows, columns, is_local=index.blocks is None)
         self._path = index.path
-        self._rows = index.rows
-        self._is_local = index.blocks is None
-        self._columns = {column.name: column for column in columns}
-        self._nulls: dict[str, BitMap] = {}
         self._lock = Lock()
         with jvm.damage_named(self._path), ExitStack() as stack:
             self._directory = packed_directory(index)
             stack.callback(self._directory.close)
             self._reader: Any = DirectoryReader.open(self._directory)
             stack.callback(self._reader.close)
-            if self._reader.maxDoc() != self._rows:
+            if self._reader.maxDoc() != self.rows:
                 raise EntryInvalid(
-                    f"{self._path} holds {self._reader.maxDoc()} rows, not {self._rows}."
+                    f"{self._path} holds {self._reader.maxDoc()} rows, not {self.rows}."
                 )
             self._searcher = IndexSearcher(self._reader)
             self._searcher.setQueryCache(None)
@@ -94,15 +90,15 @@ class LuceneReader(IndexReader):
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
         """The rows of `row_ids` or, if cheaper for LIKE and RLIKE, the rows with a word that every
         match contains."""
-        lookup, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
+        lookup, by_words = self._lookup(leaf), lookup_by_words(leaf, self.columns)
         with jvm.damage_named(self._path):
-            if by_words is not None and self._cost(by_words.search) < self._cost(lookup.search):
-                lookup = by_words
+            if by_words is not None:
+                lookup = min(lookup, by_words, key=self._estimate_found)
             return self._find(lookup, _ANY_NUMBER if most is None else most)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
         """Checks each row against the words of a text, or a single term."""
-        lookup = lookup_of_a_row(leaf, self._columns)
+        lookup = lookup_of_a_row(leaf, self.columns)
         if lookup is None:
             return rows, Answer.NONE
         with jvm.damage_named(self._path):
@@ -113,10 +109,8 @@ class LuceneReader(IndexReader):
         """Lucene's own cost of the leaf's query. It is at most the number of rows of its terms, or
         about the number of rows of a range of numbers. For a range of terms, it assumes that rows
         are spread evenly over terms."""
-        lookup = self._lookup(leaf)
         with jvm.damage_named(self._path):
-            rows = self._cost(lookup.search)
-        return self._rows - rows if lookup.complement else rows
+            return super().estimate(leaf)
 
     def steps(self, leaf: Predicate) -> int:
         """See `IndexReader`."""
@@ -129,35 +123,20 @@ class LuceneReader(IndexReader):
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
         """Bounds from the terms' row counts, and from the points' tree along the paths to both ends
         of a range."""
-        lookup = self._lookup(leaf)
         with jvm.damage_named(self._path):
-            least, most = self._bounds(lookup.search)
-            if lookup.answer is not Answer.EXACT:
-                return 0, most
-            if not lookup.complement:
-                return least, most
-            if not lookup.without_null:
-                return self._rows - most, self._rows - least
-            column = self._columns[lookup.column]
-            values = self._rows - column.null_count
-            if not is_array(column.type):
-                return values - most, values - least
-            # An array with the element may also have a NULL element.
-            least_null, most_null = self._bounds(null_elements_of(lookup.column))
-            return max(0, values - most - most_null), values - max(least, least_null)
+            return super().row_bounds(leaf)
 
-    def _bounds(self, search: Search) -> tuple[int, int]:
-        """Lower and upper bounds of the rows that a search finds. The leaves at the ends of a range
-        are read too, for exact numbers, if all bytes of the index are local."""
+    def _found_bounds(self, lookup: LuceneLookup) -> tuple[int, int]:
+        # The leaves at the ends of a range are read too, for exact numbers, if they are local.
         from hudiindex import RowBounds
 
-        query = to_query(search)
-        both = int(RowBounds.of(self._searcher, query, _MOST_TERMS, self._is_local))
+        query = to_query(lookup.search)
+        both = int(RowBounds.of(self._searcher, query, _MOST_TERMS, self.is_local))
         return both >> 32, both & _LOW_HALF
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The matching rows, ready to be scored; None if the entry lacks the data for scores."""
-        column = self._columns.get(match.column.name)
+        column = self.columns.get(match.column.name)
         if column is None or not holds_ranking(column.fields, match):
             return None
         return LuceneRankedRows(self._searcher, match, self._path)
@@ -165,7 +144,7 @@ class LuceneReader(IndexReader):
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """The number of rows per value of a text column, counting only `among` if given: from the
         terms and their postings alone."""
-        stored = self._columns[column]
+        stored = self.columns[column]
         if not is_string(stored.type) or KEYWORD not in stored.fields or stored.truncated:
             return None  # the terms are not the values
         with jvm.damage_named(self._path):
@@ -199,12 +178,6 @@ class LuceneReader(IndexReader):
                 counts[value] = count
         return counts
 
-    def _lookup(self, leaf: Predicate) -> LuceneLookup:
-        lookup = known_lookup(leaf, self._columns)
-        if lookup is None:
-            raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
-        return lookup
-
     def close(self) -> None:
         """Closes the index."""
         jvm.attach()
@@ -214,17 +187,13 @@ class LuceneReader(IndexReader):
                 self._directory.close()
                 self._reader = None
 
-    def _null_rows(self, column: str) -> BitMap:
-        """The rows where the column is NULL, or is an array with a NULL element."""
-        stored_column = self._columns[column]
-        if column not in self._nulls:
-            rows = BitMap()
-            if stored_column.null_count:
-                rows |= self._collect(known_lookup.nulls(column))
-            if is_array(stored_column.type):
-                rows |= self._collect(null_elements_of(column))
-            self._nulls[column] = rows
-        return self._nulls[column]
+    def _find_nulls(self, column: StoredColumn) -> BitMap:
+        rows = BitMap()
+        if column.null_count:
+            rows |= self._collect(known_lookup.nulls(column.name))
+        if is_array(column.type):
+            rows |= self._collect(null_elements_of(column.name))
+        return rows
 
     def _collect(self, search: Search) -> BitMap:
         rows = self._collect_within(search, _ANY_NUMBER)
@@ -236,12 +205,7 @@ class LuceneReader(IndexReader):
         found = self._collect_within(lookup.search, most)
         if found is None or not lookup.complement:
             return found
-        return self._others(lookup, BitMap(range(self._rows)), found)
-
-    def _others(self, lookup: LuceneLookup, rows: BitMap, found: BitMap) -> BitMap:
-        """The given rows that are in the look-up's complement."""
-        remaining = rows - found
-        return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
+        return self._others(lookup, BitMap(range(self.rows)), found)
 
     def _among(self, rows: BitMap, search: Search) -> BitMap:
         """The given rows that a search finds, by checking each row."""
@@ -252,10 +216,10 @@ class LuceneReader(IndexReader):
         count = int(RowIds.among(self._searcher, to_query(search), at, len(ids), at))
         return BitMap(array("I", ids[:count].tobytes()))
 
-    def _cost(self, search: Search) -> int:
+    def _estimate_found(self, lookup: LuceneLookup) -> int:
         from hudiindex import RowIds
 
-        return min(int(RowIds.cost(self._searcher, to_query(search))), self._rows)
+        return min(int(RowIds.cost(self._searcher, to_query(lookup.search))), self.rows)
 
     def _collect_within(self, search: Search, most: int) -> BitMap | None:
         match search:
@@ -263,7 +227,7 @@ class LuceneReader(IndexReader):
                 return BitMap()
         from hudiindex import RowIds
 
-        query, size = to_query(search), min(_FIRST_BUFFER, max(1, self._rows))
+        query, size = to_query(search), min(_FIRST_BUFFER, max(1, self.rows))
         while True:
             buffer = np.empty(size, dtype=np.uint32)
             count = int(RowIds.into(self._searcher, query, buffer.ctypes.data, size, most))
@@ -274,22 +238,17 @@ class LuceneReader(IndexReader):
             size = -1 - count
 
 
-class LuceneReaders(ManyReaders):
-    """Many open entries, as one object of Java. Look-ups that go through many terms are left to the
-    single readers."""
+class LuceneReaders(LookupReaders[LuceneReader]):
+    """Many open entries, as one object of Java, which cannot fetch the blocks that some lack.
+    Look-ups that go through many terms are left to the single readers."""
 
     def __init__(self, readers: Sequence[IndexReader]) -> None:
-        of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
-        self._readers = of_lucene
-        self._columns = of_lucene[0]._columns
-        # Java alone cannot fetch the blocks that the others lack.
-        self._is_local = np.array([each._is_local for each in of_lucene], dtype=bool)
+        super().__init__(LuceneReader, readers)
         with self._damage_named():
             from hudiindex import ManyIndexes
 
-            searchers = [each._searcher for each in of_lucene if each._is_local]
+            searchers = [each._searcher for each in self._readers if each.is_local]
             self._indexes = ManyIndexes(searchers)
-        self._numbers = np.cumsum(self._is_local, dtype=np.int32) - np.int32(1)  # in Java
 
     def few_rows(
         self, leaf: Predicate, among: Positions, most: int
@@ -298,7 +257,7 @@ class LuceneReaders(ManyReaders):
         search = self._search(leaf)
         if search is None:
             return None
-        is_local, asked = self._local(among)
+        is_local, asked = self._asked(among)
         with self._damage_named():
             places = asked.ctypes.data, len(asked)
             found = self._indexes.fewRows(to_query(search), *places, most)
@@ -308,12 +267,11 @@ class LuceneReaders(ManyReaders):
         self, leaf: In, among: Positions, values: Routed, most: int
     ) -> Sequence[BitMap | None] | None:
         """See `ManyReaders`."""
-        lookup = known_lookup(leaf, self._columns)
-        if lookup is None or lookup.listed is None:
+        found = self._listed(leaf, among, values)
+        if found is None:
             return None
-        listed = lookup.listed
-        is_local, asked = self._local(among)
-        starts, numbers = values.of_files(np.flatnonzero(is_local)).sorted_by(listed.places)
+        lookup, listed, starts, numbers = found
+        is_local, asked = self._asked(among)
         places = asked.ctypes.data, len(asked), starts.ctypes.data, numbers.ctypes.data
         with self._damage_named():
             import lucene
@@ -333,10 +291,10 @@ class LuceneReaders(ManyReaders):
         self, leaf: Predicate, among: Positions, rows: Sequence[BitMap]
     ) -> Sequence[BitMap | None] | None:
         """See `ManyReaders`."""
-        lookup = lookup_of_a_row(leaf, self._columns)
+        lookup = lookup_of_a_row(leaf, self._readers[0].columns)
         if lookup is None or lookup.answer is not Answer.EXACT:
             return None
-        is_local, asked = self._local(among)
+        is_local, asked = self._asked(among)
         arrays = [each.to_array() for each in compress(rows, is_local)]
         ids = np.frombuffer(b"".join(arrays), dtype=np.uint32)
         starts = np.cumsum([0, *map(len, arrays)], dtype=np.int32)
@@ -356,7 +314,7 @@ class LuceneReaders(ManyReaders):
         search = self._search(leaf)
         if search is None:
             return None
-        is_local, asked = self._local(among)
+        is_local, asked = self._asked(among)
         is_empty = np.empty(len(asked), dtype=bool)
         with self._damage_named():
             addresses = asked.ctypes.data, len(asked), is_empty.ctypes.data
@@ -371,7 +329,7 @@ class LuceneReaders(ManyReaders):
         search = self._search(leaf)
         if search is None:
             return None
-        is_local, asked = self._local(among)
+        is_local, asked = self._asked(among)
         found = np.empty(len(asked), dtype=np.int32)
         with self._damage_named():
             places = asked.ctypes.data, len(asked)
@@ -379,11 +337,6 @@ class LuceneReaders(ManyReaders):
         counts = np.full(len(among), -1, dtype=np.int64)
         counts[is_local] = found
         return counts
-
-    def _local(self, among: Positions) -> tuple[Truths, Positions]:
-        """Which of some entries Java can ask, and their numbers in Java."""
-        is_local = self._is_local[among]
-        return is_local, self._numbers[among[is_local]]
 
     def _rows(self, found: Any, is_local: Truths) -> list[BitMap | None]:
         """The rows that Java has found in those of some entries that it can ask."""
@@ -394,10 +347,11 @@ class LuceneReaders(ManyReaders):
 
     def _search(self, leaf: Predicate) -> Search | None:
         """The search for a leaf; None if single readers are asked instead."""
-        lookup = known_lookup(leaf, self._columns)
+        lookup = self._lookup(leaf)
         if lookup is None or lookup.complement or not _is_short(lookup.search):
             return None
-        return lookup.search
+        search: Search = lookup.search
+        return search
 
     def _damage_named(self) -> AbstractContextManager[None]:
         return jvm.damage_named("One of the open indexes")
