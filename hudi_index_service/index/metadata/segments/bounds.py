@@ -21,8 +21,10 @@ from hudi_index_parquet import polynomials
 
 from hudi_index_service.arrow import TRUE, as_numbers, as_truths, binary_scalar, integer_scalar
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.number_encoding import INT64_MIN, encode_array
+from hudi_index_service.index.number_encoding import INT64_MIN, encode_array, encode_range
 from hudi_index_service.index.stored_column import is_number, parse_arrow_type
+from hudi_index_service.predicate.expression import Compare, In, Operator
+from hudi_index_service.predicate.values import bound_of
 
 HASH_BITS = 48
 
@@ -111,17 +113,24 @@ class NumberBounds:
     greatest: npt.NDArray[np.int64]
     is_known: Mask
 
-    def within(self, low: int, high: int) -> Mask:
-        """Where a value may lie between two numbers, both included."""
-        if low > high:
+    def compared(self, leaf: Compare) -> Mask:
+        """Where a value may compare so."""
+        is_unequal = leaf.operator is Operator.NE
+        operator = Operator.EQ if is_unequal else leaf.operator
+        sought = encode_range(operator, leaf.value, leaf.column.type)
+        if sought is None or (is_unequal and sought.is_empty):
+            return np.ones(len(self.least), dtype=bool)
+        if sought.is_empty:
             return np.zeros(len(self.least), dtype=bool)
-        may_lie: Mask = ~self.is_known | ((self.least <= high) & (self.greatest >= low))
-        return may_lie
+        if is_unequal:
+            may: Mask = (self.least != sought.low) | (self.greatest != sought.low)
+        else:
+            may = (self.least <= sought.high) & (self.greatest >= sought.low)
+        return may | ~self.is_known
 
-    def other_than(self, value: int) -> Mask:
-        """Where a value may differ from one."""
-        may_differ: Mask = ~self.is_known | (self.least != value) | (self.greatest != value)
-        return may_differ
+    def ordered(self, leaf: In) -> npt.NDArray[Any]:
+        """The listed values, sorted, as bounds compare with them."""
+        return np.sort(self.sought(leaf.values))
 
     def sought(self, values: pa.Array) -> npt.NDArray[Any]:
         """Values of the column as bounds compare with them."""
@@ -143,21 +152,35 @@ class ByteBounds:
     least: pa.Array
     greatest: pa.Array
 
-    def within(self, low: bytes | None, high: bytes | None, *, strictly: bool = False) -> Mask:
-        """Where a value may lie between two values; None for no limit.
+    def compared(self, leaf: Compare) -> Mask:
+        """Where a value may compare so."""
+        limit = bound_of(leaf.value)
+        if not isinstance(limit, bytes) or leaf.operator is Operator.NE:
+            return np.ones(len(self.least), dtype=bool)
+        value = binary_scalar(limit)
+        match leaf.operator:
+            case Operator.LT:
+                return _true_or_null(pc.less(self.least, value))
+            case Operator.GT:
+                return _true_or_null(pc.greater(self.greatest, value))
+            case Operator.LE:
+                return _true_or_null(pc.less_equal(self.least, value))
+            case Operator.GE:
+                return _true_or_null(pc.greater_equal(self.greatest, value))
+        least_is_below = pc.less_equal(self.least, value)
+        return _true_or_null(pc.and_(least_is_below, pc.greater_equal(self.greatest, value)))
 
-        Args:
-            strictly: Whether the limits themselves are outside.
-        """
-        above, below = (pc.greater, pc.less) if strictly else (pc.greater_equal, pc.less_equal)
-        lowest = None if low is None else binary_scalar(low)
-        highest = lowest if low is high else None if high is None else binary_scalar(high)
-        inside = np.ones(len(self.least), dtype=bool)
-        if lowest is not None:
-            inside &= _true_or_null(above(self.greatest, lowest))
-        if highest is not None:
-            inside &= _true_or_null(below(self.least, highest))
-        return inside
+    def with_prefix(self, prefix: bytes) -> Mask:
+        """Where a value may begin with the prefix."""
+        value = binary_scalar(prefix)
+        begins_below = pc.less_equal(pc.binary_slice(self.least, 0, len(prefix)), value)
+        return _true_or_null(pc.and_(begins_below, pc.greater_equal(self.greatest, value)))
+
+    def ordered(self, leaf: In) -> npt.NDArray[Any]:
+        """The listed values, sorted, as bounds compare with them."""
+        if leaf.ascending is not None:
+            return np.array(leaf.ascending, dtype=object)
+        return np.sort(self.sought(leaf.values))
 
     def sought(self, values: pa.Array) -> npt.NDArray[Any]:
         """Values of the column as bounds compare with them."""
@@ -170,14 +193,6 @@ class ByteBounds:
             for each in (self.least, self.greatest)
         )
         return _spans(ordered, least, greatest, as_truths(self.least.is_valid()))
-
-    def with_prefix(self, prefix: bytes) -> Mask:
-        """Where a value may begin with the prefix."""
-        scalar = binary_scalar(prefix)
-        begins = pc.binary_slice(self.least, 0, len(prefix))
-        return _true_or_null(pc.less_equal(begins, scalar)) & _true_or_null(
-            pc.greater_equal(self.greatest, scalar)
-        )
 
     def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The least values that are known, and the greatest, each sorted by itself."""
@@ -236,11 +251,8 @@ def _spans(
     greatest: npt.NDArray[Any],
     is_known: Mask,
 ) -> Spans:
-    first, end = (
-        np.searchsorted(ordered, least, "left"),
-        np.searchsorted(ordered, greatest, "right"),
-    )
-    return Spans(first, end, is_known)
+    first = np.searchsorted(ordered, least, "left")
+    return Spans(first, np.searchsorted(ordered, greatest, "right"), is_known)
 
 
 def _true_or_null(truth: pa.Array) -> Mask:

@@ -10,19 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, starmap
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
-    ColumnBounds,
-    Keys,
     Mask,
-    NumberBounds,
     exact_key,
     is_routed,
 )
@@ -44,7 +40,6 @@ from hudi_index_service.predicate.expression import (
     Predicate,
 )
 from hudi_index_service.predicate.fold import Condition, fold
-from hudi_index_service.predicate.values import bound_of
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +52,8 @@ _MOST_PAIRS = 2**17
 
 _EQUALITIES = (Operator.EQ, Operator.EQ_NULL_SAFE)
 _RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +101,11 @@ class Exclusion:
         return np.full(sum(each.document.files for each in self.segments), truth)
 
     def _condition(self, leaf: Condition) -> "_Part":
-        match leaf:
-            case Not(IsNull(column)) | Not(In(column) | Like(column)):
-                return _Part(self._by_facts(column, lambda facts: facts.statistics.may_be_value))
+        condition = leaf.operand if isinstance(leaf, Not) else leaf
+        match condition:
             case IsNull(column) | Compare(column) | In(column) | Like(column):
-                return _Part(self._by_facts(column, _test_of(leaf)), _numbers(leaf))
+                may = self._by_facts(column, lambda facts: facts.may_be_true(leaf))
+                return _Part(may, _numbers(leaf))
         return _Part(self._all())
 
     def _between(self, column: BoundColumn, number: NumberRange) -> Mask:
@@ -121,7 +118,7 @@ class Exclusion:
             column, lambda facts: facts.by_run(lambda run: run.within(*ends, facts.files))
         )
 
-    def _by_facts(self, column: BoundColumn, test: "_Test") -> Mask:
+    def _by_facts(self, column: BoundColumn, test: Callable[["_Facts"], Mask]) -> Mask:
         """The files that pass a test of a column's facts; all of the segments that have none."""
         masks = []
         for segment in self.segments:
@@ -154,121 +151,57 @@ class _Facts(NamedTuple):
         """The number of the segment's base files."""
         return self.segment.document.files
 
+    def may_be_true(self, leaf: Condition) -> Mask:
+        """The files in which a condition may be TRUE for a row, as far as the column is known."""
+        may, bounds = self.statistics.may_be_value, self.statistics.bounds
+        match leaf:
+            case IsNull():
+                return self.statistics.may_be_null
+            case Not(Compare()):  # <=>, whose negation is TRUE for NULL
+                return np.ones(self.files, dtype=bool)
+            case Compare() if bounds is not None:
+                may = may & bounds.compared(leaf)
+            case In(column, values) if bounds is not None and values.type == column.type:
+                may = may & bounds.spans(bounds.ordered(leaf)).any()
+            case Like() if isinstance(bounds, ByteBounds):
+                prefix = prefix_of(leaf)
+                return may if prefix is None else may & bounds.with_prefix(prefix)
+        values = _listed(leaf)
+        # The run is asked only where statistics leave a file.
+        if values is None or len(values) > _VALUES_A_FILE * self.files or not may.any():
+            return may
+        return may & self.by_run(lambda run: self.located(run, values).any())
+
+    def located(self, run: Run, values: pa.Array) -> Routed:
+        """Which of some values the files may hold, by the column's run."""
+        return run.located(run.keys_of(values), self.files)
+
     def by_run(self, ask: Callable[[Run], Mask | None]) -> Mask:
         """The files that may hold what the column's run is asked for; all where it does not say."""
-        try:
-            run = self.segment.run(self.key)
-            may = None if run is None else ask(run)
-        except UNREADABLE as error:
-            log.warning(
-                "%s: values of %s are not routed: %s", self.segment.name, self.key[0], error
-            )
-            may = None
+        may = self.asked(ask)
         return np.ones(self.files, dtype=bool) if may is None else may | ~self.statistics.is_routed
 
+    def asked(self, ask: Callable[[Run], "_Answer | None"]) -> "_Answer | None":
+        """What the column's run answers; None without one."""
+        try:
+            run = self.segment.run(self.key)
+            return None if run is None else ask(run)
+        except UNREADABLE as error:
+            name, column = self.segment.name, self.key[0]
+            log.warning("%s: values of %s are not routed: %s", name, column, error)
+            return None
 
-_Bounds = TypeVar("_Bounds", NumberBounds, ByteBounds)
-_Test: TypeAlias = Callable[[_Facts], Mask]
-"""Returns which of a segment's files may have a row for which a condition is TRUE, as far as its
-column is known."""
 
-
-def _test_of(leaf: IsNull | Compare | In | Like) -> _Test:
-    """The test of a condition, whose literals are prepared once for all segments."""
+def _listed(leaf: Condition) -> pa.Array | None:
+    """The only values for which a condition is TRUE; None if there are others, or no run has
+    them."""
     match leaf:
-        case IsNull():
-            return lambda facts: facts.statistics.may_be_null
-        case Compare(column, operator, value) if operator in _RANGES:
-            return _within(operator, value, column.type)
         case Compare(column, operator, value) if operator in _EQUALITIES:
-            within = _within(operator, value, column.type)
-            number = encode_range(operator, value, column.type) if is_number(column.type) else None
-            if number is not None and not number.is_empty:
-                encoded = number.low
-                return _both(within, _has_any(column, 1, lambda run: run.key_of(encoded)))
-            if value.type == column.type:
-                one = pa.repeat(value, 1)
-                return _both(within, _has_any(column, 1, lambda run: run.keys_of(one)))
-            return within
-        case Compare(column, Operator.NE, value):
-            number = encode_range(Operator.EQ, value, column.type)
-            if number is not None and not number.is_empty:
-                return _by_bounds(NumberBounds, lambda bounds: bounds.other_than(number.low))
-        case In(column, values) if values.type == column.type:
-            routed = _has_any(column, len(values), lambda run: run.keys_of(values))
-            return _both(_spans_any(leaf), routed)
-        case Like():
-            prefix = prefix_of(leaf)
-            if prefix is not None:
-                return _by_bounds(ByteBounds, lambda bounds: bounds.with_prefix(prefix))
-    return lambda facts: facts.statistics.may_be_value
-
-
-def _both(bounded: _Test, routed: _Test) -> _Test:
-    """The run is asked only where statistics leave a file."""
-
-    def test(facts: _Facts) -> Mask:
-        may = bounded(facts)
-        return may & routed(facts) if may.any() else may
-
-    return test
-
-
-def _by_bounds(kind: type[_Bounds], may: Callable[[_Bounds], Mask]) -> _Test:
-    """Compares the bounds where they are of a kind."""
-
-    def test(facts: _Facts) -> Mask:
-        bounds, may_be_value = facts.statistics.bounds, facts.statistics.may_be_value
-        return may_be_value & may(bounds) if isinstance(bounds, kind) else may_be_value
-
-    return test
-
-
-def _spans_any(leaf: In) -> _Test:
-    """Where the bounds span one of the listed values."""
-    ordered = dict[type[ColumnBounds], npt.NDArray[Any]]()  # sorted once for all segments
-
-    def test(facts: _Facts) -> Mask:
-        bounds, may_be_value = facts.statistics.bounds, facts.statistics.may_be_value
-        if bounds is None:
-            return may_be_value
-        if type(bounds) not in ordered:
-            ordered[type(bounds)] = _ordered(leaf, bounds)
-        return may_be_value & bounds.spans(ordered[type(bounds)]).any()
-
-    return test
-
-
-def _within(operator: Operator, value: pa.Scalar, type: pa.DataType) -> _Test:
-    """Where a value may compare so."""
-    limit = bound_of(value)
-    if isinstance(limit, bytes):
-        low = limit if operator in (*_EQUALITIES, Operator.GT, Operator.GE) else None
-        high = limit if operator in (*_EQUALITIES, Operator.LT, Operator.LE) else None
-        strictly = operator in (Operator.LT, Operator.GT)
-        return _by_bounds(ByteBounds, lambda bounds: bounds.within(low, high, strictly=strictly))
-    number = encode_range(operator, value, type)
-    if number is None:
-        return lambda facts: facts.statistics.may_be_value
-    return _by_bounds(NumberBounds, lambda bounds: bounds.within(number.low, number.high))
-
-
-def _has_any(column: BoundColumn, count: int, keys_in: Callable[[Run], Keys]) -> _Test:
-    """Where one of so many values may be, by the run, in which they have these keys."""
-    keys = dict[bool, Keys]()  # made once for all runs by value, and once for the others
-
-    def located(facts: _Facts, run: Run) -> Mask:
-        by_value = run.layout.by_value
-        if by_value not in keys:
-            keys[by_value] = keys_in(run)
-        return run.located(keys[by_value], facts.files).any()
-
-    def test(facts: _Facts) -> Mask:
-        if not is_routed(column.type) or count > _VALUES_A_FILE * facts.files:
-            return facts.statistics.may_be_value
-        return facts.by_run(lambda run: located(facts, run))
-
-    return test
+            is_routed_here = value.type == column.type and is_routed(value.type)
+            return pa.repeat(value, 1) if is_routed_here else None
+        case In(column, values) if values.type == column.type and is_routed(values.type):
+            return values
+    return None
 
 
 class _Part(NamedTuple):
@@ -278,7 +211,7 @@ class _Part(NamedTuple):
     numbers: tuple[BoundColumn, NumberRange] | None = None
 
 
-def _numbers(leaf: Predicate) -> tuple[BoundColumn, NumberRange] | None:
+def _numbers(leaf: Condition) -> tuple[BoundColumn, NumberRange] | None:
     """Those of a range. A single number is looked up by the test of its leaf."""
     if not isinstance(leaf, Compare) or leaf.operator not in _RANGES:
         return None
@@ -311,13 +244,8 @@ def located_values(segment: SegmentFile, key: ColumnKey, values: pa.Array) -> Lo
     if key not in segment.columns or not is_routed(values.type):
         return None
     statistics = segment.statistics(key)
-    by_run: Routed | None = None
-    try:
-        run = segment.run(key)
-        if run is not None:
-            by_run = run.located(run.keys_of(values), segment.document.files)
-    except UNREADABLE as error:
-        log.warning("%s: values of %s are not routed: %s", segment.name, key[0], error)
+    facts = _Facts(segment, key, statistics)
+    by_run = facts.asked(lambda run: facts.located(run, values))
     if by_run is None:
         return _located_by_bounds(statistics, values)
     if statistics.is_routed.all():
@@ -342,10 +270,3 @@ def _located_by_bounds(statistics: Statistics, values: pa.Array) -> LocatedValue
     return LocatedValues(
         Routed(*(each.astype(np.int32) for each in (order, starts, ends))), is_known
     )
-
-
-def _ordered(leaf: In, bounds: ColumnBounds) -> npt.NDArray[Any]:
-    """The listed values, sorted, as bounds compare with them."""
-    if isinstance(bounds, ByteBounds) and leaf.ascending is not None:
-        return np.array(leaf.ascending, dtype=object)
-    return np.sort(bounds.sought(leaf.values))

@@ -24,7 +24,6 @@ from hudi_index_service.index.metadata.segments.bounds import (
     Mask,
     count_distinct,
     distinct,
-    exact_key,
     exact_keys,
     hashes,
     hashes_of_exact,
@@ -282,15 +281,6 @@ class Run:
         """
         exact = exact_keys(values) if self.layout.by_value else None
         return hashes(values) if exact is None else exact
-
-    def key_of(self, encoded: int) -> Keys:
-        """The key of one number in this run.
-
-        Args:
-            encoded: The number, as `encode_array` encodes it.
-        """
-        exact = np.array([exact_key(encoded)], dtype=np.uint64)
-        return exact if self.layout.by_value else hashes_of_exact(exact)
 
     def located(self, keys: Keys, files: int) -> Routed:
         """Which values files may hold.
