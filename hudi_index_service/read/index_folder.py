@@ -20,7 +20,6 @@ from hudi_index_service.index.metadata.definitions import Definitions, IndexDefi
 from hudi_index_service.index.metadata.entry import (
     EntryListing,
     StatedGeneration,
-    hold_manifests,
     is_manifest_cached,
 )
 from hudi_index_service.index.metadata.manifest import entry_folder
@@ -127,8 +126,6 @@ class IndexFolderReader:
             if disabled:
                 return IndexFolder(disabled=True)
             segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
-            for name, each in segments.items():
-                hold_manifests(self._storage, name, sum(some.document.files for some in each))
             return IndexFolder(definitions, segments, {}, self._storage)
         last_types = sorted(self._last_index_types)
         at_once = [name for name in last_types if not self._segments[name].last]

@@ -245,7 +245,7 @@ def test_a_definition_is_fetched_once_per_process(storage: Storage) -> None:
 
 def test_the_document_cache_evicts_the_least_recently_used(storage: Storage) -> None:
     document = MANIFEST.read_bytes()
-    cache = DocumentCache(Manifest, capacity=2)
+    cache = DocumentCache(Manifest, most_bytes=2 * len(document))
     fetched: list[str] = []
 
     def get(key: str) -> None:
@@ -257,11 +257,10 @@ def test_the_document_cache_evicts_the_least_recently_used(storage: Storage) -> 
     assert fetched == ["a", "b", "c", "b"]
 
 
-def test_the_cache_grows_to_hold_all_manifests_of_a_listing(
+def test_the_cache_holds_all_manifests_of_a_listing(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a fixed capacity, each pass over a larger table would read every manifest again."""
-    known = DocumentCache(Manifest, capacity=2)
+    known = DocumentCache(Manifest)
     monkeypatch.setattr("hudi_index_service.index.metadata.entry.known_manifests", known)
     base_files = [replace(BASE_FILE, file_id=f"f{number}") for number in range(3)]
     source = Path(publish(storage, 1, unchanged))
@@ -282,8 +281,7 @@ def test_the_cache_grows_to_hold_all_manifests_of_a_listing(
 
 def test_the_document_cache_is_limited_in_bytes() -> None:
     document = MANIFEST.read_bytes()
-    cache = DocumentCache(Manifest, capacity=1, most_bytes=2 * len(document))
-    cache.hold("a table", 5)
+    cache = DocumentCache(Manifest, most_bytes=2 * len(document))
     fetched: list[str] = []
     for key in "abcbca":
         cache.get(key, lambda: fetched.append(key) or document, source=key)  # type: ignore[func-returns-value]  # noqa: B023

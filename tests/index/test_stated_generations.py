@@ -31,7 +31,7 @@ FILES = [base_file(number) for number in range(3)]
 
 def with_entries(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Storage:
     """Puts an entry of generation 1 for each base file into a store; none of them is cached."""
-    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest))
     for each in FILES:
         publish(storage, each, manifest_of(each))
     return storage

@@ -43,7 +43,7 @@ def publish(storage: Storage, file: BaseFile, manifest: Manifest) -> str:
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     """A store with entries of three base files of one instant, none of them cached."""
-    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=100))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest))
     storage = Storage(f"memory://{uuid.uuid4().hex}")
     for number in range(FILES):
         publish(storage, base_file(number), manifest_of(base_file(number)))

@@ -42,7 +42,7 @@ def cold(
     hundred: str, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[IndexedTable]:
     """The table with nothing cached."""
-    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest, capacity=4096))
+    monkeypatch.setattr(entry, "known_manifests", DocumentCache(Manifest))
     settings = Settings(cache_folder=tmp_path / "cache", read=ReadSettings(parallelism=16))
     s3.forget()
     with open_table(hundred, storage_options=s3.options, settings=settings) as table:

@@ -229,8 +229,8 @@ class Definitions(NamedTuple):
     disabled: bool = False
 
 
-_definitions = DocumentCache(IndexDefinition, capacity=1024)
-_switches = DocumentCache(ReadingSwitch, capacity=1024)
+_definitions = DocumentCache(IndexDefinition)
+_switches = DocumentCache(ReadingSwitch)
 
 
 class DefinitionStore:

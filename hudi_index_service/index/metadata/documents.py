@@ -115,28 +115,16 @@ class DocumentCache(Generic[Kept]):
     process. Thread-safe.
 
     Args:
-        capacity: Maximum documents kept, unless `hold` requires more.
-        most_bytes: Maximum bytes kept, as stored.
+        most_bytes: Maximum bytes kept, as stored: those of all entries of a table, which queries
+            walk through again and again, unless it is very large.
     """
 
-    def __init__(self, kind: type[Kept], *, capacity: int, most_bytes: int = 128 * 2**20) -> None:
+    def __init__(self, kind: type[Kept], *, most_bytes: int = 128 * 2**20) -> None:
         self._kind = kind
-        self._capacity = capacity
         self._most_bytes = most_bytes
-        self._held_counts: dict[Hashable, int] = {}
         self._documents: OrderedDict[Hashable, tuple[Kept, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
-
-    def hold(self, owner: Hashable, count: int) -> None:
-        """Raises the capacity to hold all documents of a folder that is walked repeatedly: in a
-        walk longer than the capacity, the document evicted is always the next one needed.
-
-        Args:
-            owner: The folder; its new count replaces its previous one.
-        """
-        with self._lock:
-            self._held_counts[owner] = count
 
     def knows(self, key: Hashable) -> bool:
         """Whether the document is cached."""
@@ -176,8 +164,7 @@ class DocumentCache(Generic[Kept]):
             if key not in self._documents:  # another thread may have put it first
                 self._documents[key] = document, size
                 self._bytes += size
-            room = max(self._capacity, sum(self._held_counts.values()))
-            while len(self._documents) > room or self._bytes > self._most_bytes:
+            while self._bytes > self._most_bytes:
                 _, (_, evicted_size) = self._documents.popitem(last=False)
                 self._bytes -= evicted_size
 

@@ -36,7 +36,7 @@ DATA_SUFFIX = ".pack"
 
 _FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and cost only latency
 
-known_manifests = DocumentCache(Manifest, capacity=4096)
+known_manifests = DocumentCache(Manifest)
 """The valid manifests that this process has read, or written."""
 
 
@@ -115,8 +115,6 @@ class EntryListing:
         self.misses_data = False
         if only is None:
             files = storage.files(index_type_folder(index_type))
-            count = sum(file.path.endswith(".json") for file in files)
-            hold_manifests(storage, index_type, count)
         else:
             files = _files_in(storage, only)
         self._files = by_folder(files)
@@ -393,11 +391,6 @@ def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:
 def is_manifest_cached(storage: Storage, folder: str, stated: StatedGeneration) -> bool:
     """Whether the manifest of a stated generation needs no request."""
     return known_manifests.knows(_key(storage, folder, stated))
-
-
-def hold_manifests(storage: Storage, index_type: str, count: int) -> None:
-    """Caches so many manifests of an index type, since queries go through all of them."""
-    known_manifests.hold((storage.uri, index_type), count)
 
 
 def forget_stated(storage: Storage, entry: Entry) -> None:
