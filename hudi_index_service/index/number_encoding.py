@@ -16,6 +16,7 @@ from functools import lru_cache
 from math import isnan
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,6 +37,7 @@ WIDE_MAX = 2**127 - 1
 
 WIDE_BYTES = 16
 
+_SIGN = np.uint64(1 << 63)
 _CANONICAL_NAN = 0x7FF8000000000000
 _ZERO = float_scalar(0.0, pa.float64())
 _DIGITS = Context(prec=100)  # Python's own default rounds to 28
@@ -51,6 +53,11 @@ def encode_array(array: pa.Array) -> pa.Array:
     if pa.types.is_date32(type):
         array = array.cast(pa.int32())
     return array.cast(pa.int64())
+
+
+def unsigned(encoded: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Encoded numbers as unsigned integers in the same order; INT64_MIN becomes 0."""
+    return encoded.view(np.uint64) ^ _SIGN
 
 
 def _encode_floats(array: pa.Array) -> pa.Array:

@@ -18,11 +18,11 @@ from hudi_index_service.index.btree.merge import MergeSource, merge
 from hudi_index_service.index.btree.tree import Branch
 from hudi_index_service.index.btree.writer import Groups, TreeWriter, grouped
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics
+from hudi_index_service.index.sorted_pairs import sorted_pairs
 from hudi_index_service.index.stored_column import is_array
 from hudi_index_service.predicate.evaluate import element_rows
 
 _MIB = 2**20
-_BITS = 64
 _SAMPLE = 100_000
 _REPEATED = 0.04  # share of a sample from which on sorting only the distinct values pays
 _SORTING = 3  # sorting needs this many times a column's bytes in addition
@@ -214,24 +214,8 @@ def _trees(columns: Sequence[ColumnSpec]) -> Iterator[_Tree]:
 
 def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Groups:
     """Groups of number keys with a row id each; see `grouped`."""
-    if not len(keys):
-        return Groups(numbers_array(keys), np.zeros(0, dtype=np.int64), rows)
-    least, row_bits = keys.min(), int(rows.max()).bit_length()
-    shift = np.uint64(row_bits)
-    if int(keys.max() - least).bit_length() + row_bits <= _BITS:
-        # Key and row in one number: no order to keep and to apply to the rows.
-        both = np.sort(((keys - least) << shift) | rows)
-        keys = (both >> shift) + least
-        rows = (both & ((np.uint64(1) << shift) - np.uint64(1))).astype(np.uint32)
-        return grouped(numbers_array(keys), rows, unique=unique)
-    order = np.argsort(keys)
-    keys, rows = keys[order], rows[order]
-    begins = np.empty(len(keys), dtype=np.uint64)
-    begins[0] = 0
-    begins[1:] = keys[1:] != keys[:-1]
-    # Equal keys came in any order: sort the row ids within each.
-    within = np.sort((np.cumsum(begins, dtype=np.uint64) << np.uint64(32)) | rows)
-    return grouped(numbers_array(keys), within.astype(np.uint32), unique=unique)
+    keys, rows = sorted_pairs(keys, rows)
+    return grouped(numbers_array(keys), rows, unique=unique)
 
 
 def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) -> Groups:
@@ -239,7 +223,7 @@ def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) 
     kind = pa.large_binary()
     array = pa.concat_arrays([pa.nulls(0, kind), *(each.cast(kind) for each in arrays)])
     if not len(array):
-        return Groups(array, np.zeros(0, dtype=np.int64), rows)
+        return grouped(array, rows, unique=unique)
     if _repeats(array):
         encoded = array.dictionary_encode()
         order = pc.sort_indices(encoded.dictionary)

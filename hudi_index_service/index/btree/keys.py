@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_numbers, as_truths, integer_scalar
-from hudi_index_service.index.number_encoding import encode_array, encode_wide
+from hudi_index_service.index.number_encoding import INT64_MIN, encode_array, encode_wide, unsigned
 from hudi_index_service.index.stored_column import is_wide_number
 from hudi_index_service.predicate.bounds import above_prefix
 
@@ -26,7 +26,6 @@ CUT_BYTES = 508
 """The length of the longest key. A key of exactly so many bytes may be the beginning of a longer
 value, a shorter one is a whole value."""
 
-_SIGN = np.uint64(1 << 63)
 _NUMBER_BYTES = 8
 
 
@@ -54,12 +53,7 @@ def first_of_equal(ordered: Keys) -> npt.NDArray[np.bool_]:
 
 def number_keys(values: pa.Array) -> np.ndarray:
     """The keys of values without NULL whose type has number keys."""
-    return keys_of_encoded(as_numbers(encode_array(values)))
-
-
-def keys_of_encoded(numbers: np.ndarray) -> np.ndarray:
-    """The keys of numbers that `encode_array` has encoded."""
-    return numbers.view(np.uint64) ^ _SIGN
+    return unsigned(as_numbers(encode_array(values)))
 
 
 def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
@@ -83,7 +77,7 @@ def as_binary(values: pa.Array) -> pa.Array:
 
 def key_of_number(encoded: int) -> bytes:
     """The key of a number that `encode_range` returns."""
-    return (encoded + (1 << 63)).to_bytes(_NUMBER_BYTES, "big")
+    return (encoded - INT64_MIN).to_bytes(_NUMBER_BYTES, "big")
 
 
 def bytes_of_numbers(keys: np.ndarray) -> list[bytes]:

@@ -29,7 +29,6 @@ from hudi_index_service.index.btree.keys import (
     bytes_of_numbers,
     intersection,
     key_of_number,
-    keys_of_encoded,
     prefixed,
 )
 from hudi_index_service.index.contract import Answer, StoredColumn
@@ -40,7 +39,7 @@ from hudi_index_service.index.leaf_lookup import (
     LeafLookups,
     exact_if,
 )
-from hudi_index_service.index.number_encoding import encode_range, wide_bytes
+from hudi_index_service.index.number_encoding import encode_range, unsigned, wide_bytes
 from hudi_index_service.index.stored_column import element_type, is_wide_number
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
@@ -103,7 +102,7 @@ class TreeLookups(LeafLookups[Intervals | None]):
         self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
     ) -> TreeLookup:
         """By single keys."""
-        keys = values if isinstance(values, list) else bytes_of_numbers(keys_of_encoded(values))
+        keys = values if isinstance(values, list) else bytes_of_numbers(unsigned(values))
         return LeafLookup(column.name, Points(keys))
 
     def any_of(self, searches: Sequence[Intervals | None]) -> Intervals:

@@ -21,17 +21,16 @@ from hudi_index_parquet import polynomials
 
 from hudi_index_service.arrow import TRUE, as_numbers, as_truths, binary_scalar, integer_scalar
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.number_encoding import INT64_MIN, encode_array, encode_range
+from hudi_index_service.index.number_encoding import encode_array, encode_range, unsigned
+from hudi_index_service.index.sorted_pairs import Keys as Keys
+from hudi_index_service.index.sorted_pairs import is_new
 from hudi_index_service.index.stored_column import is_number, parse_arrow_type
 from hudi_index_service.predicate.expression import Compare, In, Operator
 from hudi_index_service.predicate.values import bound_of
 
 HASH_BITS = 48
 
-Keys: TypeAlias = npt.NDArray[np.uint64]
-
 _INCREMENT = 0x9E3779B97F4A7C15
-_SIGN = np.uint64(1 << 63)
 
 
 def is_routed(type: pa.DataType) -> bool:
@@ -46,9 +45,7 @@ def _is_bytes(type: pa.DataType) -> bool:
 def distinct(keys: Keys) -> Keys:
     """The keys, sorted, each once. Faster than `numpy.unique`, which hashes them first."""
     ordered = np.sort(keys)
-    is_first = np.ones(len(ordered), dtype=bool)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[is_first]
+    return ordered[is_new(ordered)]
 
 
 def count_distinct(ordered: Keys) -> int:
@@ -60,13 +57,7 @@ def exact_keys(values: pa.Array) -> Keys | None:
     """The exact keys of values without NULL; None for a type that has none."""
     if not is_number(values.type):
         return None
-    encoded = as_numbers(encode_array(values))
-    return encoded.view(np.uint64) ^ _SIGN
-
-
-def exact_key(encoded: int) -> int:
-    """The exact key of one number, encoded as `encode_array` does."""
-    return encoded - INT64_MIN
+    return unsigned(as_numbers(encode_array(values)))
 
 
 def hashes(values: pa.Array) -> Keys:

@@ -19,13 +19,12 @@ from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
     Mask,
-    exact_key,
     is_routed,
 )
 from hudi_index_service.index.metadata.segments.run import Run
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile, Statistics
-from hudi_index_service.index.number_encoding import NumberRange, encode_range
+from hudi_index_service.index.number_encoding import INT64_MIN, NumberRange, encode_range
 from hudi_index_service.index.routed import Routed, either
 from hudi_index_service.index.stored_column import arrow_type_name, is_number
 from hudi_index_service.predicate.bounds import prefix_of
@@ -113,7 +112,7 @@ class Exclusion:
         with both ends already."""
         if number.is_empty:
             return self._all(False)
-        ends = exact_key(number.low), exact_key(number.high), _MOST_PAIRS
+        ends = number.low - INT64_MIN, number.high - INT64_MIN, _MOST_PAIRS
         return self._by_facts(
             column, lambda facts: facts.by_run(lambda run: run.within(*ends, facts.files))
         )
