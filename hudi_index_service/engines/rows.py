@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_index_service.columns import column_type
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.predicate.text.functions import Texts
+from hudi_index_service.predicate.text.operands import Texts
 from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.scan import Scan

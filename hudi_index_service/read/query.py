@@ -19,7 +19,7 @@ from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.evaluate import with_values
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
-from hudi_index_service.predicate.text.functions import Texts
+from hudi_index_service.predicate.text.operands import Texts
 
 Where: TypeAlias = str | Callable[[pa.Schema, Texts], Predicate]
 """A condition: a Spark SQL predicate, or what makes one for a table's schema and the columns that

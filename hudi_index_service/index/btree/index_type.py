@@ -75,8 +75,8 @@ class BTreeIndexType(IndexType):
         return check_index(index, columns)
 
     def together(self, readers: Sequence[IndexReader]) -> ManyReaders | None:
-        """Asks them for single keys; see `hudi_index_service.index.btree.many_readers`."""
-        from hudi_index_service.index.btree.many_readers import BTreeReaders
+        """Asks them for single keys; see `hudi_index_service.index.btree.reader`."""
+        from hudi_index_service.index.btree.reader import BTreeReaders
 
         return BTreeReaders(readers)
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TypeVar
 
 import numpy as np
-from hudi_index_parquet import TreeLeaves, rows_between, rows_of_keys
+from hudi_index_parquet import TreeLeaves, Trees, rows_between, rows_of_keys
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
@@ -18,15 +18,25 @@ from hudi_index_service.index.btree.keys import EVERY_KEY, Interval, Intervals, 
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Leaves, Tree
-from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
-from hudi_index_service.index.lookup_readers import LookupReader
+from hudi_index_service.index.contract import (
+    Answer,
+    IndexReader,
+    PackedIndex,
+    Positions,
+    StoredColumn,
+    Truths,
+)
+from hudi_index_service.index.lookup_readers import LookupReader, LookupReaders, row_sets
 from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.routed import Numbers, Routed
 from hudi_index_service.predicate.comparison import is_string
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import In, Predicate
 
 _FEW_INTERVALS = 8  # intervals; with more, the leaves at their ends are not read
 _SAMPLE_INTERVALS = 64
 _ABOVE_ALL = b"\xff" * 512
+_SHORT_LIST = 64
+_MOST_ROWS = 1_024  # that are looked for to find out whether there are any
 _FEW_STEPS = 4_096  # steps that are cheaper than reading and checking rows later
 
 
@@ -230,6 +240,67 @@ class BTreeReader(LookupReader[Intervals | None]):
             counts = [high for _, high in _around(leaves, sample, of_a_key=True)]
             count = sum(counts) * len(keys) // max(1, len(sample))
         return count, count
+
+
+class BTreeReaders(LookupReaders[BTreeReader]):
+    """Many open entries. Only single keys are looked up together."""
+
+    def __init__(self, readers: Sequence[IndexReader]) -> None:
+        super().__init__(BTreeReader, readers)
+        self._trees: dict[str, Trees] = {}
+
+    def few_rows(
+        self, leaf: Predicate, among: Positions, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
+        lookup = self._lookup(leaf)
+        if lookup is None or lookup.complement:
+            return None
+        points = lookup.search
+        if not isinstance(points, Points) or len(points) > _SHORT_LIST:
+            return None
+        count = np.count_nonzero(self._is_local[among])
+        starts = np.arange(count + 1, dtype=np.int32) * np.int32(len(points))
+        numbers = np.tile(np.arange(len(points), dtype=np.int32), count)
+        return self._found(lookup, among, starts, numbers, most)
+
+    def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
+        """See `ManyReaders`."""
+        rows = self.few_rows(leaf, among, _MOST_ROWS)
+        if rows is None:
+            return None
+        return np.array([each is not None and not each for each in rows], dtype=bool)
+
+    def rows_of_values(
+        self, leaf: In, among: Positions, values: Routed, most: int
+    ) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
+        listed = self._listed(leaf, among, values)
+        if listed is None:
+            return None
+        lookup, _, starts, numbers = listed
+        return self._found(lookup, among, starts, numbers, most)
+
+    def _found(
+        self, lookup: TreeLookup, among: Positions, starts: Numbers, numbers: Numbers, most: int
+    ) -> list[BitMap | None]:
+        points = lookup.search
+        assert isinstance(points, Points), "single keys"
+        is_local, asked = self._asked(among)
+        try:
+            counts, rows = self._trees_of(lookup.column).rows_of_keys(
+                points.joined, points.offsets.data, asked.data, starts.data, numbers.data, most
+            )
+        except OSError as error:
+            raise EntryInvalid(f"Leaves cannot be read: {error.strerror}.") from error
+        return row_sets(is_local.tolist(), np.frombuffer(counts, dtype=np.int32).tolist(), rows)
+
+    def _trees_of(self, column: str) -> Trees:
+        trees = self._trees.get(column)
+        if trees is None:
+            local = [each.leaves_of(column) for each in self._readers if each.is_local]
+            trees = self._trees[column] = Trees(local)
+        return trees
 
 
 def _searches(

@@ -34,14 +34,19 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
-from hudi_index_service.predicate.text.functions import FunctionParser, Texts, no_texts
 from hudi_index_service.predicate.text.lex import (
     Token,
     listed_texts,
     listed_token,
     string_value,
 )
-from hudi_index_service.predicate.text.operands import Operand, number_literal
+from hudi_index_service.predicate.text.operands import (
+    Operand,
+    OperandParser,
+    Texts,
+    no_texts,
+    number_literal,
+)
 from hudi_index_service.wording import shortened
 
 _OPERATORS = {
@@ -105,7 +110,7 @@ def parse_predicate(
     return _Parser(where, schema, zone, texts, limits.max_in_values).parse()
 
 
-class _Parser(FunctionParser):
+class _Parser(OperandParser):
     """Recursive descent over the conditions (booleanExpression of Spark's SqlBaseParser.g4).
 
     A method that may read a plain operand, such as ``(id)``, returns it unbound: only the following

@@ -38,8 +38,7 @@ from hudi_index_service.predicate.expression import (
 )
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
-from hudi_index_service.predicate.text.functions import Texts
-from hudi_index_service.predicate.text.operands import number_literal
+from hudi_index_service.predicate.text.operands import Texts, number_literal
 from hudi_index_service.read.query import Where
 from hudi_index_service.sql.rule.request import Condition
 from hudi_index_service.table import IndexedTable
