@@ -10,7 +10,6 @@ import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -33,7 +32,6 @@ Find: TypeAlias = Callable[[int | Sequence[bytes], SomeLeaves], bytes | None]
 """A search in leaves of a file or in memory: `rows_between` or `rows_of_keys` of the row reader."""
 
 _CACHED_LEAVES = 16  # decoded leaves
-_AT_ONCE = 2**20  # bytes of neighbors read by one call
 
 
 class PackedLeaf:
@@ -100,8 +98,8 @@ class LeafStore(Protocol):
     def set(self, place: LeafPlace) -> BitMap:
         """The rows of a leaf that is a set."""
 
-    def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
-        """Reads the bytes of leaves; most efficient for adjacent leaves."""
+    def body(self, place: LeafPlace) -> bytes:
+        """The bytes of a leaf."""
 
     def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
         """The row ids that a search finds in packed leaves, which are some of a branch."""
@@ -191,7 +189,7 @@ class LeafFile:
         """A packed leaf; the last ones are cached."""
         leaf = self._leaf_cache.get(place.offset)
         if leaf is None:
-            leaf = PackedLeaf(self._read(place), place.rows, place.keys)
+            leaf = PackedLeaf(self.body(place), place.rows, place.keys)
             self._leaf_cache[place.offset] = leaf
             if len(self._leaf_cache) > _CACHED_LEAVES:
                 self._forget()
@@ -205,28 +203,17 @@ class LeafFile:
 
     def set(self, place: LeafPlace) -> BitMap:
         """The rows of a leaf that is a set."""
-        return checked_set(self._read(place), place, str(self._index.path))
+        return checked_set(self.body(place), place, str(self._index.path))
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Does nothing: leaves of a local file are read on demand."""
-
-    def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
-        """The bytes of leaves; adjacent leaves are read together."""
-        bodies: list[bytes] = []
-        for first, end in _runs(places):
-            start = places[first].offset
-            content = self._bytes(start, places[end - 1].offset + places[end - 1].length - start)
-            for place in places[first:end]:
-                body = content[place.offset - start : place.offset - start + place.length]
-                bodies.append(body if _is_sound(body, place) else self._read(place))
-        return bodies
 
     def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
         """The row ids that a search finds in packed leaves, which are some of a branch."""
         self._refuse_closed()
         rows = found(find, self._handle, leaves, numbers, self._start)
         if rows is None:  # a block is missing, or damaged
-            bodies = [self._read(leaves.place(number)) for number in numbers]
+            bodies = [self.body(leaves.place(number)) for number in numbers]
             rows = found(find, bodies, leaves, numbers)
         assert rows is not None, "each leaf has been checked"
         return rows
@@ -235,7 +222,8 @@ class LeafFile:
         """Closes the file."""
         self._close()
 
-    def _read(self, place: LeafPlace) -> bytes:
+    def body(self, place: LeafPlace) -> bytes:
+        """The bytes of a leaf."""
         body = self._bytes(place.offset, place.length)
         if _is_sound(body, place):
             return body
@@ -268,14 +256,3 @@ class LeafFile:
 
 def _is_sound(body: bytes, place: LeafPlace) -> bool:
     return len(body) == place.length and zlib.crc32(body) == place.crc32
-
-
-def _runs(places: list[LeafPlace]) -> list[tuple[int, int]]:
-    """[first, end) of adjacent places, up to `_AT_ONCE` bytes each."""
-    breaks, start = [0], places[0].offset if places else 0
-    for number, (previous, place) in enumerate(pairwise(places), start=1):
-        beyond = place.offset + place.length - start > _AT_ONCE
-        if place.offset != previous.offset + previous.length or beyond:
-            breaks.append(number)
-            start = place.offset
-    return list(pairwise([*breaks, len(places)])) if places else []

@@ -144,21 +144,15 @@ def _byte_keys_where(column: StoredColumn, operator: Operator, value: bytes) -> 
     # compares by its prefix; values that share the prefix, if there are any, may be on either side.
     key, is_long = value[:CUT_BYTES], len(value) >= CUT_BYTES
     answer = exact_if(not (is_long and column.truncated))
-    if is_long and not column.truncated:
-        below, above = Interval(b"", key), Interval(key, None)
-        is_equality = operator in (Operator.EQ, Operator.EQ_NULL_SAFE)
-        is_below = operator in (Operator.LT, Operator.LE)
-        keys = () if is_equality else _keys(below if is_below else above)
-        return LeafLookup(column.name, keys, answer)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
             return LeafLookup(column.name, Points((key,)), answer)
-        case Operator.LT:
-            interval = Interval(b"", after(key) if is_long else key)
-        case Operator.LE:
+        case Operator.LT if not is_long:
+            interval = Interval(b"", key)
+        case Operator.LT | Operator.LE:
             interval = Interval(b"", after(key))
-        case Operator.GT:
-            interval = Interval(key if is_long else after(key), None)
+        case Operator.GT if not is_long:
+            interval = Interval(after(key), None)
         case _:
             interval = Interval(key, None)
     return LeafLookup(column.name, _keys(interval), answer)

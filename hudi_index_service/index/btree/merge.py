@@ -82,7 +82,7 @@ class MergeSource:
         has_number_keys = list(self.description.columns.values())[column]
         places = iter(self.tree.leaves(column))
         while batch := list(islice(places, _LEAVES_AT_ONCE)):
-            bodies = self.leaves.neighbors(batch)
+            bodies = [self.leaves.body(place) for place in batch]
             yield _groups(batch, bodies, offset, has_number_keys=has_number_keys)
 
 

@@ -146,11 +146,11 @@ class HBaseLeaves:
 
     def packed(self, place: LeafPlace) -> PackedLeaf:
         """Reads a packed leaf."""
-        return PackedLeaf(self._body(place), place.rows, place.keys)
+        return PackedLeaf(self.body(place), place.rows, place.keys)
 
     def set(self, place: LeafPlace) -> BitMap:
         """Reads the rows of a leaf that is a set."""
-        return checked_set(self._body(place), place, self._source)
+        return checked_set(self.body(place), place, self._source)
 
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; those not fetched by `expect` are fetched together."""
@@ -177,7 +177,8 @@ class HBaseLeaves:
     def _deadline(self) -> float:
         return monotonic() + self._server.settings.read_seconds
 
-    def _body(self, place: LeafPlace) -> bytes:
+    def body(self, place: LeafPlace) -> bytes:
+        """Reads the bytes of a leaf."""
         key = self._keys.leaf(place)
         body = self._thread.ahead.get(key)
         return self._fetch([place])[key] if body is None else body
