@@ -16,7 +16,7 @@ other method has a default that is right for a type without that ability.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -178,11 +178,9 @@ class RankedTexts(Protocol):
         """All added rows, ready to be scored; nothing can be added afterwards."""
 
 
-class TextRanker(Protocol):
-    """Scores rows that no entry holds, as an entry would."""
-
-    def texts(self, match: Match) -> AbstractContextManager[RankedTexts]:
-        """An empty collection for the rows' texts. Its results are valid only within the block."""
+TextRanker: TypeAlias = Callable[[Match], AbstractContextManager[RankedTexts]]
+"""Scores rows that no entry holds, as an entry would: returns an empty collection for their texts,
+whose results are valid only within the block."""
 
 
 class IndexReader(ABC):

@@ -4,7 +4,7 @@ those parts that depend only on columns with known values."""
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import TypeAlias, TypeVar, assert_never
 
 import numpy as np
@@ -106,8 +106,8 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
         case Like():
             return _like(_values(predicate.column, data), predicate)
         case Match():
-            texts, matcher = _values(predicate.column, data), predicate.words.matcher
-            return _by_chunk(texts, lambda chunk: matcher.matches(predicate, chunk))
+            texts = _values(predicate.column, data)
+            return _by_chunk(texts, partial(predicate.words.matches, predicate))
         case RLike():
             return _rlike(_values(predicate.column, data), predicate)
         case _:

@@ -12,11 +12,11 @@ In negation normal form, in which only TRUE is tracked, NOT stands directly abov
 written in this service's own syntax.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -226,20 +226,18 @@ class MatchMode(Enum):
     FUZZY = "match_fuzzy"  #: for each word of the text, one a few edits away
 
 
-class TextMatcher(Protocol):
-    """Decides full-text searches on rows that were read, with the same result as an index with the
-    same analyzer. Index types provide matchers."""
-
-    def matches(self, match: "Match", texts: pa.Array) -> pa.BooleanArray:
-        """Whether each text matches; null where the text is NULL."""
-
-
 @dataclass(frozen=True, slots=True)
 class AnalyzedText:
-    """The analysis of a column's texts: the analyzer's name, and a matcher for it."""
+    """The analysis of a column's texts.
+
+    Attributes:
+        analyzer: The analyzer's name.
+        matches: Decides a full-text search on texts that were read, with the same result as an
+            index with the same analyzer: whether each matches; null where the text is NULL.
+    """
 
     analyzer: str
-    matcher: TextMatcher
+    matches: "Callable[[Match, pa.Array], pa.BooleanArray]"
 
 
 @dataclass(frozen=True, slots=True)

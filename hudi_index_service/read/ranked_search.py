@@ -281,7 +281,7 @@ class RankedSearch:
         schema = pa.schema([query.table.field(name) for name in query.needed_roots])
         everything, predicate = _everything(query, schema), query.predicate
         assert predicate is not None, "a search has a predicate"
-        texts = stack.enter_context(self.ranker.texts(self.match))
+        texts = stack.enter_context(self.ranker(self.match))
         batches, matches, start = [], [BitMap()], 0
         statistics = SliceStatistics.of(plan)
         for batch in replace(self.reader, query=everything).batches(plan, statistics):
@@ -334,7 +334,7 @@ class Scoring:
         """
         scores = np.zeros(len(texts), np.float32)
         if len(texts):
-            with self.ranker.texts(self.match) as analyzed_texts:
+            with self.ranker(self.match) as analyzed_texts:
                 analyzed_texts.add(texts)
                 best = analyzed_texts.ranked().best(len(texts), self.statistics, None)
             for row, score in best:

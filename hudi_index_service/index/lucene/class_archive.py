@@ -21,7 +21,7 @@ from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, Sto
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
-from hudi_index_service.index.lucene.full_text import LuceneTextMatcher
+from hudi_index_service.index.lucene.full_text import matches
 from hudi_index_service.index.metadata.manifest import DataFile
 from hudi_index_service.index.packed_file import pack
 from hudi_index_service.index.routed import Routed
@@ -159,7 +159,7 @@ def main(archive: Path) -> None:
     data = _data()
     with TemporaryDirectory() as folder:
         index, columns = _built(data, Path(folder))
-        texts = {"text": [AnalyzedText("standard", LuceneTextMatcher())]}
+        texts = {"text": [AnalyzedText("standard", matches)]}
         for condition in _CONDITIONS:
             leaf = parse_predicate(condition, data.schema, texts=lambda: texts)
             _look_up(leaf, index, columns)

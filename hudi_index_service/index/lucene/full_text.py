@@ -6,7 +6,7 @@ searched with the same query, so that both always give the same result.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,23 +30,19 @@ _RANKING_MB = 64
 BYTES_AT_ONCE = 16 << 20  # of text, so that its index fits into the JVM's heap
 
 
-@dataclass(frozen=True, slots=True)
-class LuceneTextMatcher:
-    """See `hudi_index_service.predicate.expression.TextMatcher`.
+def matches(match: Match, texts: pa.Array) -> pa.BooleanArray:
+    """See `hudi_index_service.predicate.expression.AnalyzedText`.
 
     Raises:
         NativeModuleMissing: PyLucene or the JDK is missing.
     """
-
-    def matches(self, match: Match, texts: pa.Array) -> pa.BooleanArray:
-        """Whether each text matches; null where the text is NULL."""
-        jvm.attach()
-        search = words_of(match)
-        analyzer, query = analyzer_of(search.analyzer), to_query(search)
-        hits = np.zeros(len(texts), dtype=bool)
-        for start, piece in _pieces(texts):
-            hits[start + _rows(piece, search.field, analyzer, query)] = True
-        return truths_array(hits, as_truths(texts.is_null()))
+    jvm.attach()
+    search = words_of(match)
+    analyzer, query = analyzer_of(search.analyzer), to_query(search)
+    hits = np.zeros(len(texts), dtype=bool)
+    for start, piece in _pieces(texts):
+        hits[start + _rows(piece, search.field, analyzer, query)] = True
+    return truths_array(hits, as_truths(texts.is_null()))
 
 
 def _rows(texts: pa.Array, field: str, analyzer: object, query: object) -> np.ndarray:
@@ -132,25 +128,19 @@ def _words(search: Words) -> Any:
     return TextQueries.words(analyzer_of(search.analyzer), search.field, search.text)
 
 
-@dataclass(frozen=True, slots=True)
-class LuceneTextRanker:
-    """See `hudi_index_service.index.contract.TextRanker`."""
+@contextmanager
+def ranked_texts(match: Match) -> Iterator[RankedTexts]:
+    """See `hudi_index_service.index.contract.TextRanker`. Indexes the texts in a temporary folder,
+    as in an entry."""
+    from hudi_index_service.index.lucene.builder import LuceneBuilder
 
-    @contextmanager
-    def texts(self, match: Match) -> Iterator[RankedTexts]:
-        """Indexes the texts in a temporary folder, as in an entry."""
-        from hudi_index_service.index.lucene.builder import LuceneBuilder
-
-        analyzer = match.words.analyzer
-        fields = (TEXT_PREFIX + analyzer, RANKED_PREFIX + analyzer)
-        spec = ColumnSpec(match.column.name, match.column.type, fields)
-        with temporary_folder(RANKING) as folder:
-            builder = LuceneBuilder([spec], folder, memory_mb=_RANKING_MB)
-            texts = LuceneTexts(builder, folder, match)
-            try:
-                yield texts
-            finally:
-                texts.close()
+    analyzer = match.words.analyzer
+    fields = (TEXT_PREFIX + analyzer, RANKED_PREFIX + analyzer)
+    spec = ColumnSpec(match.column.name, match.column.type, fields)
+    with temporary_folder(RANKING) as folder:
+        builder = LuceneBuilder([spec], folder, memory_mb=_RANKING_MB)
+        with closing(LuceneTexts(builder, folder, match)) as texts:
+            yield texts
 
 
 class LuceneTexts:

@@ -83,17 +83,17 @@ class LuceneIndexType(IndexType):
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
         """The words that the analyzer of the column's text field returns."""
-        from hudi_index_service.index.lucene.full_text import LuceneTextMatcher
+        from hudi_index_service.index.lucene.full_text import matches
 
         analyzer = text_analyzer(column.fields)
-        return None if analyzer is None else AnalyzedText(analyzer, LuceneTextMatcher())
+        return None if analyzer is None else AnalyzedText(analyzer, matches)
 
     def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
         """A ranker, if the column has the option ``ranked``."""
-        from hudi_index_service.index.lucene.full_text import LuceneTextRanker
+        from hudi_index_service.index.lucene.full_text import ranked_texts
 
         ranked = any(field.startswith(RANKED_PREFIX) for field in column.fields)
-        return LuceneTextRanker() if ranked else None
+        return ranked_texts if ranked else None
 
     def check_runtime(self) -> None:
         """Checks for PyLucene and the JDK, without starting a JVM."""

@@ -147,7 +147,7 @@ class FullTextCalls:
                 f"The words of {call['column']} are found by another analyzer now.",
                 remedy="Run the query again.",
             )
-        return partial(match.words.matcher.matches, match)
+        return partial(match.words.matches, match)
 
     def _search(self, call: _Search) -> dict[str, Any]:
         matches = []
@@ -171,7 +171,7 @@ class FullTextCalls:
             "table": origin.table,
             "column": column_name(origin.names),
         }
-        self._keep(json.dumps(bound, sort_keys=True), partial(match.words.matcher.matches, match))
+        self._keep(json.dumps(bound, sort_keys=True), partial(match.words.matches, match))
         return {"call": bound}
 
     def _score(self, call: _Score) -> dict[str, Any]:
