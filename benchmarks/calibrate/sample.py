@@ -22,7 +22,7 @@ from hudi_index_service.index.contract import (
 )
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.packed_file import pack
 from hudi_index_service.storage.store import Storage
 
 ROWS = 200_000
@@ -119,9 +119,7 @@ def _build_index(
     with Scratch() as scratch:
         built = indexer.index(specs, scratch).built
         packed = pack({**built.files, PARQUET_METADATA: footer}, path)
-    index = PackedIndex(
-        path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
-    )
+    index = packed.at(path, rows=built.rows)
     columns = tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs)
     return SampleIndex(kind, index, columns)
 

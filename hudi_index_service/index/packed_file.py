@@ -5,13 +5,17 @@ the checksums are in the manifest, which has its own checksum. So no untrusted b
 locate a member. See docs/format.md.
 """
 
+import base64
 import hashlib
+import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import FileRange, PackedIndex
@@ -23,51 +27,100 @@ _ALIGNMENT = 64
 _COPY_SIZE = 16 * BLOCK_SIZE
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFile:
-    """The facts about a packed file that the manifest records.
+def _plain_name(value: str) -> str:
+    """Checks that a file name cannot leave the entry's folder."""
+    if not value or "/" in value or "\\" in value or "\0" in value or value.startswith(".."):
+        raise ValueError("must be a plain file name")
+    return value
 
-    Attributes:
-        length: The length of the file in bytes.
-        members: Name → (offset, length).
-        block_crc32: CRC-32 (zlib's polynomial) of each `BLOCK_SIZE` block; the last is shorter.
-        sha256: SHA-256 of the whole file, hexadecimal.
+
+def _crc32s(value: str) -> str:
+    if len(base64.b64decode(value, validate=True)) % 4:
+        raise ValueError("must be base64 of 32-bit integers")
+    return value
+
+
+PlainName = Annotated[str, AfterValidator(_plain_name)]
+Count = Annotated[int, Field(ge=0)]
+
+
+# Each entry has some sixteen, and a model takes four times as much memory.
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="ignore"))
+class Member:
+    """A file packed in the data file."""
+
+    name: PlainName
+    offset: Count
+    length: Count
+
+
+class DataFile(BaseModel):
+    """The packed data file: its name in the entry's folder, checksums, and table of contents.
+
+    `block_crc32` is base64 of little-endian unsigned 32-bit integers, one per block: the CRC-32 of
+    zlib's polynomial. The last block may be shorter.
     """
 
-    length: int
-    members: Mapping[str, tuple[int, int]]
-    block_crc32: tuple[int, ...]
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: PlainName
+    length: Count
+    block_size: Annotated[int, Field(gt=0, le=2**30)]
+    block_crc32: Annotated[str, AfterValidator(_crc32s)]
     sha256: str
+    members: tuple[Member, ...]
+
+    def crc32s(self) -> tuple[int, ...]:
+        """The block checksums as unsigned integers."""
+        raw = base64.b64decode(self.block_crc32, validate=True)
+        return struct.unpack(f"<{len(raw) // 4}I", raw)
+
+    def at(self, path: Path, *, rows: int) -> PackedIndex:
+        """The data file on the local disk, with an index of so many rows."""
+        members = {each.name: (each.offset, each.length) for each in self.members}
+        return PackedIndex(path, members, self.length, self.block_size, self.crc32s(), rows)
+
+    @staticmethod
+    def encode_crc32s(crc32s: tuple[int, ...]) -> str:
+        """The stored form of block checksums."""
+        return base64.b64encode(struct.pack(f"<{len(crc32s)}I", *crc32s)).decode()
 
 
 def pack(
     members: Mapping[str, Path | FileRange | bytes], target: Path, *, first: str = ""
-) -> PackedFile:
+) -> DataFile:
     """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name.
 
     Args:
         first: How the names of members begin that are put before the others.
     """
     with target.open("wb") as out:
-        return pack_into(members, out, first=first)
+        return pack_into(members, out, target.name, first=first)
 
 
 def pack_into(
-    members: Mapping[str, Path | FileRange | bytes], out: BinaryIO, *, first: str = ""
-) -> PackedFile:
-    """The same, to an open file."""
-    contents: dict[str, tuple[int, int]] = {}
+    members: Mapping[str, Path | FileRange | bytes], out: BinaryIO, name: str, *, first: str = ""
+) -> DataFile:
+    """The same, to an open file, which is to be stored as `name`."""
+    contents: list[Member] = []
     sums = _Checksums()
     length = 0
-    for name in sorted(members, key=lambda name: (not name.startswith(first), name)):
+    for member in sorted(members, key=lambda each: (not each.startswith(first), each)):
         padding = b"\0" * (-length % _ALIGNMENT)
         start = length + len(padding)
-        for chunk in chain((padding,), _chunks(members[name])):
+        for chunk in chain((padding,), _chunks(members[member])):
             out.write(chunk)
             sums.add(chunk)
             length += len(chunk)
-        contents[name] = (start, length - start)
-    return PackedFile(length, contents, sums.block_crc32(), sums.sha256())
+        contents.append(Member(name=member, offset=start, length=length - start))
+    return DataFile(
+        name=name,
+        length=length,
+        block_size=BLOCK_SIZE,
+        block_crc32=DataFile.encode_crc32s(sums.block_crc32()),
+        sha256=sums.sha256(),
+        members=tuple(contents),
+    )
 
 
 def _chunks(source: Path | FileRange | bytes) -> Iterator[bytes]:

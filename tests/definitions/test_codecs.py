@@ -10,8 +10,8 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.index.metadata.documents import checksum_of
-from hudi_index_service.index.metadata.manifest import DataFile, Manifest
-from hudi_index_service.index.packed_file import checksums
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.packed_file import DataFile, checksums
 from tests.indexed import indexed
 from tests.programs import Command
 

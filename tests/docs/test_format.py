@@ -26,16 +26,14 @@ from hudi_index_service.index.metadata.documents import FORMAT_MAJOR, FORMAT_MIN
 from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
-    DataFile,
     IndexedBaseFile,
     Manifest,
-    Member,
     SkippedColumn,
     entry_folder,
 )
 from hudi_index_service.index.metadata.segments.segment import Segment
 from hudi_index_service.index.metadata.summary import Summary
-from hudi_index_service.index.packed_file import BLOCK_SIZE
+from hudi_index_service.index.packed_file import BLOCK_SIZE, DataFile, Member
 from tests.docs.markdown import ROOT, code_blocks, field_tables
 from tests.indexed import indexed
 

@@ -17,7 +17,7 @@ from hudi_index_hbase.store import DONE, EntryKeys, TableKeys
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, PackedIndex, StoredColumn
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.packed_file import pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from tests.at_once import at_once
@@ -54,14 +54,7 @@ class BuiltTree:
         """Stores the tree for a data file; returns the arguments to open a reader with."""
         packed_path = self.folder / path.replace("/", "-")
         packed = pack(self.kind.store(self.built.files, TABLE, path), packed_path)
-        index = PackedIndex(
-            packed_path,
-            packed.members,
-            packed.length,
-            BLOCK_SIZE,
-            packed.block_crc32,
-            self.built.rows,
-        )
+        index = packed.at(packed_path, rows=self.built.rows)
         columns = tuple(
             StoredColumn.of(ColumnSpec(f.name, f.type, ("key",)), self.built.statistics[f.name])
             for f in self.data.schema

@@ -20,7 +20,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, FileRange, pack
+from hudi_index_service.index.packed_file import FileRange, pack
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
 from tests.index.plug_in import COPIED_COLUMNS, install
@@ -162,8 +162,7 @@ def packed_index(
     files: Mapping[str, Path | FileRange | bytes], path: Path, rows: int, *, first: str = ""
 ) -> PackedIndex:
     """Packs the files of an index into one."""
-    done = pack(files, path, first=first)
-    return PackedIndex(path, done.members, done.length, BLOCK_SIZE, done.block_crc32, rows)
+    return pack(files, path, first=first).at(path, rows=rows)
 
 
 def joined(

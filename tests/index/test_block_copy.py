@@ -26,8 +26,8 @@ from hudi_index_service.index.files.local_copy import (
 )
 from hudi_index_service.index.files.opened_file import Fetched, counted
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
-from hudi_index_service.index.metadata.manifest import PARQUET_METADATA, DataFile
-from hudi_index_service.index.packed_file import checksums, read_member
+from hudi_index_service.index.metadata.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import DataFile, checksums, read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.storage.store import Storage

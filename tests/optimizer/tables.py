@@ -17,11 +17,11 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.metadata.entry import Entry
 from hudi_index_service.index.metadata.manifest import (
     BuildInfo,
-    DataFile,
     IndexedBaseFile,
     Manifest,
     entry_folder,
 )
+from hudi_index_service.index.packed_file import DataFile
 from hudi_index_service.index.stored_column import parse_arrow_type
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan

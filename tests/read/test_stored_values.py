@@ -18,7 +18,6 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.index import packed_file
 from hudi_index_service.index.files.stored_values import VALUES
-from hudi_index_service.index.metadata import manifest
 from tests.golden.predicates import PREDICATES
 from tests.indexed import indexed
 from tests.read.conftest import Indexed, columns_for, unindexed_copy
@@ -116,8 +115,7 @@ def test_explain_says_that_no_base_file_was_read(awkward, tmp_path):
 def test_rows_are_read_from_the_base_file_if_stored_values_are_damaged(
     awkward, tmp_path, caplog, monkeypatch
 ):
-    for module in (packed_file, manifest):  # else all members are in one block
-        monkeypatch.setattr(module, "BLOCK_SIZE", 512)
+    monkeypatch.setattr(packed_file, "BLOCK_SIZE", 512)  # else all members are in one block
     path = tmp_path / "table"
     with small(awkward, path, ["amount"]) as table:
         (data,) = path.rglob("data-*.pack")

@@ -9,8 +9,8 @@ from hudi_index_service import Column, IndexedTable
 from hudi_index_service.config import Settings
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.metadata.entry import Entry, EntryListing
-from hudi_index_service.index.metadata.manifest import DataFile, Manifest, Member
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack, read_member
+from hudi_index_service.index.metadata.manifest import Manifest
+from hudi_index_service.index.packed_file import pack, read_member
 from hudi_index_service.storage.store import Storage
 from tests.indexed import OwnTable
 
@@ -64,18 +64,7 @@ def forge(table: IndexedTable, entry: Entry) -> Forge:
     def put(members: Mapping[str, bytes]) -> None:
         path = Path(table.uri, entry.data_path)
         path.unlink()
-        packed = pack(dict(members), path)
-        data = DataFile(
-            name=path.name,
-            length=packed.length,
-            block_size=BLOCK_SIZE,
-            block_crc32=DataFile.encode_crc32s(packed.block_crc32),
-            sha256=packed.sha256,
-            members=tuple(
-                Member(name=name, offset=offset, length=length)
-                for name, (offset, length) in packed.members.items()
-            ),
-        )
+        data = pack(dict(members), path)
         put_manifest(table, entry, entry.manifest.model_copy(update={"data": data}))
 
     return put

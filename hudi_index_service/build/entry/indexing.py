@@ -50,7 +50,7 @@ from hudi_index_service.index.files.stored_values import (
     joined_values,
     without_values,
 )
-from hudi_index_service.index.metadata.manifest import DataFile, SkippedColumn
+from hudi_index_service.index.metadata.manifest import SkippedColumn
 from hudi_index_service.index.metadata.requirements import indexed, stored_names
 from hudi_index_service.index.metadata.segments.bounds import is_routed
 from hudi_index_service.index.packed_file import pack
@@ -284,14 +284,13 @@ class BaseFileIndexer:
     ) -> StagedPart:
         name = staging.data_name(part)
         built, extremes = result.built, result.extremes
-        packed = pack({**built.files, **result.values}, work / name, first=VALUES)
         staged_part = StagedPart(
             number=part.number,
             of=part.of,
             base_file=self._base_file.path,
             length=self._base_file.size,
             rows=built.rows,
-            data=DataFile.of(name, packed),
+            data=pack({**built.files, **result.values}, work / name, first=VALUES),
             columns=tuple(
                 StoredColumn.of(spec, built.statistics[spec.name]) for spec in result.columns
             ),

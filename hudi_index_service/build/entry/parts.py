@@ -30,8 +30,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.metadata.documents import Document
-from hudi_index_service.index.metadata.manifest import DataFile
-from hudi_index_service.index.packed_file import checksums
+from hudi_index_service.index.packed_file import DataFile, checksums
 from hudi_index_service.storage.store import Storage
 
 LEAST_BYTES = 192 * 2**20

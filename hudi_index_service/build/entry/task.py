@@ -45,7 +45,6 @@ from hudi_index_service.index.metadata.entry import (
 from hudi_index_service.index.metadata.manifest import (
     PARQUET_METADATA,
     BuildInfo,
-    DataFile,
     IndexedBaseFile,
     Layout,
     Manifest,
@@ -58,7 +57,7 @@ from hudi_index_service.index.metadata.requirements import (
     merged,
 )
 from hudi_index_service.index.metadata.segments.segment import Facts, facts_of
-from hudi_index_service.index.packed_file import PackedFile, pack, pack_into
+from hudi_index_service.index.packed_file import DataFile, pack, pack_into
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
@@ -319,7 +318,7 @@ class _EntryBuild:
             data_path = f"{self._folder}/{data_name}"
             files = self._kind.store(built.files, self._storage.uri, data_path)
             members = {**files, **indexed.values, PARQUET_METADATA: footer}
-            packed, data = _packed(members, scratch, data_name)
+            described, data = _packed(members, scratch, data_name)
             manifest = Manifest(
                 generation=generation,
                 index_type=self._kind.name,
@@ -333,7 +332,7 @@ class _EntryBuild:
                         self._storage, self._base_file.path, self._base_file.size
                     ),
                 ),
-                data=DataFile.of(data_name, packed),
+                data=described,
                 columns=tuple(
                     StoredColumn.of(
                         spec,
@@ -386,11 +385,11 @@ class _EntryBuild:
 
 def _packed(
     files: Mapping[str, Path | FileRange | bytes], scratch: Scratch, name: str
-) -> tuple[PackedFile, bytes | Path]:
+) -> tuple[DataFile, bytes | Path]:
     """The files as one, in memory if all of them are."""
     if all(isinstance(each, bytes) for each in files.values()):
         content = BytesIO()
-        return pack_into(files, content, first=VALUES), content.getvalue()
+        return pack_into(files, content, name, first=VALUES), content.getvalue()
     path = scratch.folder / name
     return pack(files, path, first=VALUES), path
 

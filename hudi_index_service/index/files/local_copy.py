@@ -41,8 +41,7 @@ from hudi_index_service.index.files.cache_folder import (
     table_prefix,
 )
 from hudi_index_service.index.metadata.entry import Entry
-from hudi_index_service.index.metadata.manifest import DataFile
-from hudi_index_service.index.packed_file import checksums
+from hudi_index_service.index.packed_file import DataFile, checksums
 from hudi_index_service.storage.store import Storage
 
 WHOLE_UP_TO = 8 * 2**20

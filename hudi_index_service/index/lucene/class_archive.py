@@ -22,7 +22,6 @@ from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredCol
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.full_text import matches
-from hudi_index_service.index.metadata.manifest import DataFile
 from hudi_index_service.index.packed_file import pack
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.predicate import parse_predicate
@@ -129,7 +128,7 @@ def _built(data: pa.Table, folder: Path) -> tuple[PackedIndex, Sequence[StoredCo
         builder.add(batch)
     built = builder.finish()
     path = folder / "index"
-    index = DataFile.of(path.name, pack(built.files, path)).at(path, rows=built.rows)
+    index = pack(built.files, path).at(path, rows=built.rows)
     return index, [StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs]
 
 

@@ -9,22 +9,18 @@ and file id. The partition digest distinguishes base files of two partitions tha
 indexes with non-blocking concurrency control write such files.
 """
 
-import base64
 import hashlib
-import struct
 from enum import StrEnum
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticSerializationError
 
 from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
-from hudi_index_service.index.contract import ColumnSpec, IndexType, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
 from hudi_index_service.index.metadata.documents import INDEX_ROOT, Document
-from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile
+from hudi_index_service.index.packed_file import Count, DataFile
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds
 
 
@@ -62,13 +58,6 @@ PARQUET_METADATA = "parquet-metadata"
 """Name of the packed member that holds the base file's stripped footer and offset index."""
 
 
-def _plain_name(value: str) -> str:
-    """Checks that a file name cannot leave the entry's folder."""
-    if not value or "/" in value or "\\" in value or "\0" in value or value.startswith(".."):
-        raise ValueError("must be a plain file name")
-    return value
-
-
 def _relative_path(value: str) -> str:
     """Checks that a path cannot leave the table's base path."""
     if not value or value.startswith("/") or ".." in value.split("/") or "\0" in value:
@@ -76,15 +65,7 @@ def _relative_path(value: str) -> str:
     return value
 
 
-def _crc32s(value: str) -> str:
-    if len(base64.b64decode(value, validate=True)) % 4:
-        raise ValueError("must be base64 of 32-bit integers")
-    return value
-
-
-PlainName = Annotated[str, AfterValidator(_plain_name)]
 RelativePath = Annotated[str, AfterValidator(_relative_path)]
-Count = Annotated[int, Field(ge=0)]
 
 
 class _Part(BaseModel):
@@ -98,60 +79,6 @@ class IndexedBaseFile(_Part):
     length: Count
     rows: Count
     footer_sha256: str
-
-
-# Each entry has some sixteen, and a model takes four times as much memory.
-@dataclass(frozen=True, slots=True, config=ConfigDict(extra="ignore"))
-class Member:
-    """A file packed in the data file."""
-
-    name: PlainName
-    offset: Count
-    length: Count
-
-
-class DataFile(_Part):
-    """The packed data file: its name in the entry's folder, checksums, and table of contents.
-
-    `block_crc32` is base64 of little-endian unsigned 32-bit integers, one per block.
-    """
-
-    name: PlainName
-    length: Count
-    block_size: Annotated[int, Field(gt=0, le=2**30)]
-    block_crc32: Annotated[str, AfterValidator(_crc32s)]
-    sha256: str
-    members: tuple[Member, ...]
-
-    def crc32s(self) -> tuple[int, ...]:
-        """The block checksums as unsigned integers."""
-        raw = base64.b64decode(self.block_crc32, validate=True)
-        return struct.unpack(f"<{len(raw) // 4}I", raw)
-
-    def at(self, path: Path, *, rows: int) -> PackedIndex:
-        """The data file on the local disk, with an index of so many rows."""
-        members = {each.name: (each.offset, each.length) for each in self.members}
-        return PackedIndex(path, members, self.length, self.block_size, self.crc32s(), rows)
-
-    @classmethod
-    def of(cls, name: str, packed: PackedFile) -> Self:
-        """The description of a packed file stored as `name`."""
-        return cls(
-            name=name,
-            length=packed.length,
-            block_size=BLOCK_SIZE,
-            block_crc32=cls.encode_crc32s(packed.block_crc32),
-            sha256=packed.sha256,
-            members=tuple(
-                Member(name=member, offset=offset, length=length)
-                for member, (offset, length) in packed.members.items()
-            ),
-        )
-
-    @staticmethod
-    def encode_crc32s(crc32s: tuple[int, ...]) -> str:
-        """The stored form of block checksums."""
-        return base64.b64encode(struct.pack(f"<{len(crc32s)}I", *crc32s)).decode()
 
 
 class SkippedColumn(_Part):

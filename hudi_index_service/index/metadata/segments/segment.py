@@ -17,10 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.arrow import integers_array, texts_array, truths_array
 from hudi_index_service.index.metadata.documents import Document
-from hudi_index_service.index.metadata.manifest import DataFile, Manifest
+from hudi_index_service.index.metadata.manifest import Manifest
 from hudi_index_service.index.metadata.requirements import indexed
 from hudi_index_service.index.metadata.segments.bounds import column_bounds, count_distinct
 from hudi_index_service.index.metadata.segments.run import Pairs, RunLayout, joined
+from hudi_index_service.index.packed_file import DataFile
 
 SEGMENT_SUFFIX = ".segment"
 

@@ -23,7 +23,6 @@ from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scala
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.metadata.entry import StatedGeneration
-from hudi_index_service.index.metadata.manifest import DataFile
 from hudi_index_service.index.metadata.segments.bounds import ColumnBounds, Mask, column_bounds
 from hudi_index_service.index.metadata.segments.run import Pairs, Run, packed
 from hudi_index_service.index.metadata.segments.segment import (
@@ -36,7 +35,7 @@ from hudi_index_service.index.metadata.segments.segment import (
     SegmentColumn,
     newest_generations,
 )
-from hudi_index_service.index.packed_file import pack_into
+from hudi_index_service.index.packed_file import DataFile, pack_into
 from hudi_index_service.storage.store import Storage, StoredFile
 
 _MAGIC = b"HISEG001"
@@ -69,7 +68,7 @@ def segment_bytes(index_type: str, facts: Facts, replaces: Iterable[str] = ()) -
             )
         )
     content = io.BytesIO()
-    data = DataFile.of(_DATA_NAME, pack_into(members, content, first=_PAIRS))
+    data = pack_into(members, content, _DATA_NAME, first=_PAIRS)
     document = Segment(
         index_type=index_type,
         files=facts.count,
