@@ -3,7 +3,7 @@ says what it searches for, and how well that answers; here, three-valued logic m
 it, and conjuncts on one column are looked up at once."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias, TypeVar
 
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
-from hudi_index_service.index.number_encoding import encode_array
+from hudi_index_service.index.number_encoding import encode_array, encode_wide
 from hudi_index_service.index.routed import Numbers
-from hudi_index_service.index.stored_column import is_array, is_number
+from hudi_index_service.index.stored_column import is_array, is_number, is_wide_number
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,
@@ -52,11 +52,13 @@ class ListedValues:
 
     Attributes:
         places: The place of each value of the list in that order.
-        values: Numbers as `encode_array` encodes them, or texts as bytes.
+        values: Numbers as `encode_array` encodes them, or wide numbers and texts as bytes.
+        is_cut: Whether these are only the first bytes of a longer text.
     """
 
     places: Numbers
     values: npt.NDArray[np.int64] | list[bytes]
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class LeafLookups(ABC, Generic[Search]):
     than to run, and is the same for all base files of a table. Safe to use from several threads.
 
     Attributes:
-        longest_text: The bytes of the longest text that an index holds unchanged.
+        longest_text: The most bytes that an index holds of a text.
     """
 
     longest_text: int
@@ -174,15 +176,13 @@ class LeafLookups(ABC, Generic[Search]):
 
     def _listed(self, column: StoredColumn, values: pa.Array) -> LeafLookup[Search] | None:
         listed = _listed_values(column.type, values, self.longest_text)
-        if listed is not None:
-            found = self.of_values(column, listed.values)
-            return found and replace(found, listed=listed)
-        lookups = [self.compared(column, Operator.EQ, value) for value in values]
-        known = [each for each in lookups if each is not None]
-        if len(known) < len(lookups):
+        if listed is None:
             return None
-        answer = exact_if(all(each.answer is Answer.EXACT for each in known))
-        return LeafLookup(column.name, self.any_of([each.search for each in known]), answer)
+        found = self.of_values(column, listed)
+        # Wide numbers are not looked up one by one: indexes hold them in different ways.
+        return (
+            found if found is None or is_wide_number(column.type) else replace(found, listed=listed)
+        )
 
     def _negated(self, operand: Predicate, columns: Columns) -> LeafLookup[Search] | None:
         if isinstance(operand, In) and operand.has_null:
@@ -209,15 +209,8 @@ class LeafLookups(ABC, Generic[Search]):
         for the elements of an array that equal one."""
 
     @abstractmethod
-    def of_values(
-        self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
-    ) -> LeafLookup[Search] | None:
-        """The look-up for some values, as `ListedValues` has them; None if the column's fields do
-        not hold them."""
-
-    @abstractmethod
-    def any_of(self, searches: Sequence[Search]) -> Search:
-        """The search for the rows that any of several searches for one value each finds."""
+    def of_values(self, column: StoredColumn, listed: ListedValues) -> LeafLookup[Search] | None:
+        """The look-up for some values; None if the column's fields do not hold them."""
 
     @abstractmethod
     def like(self, column: StoredColumn, leaf: Like) -> LeafLookup[Search] | None:
@@ -242,20 +235,24 @@ class LeafLookups(ABC, Generic[Search]):
 
 
 def _listed_values(type: pa.DataType, values: pa.Array, longest: int) -> ListedValues | None:
-    """The values of a list in a column of a type; None if they are of another type, or one has
-    more than the `longest` bytes."""
+    """The values of a list in a column of a type, texts cut to the `longest` bytes; None if they
+    are of another type."""
     if is_number(type) and values.type == type:
         encoded = as_numbers(encode_array(values))
         numbers = np.unique(encoded)
         return ListedValues(np.searchsorted(numbers, encoded).astype(np.int32), numbers)
-    if not any(kind(type) and kind(values.type) for kind in (is_string, is_binary)):
-        return None
-    texts = values.cast(pa.large_binary())
-    if pc.max(pc.binary_length(texts)).as_py() > longest:
+    is_cut = False
+    if is_wide_number(type) and values.type == type:
+        texts = encode_wide(values).cast(pa.large_binary())
+    elif any(kind(type) and kind(values.type) for kind in (is_string, is_binary)):
+        texts = values.cast(pa.large_binary())
+        is_cut = pc.max(pc.binary_length(texts)).as_py() > longest
+        texts = pc.binary_slice(texts, 0, longest) if is_cut else texts
+    else:
         return None
     ordered = texts.unique().sort()
     places = as_numbers(pc.index_in(texts, value_set=ordered))
-    return ListedValues(places, ordered.to_pylist())
+    return ListedValues(places, ordered.to_pylist(), is_cut)
 
 
 def exact_if(is_exact: bool) -> Answer:

@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_index_service.index.btree.fields import (
@@ -37,6 +35,7 @@ from hudi_index_service.index.leaf_lookup import (
     Columns,
     LeafLookup,
     LeafLookups,
+    ListedValues,
     exact_if,
 )
 from hudi_index_service.index.number_encoding import encode_range, unsigned, wide_bytes
@@ -64,7 +63,7 @@ where the column is NULL."""
 class TreeLookups(LeafLookups[Intervals | None]):
     """See `LeafLookups`. A `Conjunction` is looked up on the first columns of a composite key."""
 
-    longest_text = CUT_BYTES - 1
+    longest_text = CUT_BYTES
 
     def made(self, predicate: Predicate, columns: Columns) -> TreeLookup | None:
         """In the tree of one column, or else of a composite key."""
@@ -98,17 +97,12 @@ class TreeLookups(LeafLookups[Intervals | None]):
             return None
         return _byte_keys_where(column, operator, bytes(value.as_buffer()))
 
-    def of_values(
-        self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
-    ) -> TreeLookup:
+    def of_values(self, column: StoredColumn, listed: ListedValues) -> TreeLookup:
         """By single keys."""
-        keys = values if isinstance(values, list) else bytes_of_numbers(unsigned(values))
-        return LeafLookup(column.name, Points(keys))
-
-    def any_of(self, searches: Sequence[Intervals | None]) -> Intervals:
-        """The keys of all."""
-        keys = {key.low: key for intervals in searches for key in intervals or ()}
-        return _keys(*(keys[low] for low in sorted(keys)))
+        if not isinstance(listed.values, list):
+            return LeafLookup(column.name, Points(bytes_of_numbers(unsigned(listed.values))))
+        may_be_cut = column.truncated and max(map(len, listed.values)) == CUT_BYTES
+        return LeafLookup(column.name, Points(listed.values), exact_if(not may_be_cut))
 
     def like(self, column: StoredColumn, leaf: Like) -> TreeLookup | None:
         """By the texts' beginning, if the pattern has one."""

@@ -5,8 +5,6 @@ leaf. Look-ups are independent of Lucene; `queries` turns them into Lucene queri
 from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
@@ -15,6 +13,7 @@ from hudi_index_service.index.leaf_lookup import (
     Columns,
     LeafLookup,
     LeafLookups,
+    ListedValues,
     exact_if,
 )
 from hudi_index_service.index.lucene.fields import (
@@ -39,7 +38,7 @@ from hudi_index_service.index.lucene.search import (
     prefixed,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
-from hudi_index_service.index.number_encoding import encode_range
+from hudi_index_service.index.number_encoding import WIDE_MIN, encode_range
 from hudi_index_service.index.stored_column import element_type, is_array
 from hudi_index_service.predicate.bounds import above_prefix
 from hudi_index_service.predicate.comparison import is_binary, is_string
@@ -107,35 +106,19 @@ class LuceneLookups(LeafLookups[Search]):
             return _compared_keyword(column, operator, bytes(value.as_buffer()))
         return None
 
-    def of_values(
-        self, column: StoredColumn, values: npt.NDArray[np.int64] | list[bytes]
-    ) -> LuceneLookup | None:
+    def of_values(self, column: StoredColumn, listed: ListedValues) -> LuceneLookup | None:
         """By points or terms."""
-        if not isinstance(values, list):
+        if not isinstance(listed.values, list):
             field = lucene_field(NUMBER, column.name)
-            return LeafLookup(column.name, Points(field, tuple(values.tolist())))
+            return LeafLookup(column.name, Points(field, tuple(listed.values.tolist())))
+        if WIDE_NUMBER in column.fields:
+            field = lucene_field(WIDE_NUMBER, column.name)
+            numbers = tuple(int.from_bytes(each, "big") + WIDE_MIN for each in listed.values)
+            return LeafLookup(column.name, Points(field, numbers, wide=True))
         if KEYWORD not in column.fields:
             return None
-        search = Terms(lucene_field(KEYWORD, column.name), tuple(values))
-        return LeafLookup(column.name, search, exact_if(not column.truncated))
-
-    def any_of(self, searches: Sequence[Search]) -> Points | Terms:
-        """The points or terms of all."""
-        terms, numbers = set[bytes](), set[int]()
-        for each in searches:
-            match each:
-                case Terms():
-                    terms.update(each.terms)
-                case Points():
-                    numbers.update(each.points)
-                case PointRange():
-                    numbers.add(each.low)
-        match searches[0]:
-            case Terms(field=field):
-                return Terms(field, tuple(sorted(terms)))
-            case Points(field=field, wide=wide) | PointRange(field=field, wide=wide):
-                return Points(field, tuple(sorted(numbers)), wide)
-        raise TypeError(searches[0])
+        search = Terms(lucene_field(KEYWORD, column.name), tuple(listed.values))
+        return LeafLookup(column.name, search, exact_if(not (column.truncated or listed.is_cut)))
 
     def like(self, column: StoredColumn, leaf: Like) -> LuceneLookup | None:
         """By terms that begin alike or match, or by words."""
