@@ -17,14 +17,9 @@ import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_truths, binary_scalar, numbers_array
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
-from hudi_index_service.index.btree.keys import (
-    CUT_BYTES,
-    Interval,
-    after,
-    as_binary,
-    number_keys,
-)
+from hudi_index_service.index.btree.keys import CUT_BYTES, as_binary, number_keys
 from hudi_index_service.index.contract import ColumnSpec, StoredColumn
+from hudi_index_service.index.intervals import Interval, after
 from hudi_index_service.index.number_encoding import encode_wide
 from hudi_index_service.index.stored_column import (
     element_type,

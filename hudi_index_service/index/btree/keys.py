@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.arrow import as_numbers, as_truths, integer_scalar
+from hudi_index_service.index.intervals import Interval, point
 from hudi_index_service.index.number_encoding import INT64_MIN, encode_array, encode_wide, unsigned
 from hudi_index_service.index.stored_column import is_wide_number
-from hudi_index_service.predicate.bounds import above_prefix
 
 CUT_BYTES = 508
 """The length of the longest key. A key of exactly so many bytes may be the beginning of a longer
@@ -102,28 +102,6 @@ def position(keys: Keys, bound: bytes) -> int:
     return len(keys) if number >> 64 else int(np.searchsorted(as_numbers(keys), np.uint64(number)))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Interval:
-    """The keys from `low` (inclusive) to `high` (exclusive); None for no bound."""
-
-    low: bytes
-    high: bytes | None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the interval contains no byte string."""
-        return self.high is not None and self.high <= self.low
-
-    @property
-    def is_point(self) -> bool:
-        """Whether the interval contains one byte string alone."""
-        return self.high == after(self.low)
-
-    def holds(self, key: bytes) -> bool:
-        """Whether the interval contains a key."""
-        return self.low <= key and (self.high is None or key < self.high)
-
-
 EVERY_KEY = Interval(b"", None)
 
 Intervals = Sequence[Interval]
@@ -165,28 +143,13 @@ class Points(Sequence[Interval]):
         return Points(self.keys[at]) if isinstance(at, slice) else point(self.keys[at])
 
 
-def point(key: bytes) -> Interval:
-    """The interval of one key."""
-    return Interval(key, after(key))
-
-
-def after(key: bytes) -> bytes:
-    """The least byte string above the key."""
-    return key + b"\0"
-
-
-def prefixed(start: bytes) -> Interval:
-    """The keys that begin with `start`."""
-    return Interval(start, above_prefix(start))
-
-
 def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Intervals:
     """The keys that lie in both."""
     left, right = list(one), list(other)
     overlaps, i, j = [], 0, 0
     while i < len(left) and j < len(right):
         a, b = left[i], right[j]
-        both = Interval(max(a.low, b.low), _least(a.high, b.high))
+        both = a & b
         if not both.is_empty:
             overlaps.append(both)
         if a.high is not None and a.high == both.high:
@@ -194,9 +157,3 @@ def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Interval
         else:
             j += 1
     return tuple(overlaps)
-
-
-def _least(one: bytes | None, other: bytes | None) -> bytes | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)

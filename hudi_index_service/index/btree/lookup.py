@@ -20,16 +20,14 @@ from hudi_index_service.index.btree.fields import (
 from hudi_index_service.index.btree.keys import (
     CUT_BYTES,
     EVERY_KEY,
-    Interval,
     Intervals,
     Points,
-    after,
     bytes_of_numbers,
     intersection,
     key_of_number,
-    prefixed,
 )
 from hudi_index_service.index.contract import Answer, StoredColumn
+from hudi_index_service.index.intervals import Interval, after, prefixed
 from hudi_index_service.index.leaf_lookup import (
     UNDECODED,
     Columns,

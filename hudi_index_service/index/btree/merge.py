@@ -15,13 +15,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import as_numbers, binary_array, numbers_array, truths_array
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.keys import (
-    Keys,
-    after,
-    first_of_equal,
-    key_bytes,
-    position,
-)
+from hudi_index_service.index.btree.keys import Keys, first_of_equal, key_bytes, position
 from hudi_index_service.index.btree.leaf_file import (
     LEAVES,
     TREE,
@@ -33,6 +27,7 @@ from hudi_index_service.index.btree.leaf_file import (
 from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree
 from hudi_index_service.index.btree.writer import Groups, TreeWriter
 from hudi_index_service.index.contract import FileRange, PackedIndex
+from hudi_index_service.index.intervals import after
 from hudi_index_service.index.packed_file import read_member
 
 _LEAVES_AT_ONCE = 32

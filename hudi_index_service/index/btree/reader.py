@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.fields import KEY, trees_of
-from hudi_index_service.index.btree.keys import EVERY_KEY, Interval, Intervals, Points
+from hudi_index_service.index.btree.keys import EVERY_KEY, Intervals, Points
 from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Leaves, Tree
@@ -26,6 +26,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
     Truths,
 )
+from hudi_index_service.index.intervals import Interval
 from hudi_index_service.index.lookup_readers import LookupReader, LookupReaders, row_sets
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.index.routed import Numbers, Routed

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
+from hudi_index_service.index.intervals import Interval, after, prefixed
 from hudi_index_service.index.leaf_lookup import (
     UNDECODED,
     Columns,
@@ -35,7 +36,6 @@ from hudi_index_service.index.lucene.search import (
     Terms,
     Words,
     intersection,
-    prefixed,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
 from hudi_index_service.index.number_encoding import WIDE_MIN, encode_range
@@ -127,16 +127,16 @@ class LuceneLookups(LeafLookups[Search]):
         field = lucene_field(KEYWORD, column.name)
         if column.truncated and UNDECODED in leaf.pattern:
             prefix = leaf.prefix.split(UNDECODED)[0].encode()[:MAX_RANGE_BYTES]
-            return LeafLookup(column.name, prefixed(field, prefix), Answer.SUPERSET)
+            return LeafLookup(column.name, TermRange(field, prefixed(prefix)), Answer.SUPERSET)
         prefix = leaf.prefix.encode()
         if all(part.kind == "text" for part in leaf.parts):
             search = Terms(field, (prefix[:MAX_TERM_BYTES],))
             return LeafLookup(column.name, search, _exactness(column, prefix))
         if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
-            return LeafLookup(column.name, prefixed(field, prefix))
+            return LeafLookup(column.name, TermRange(field, prefixed(prefix)))
         if column.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
             start = prefix[:MAX_RANGE_BYTES]
-            return LeafLookup(column.name, prefixed(field, start), Answer.SUPERSET)
+            return LeafLookup(column.name, TermRange(field, prefixed(start)), Answer.SUPERSET)
         return LeafLookup(column.name, Pattern(field, leaf.parts))
 
     def rlike(self, column: StoredColumn, leaf: RLike) -> LuceneLookup | None:
@@ -147,7 +147,7 @@ class LuceneLookups(LeafLookups[Search]):
             return _by_words(column, _containing(required_text))
         field = lucene_field(KEYWORD, column.name)
         if prefix:
-            return LeafLookup(column.name, prefixed(field, prefix), Answer.SUPERSET)
+            return LeafLookup(column.name, TermRange(field, prefixed(prefix)), Answer.SUPERSET)
         if len(required_text) < _SHORTEST_RUN or column.truncated:
             return None
         search = Pattern(field, _containing(required_text))
@@ -193,14 +193,14 @@ def _compared_keyword(column: StoredColumn, operator: Operator, value: bytes) ->
         return LeafLookup(column.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
     # A truncated value is <= the value itself, so both ends are included if values were truncated.
     inclusive = answer is Answer.SUPERSET or operator in (Operator.LE, Operator.GE)
-    if operator in (Operator.GT, Operator.GE):
-        if len(value) > MAX_RANGE_BYTES:  # values above the literal are also above its prefix
-            value, answer, inclusive = value[:MAX_RANGE_BYTES], Answer.SUPERSET, True
-        return LeafLookup(column.name, TermRange(field, value, None, inclusive, False), answer)
-    if len(value) > MAX_RANGE_BYTES:
-        high, answer, inclusive = above_prefix(value[:MAX_RANGE_BYTES]), Answer.SUPERSET, False
-        return LeafLookup(column.name, TermRange(field, None, high, False, inclusive), answer)
-    return LeafLookup(column.name, TermRange(field, None, value, False, inclusive), answer)
+    is_long, start = len(value) > MAX_RANGE_BYTES, value[:MAX_RANGE_BYTES]
+    if operator in (Operator.GT, Operator.GE):  # values above the literal are above its prefix, too
+        interval = Interval(start if inclusive or is_long else after(value), None)
+    else:
+        end = after(value) if inclusive else value
+        interval = Interval(b"", above_prefix(start) if is_long else end)
+    answer = Answer.SUPERSET if is_long else answer
+    return LeafLookup(column.name, TermRange(field, interval), answer)
 
 
 def _by_words(column: StoredColumn, parts: Sequence[LikePart]) -> LuceneLookup | None:

@@ -50,9 +50,10 @@ def _new_query(search: Search) -> Any:
             return MatchNoDocsQuery()
         case Terms(field, terms):
             return _any_term(field, terms)
-        case TermRange(field, low, high):
-            ends = [None if end is None else _bytes_ref(end) for end in (low, high)]
-            return TermScan(field, ends[0], search.low_included, ends[1], search.high_included)
+        case TermRange(field, interval):
+            low = _bytes_ref(interval.low) if interval.low else None
+            high = None if interval.high is None else _bytes_ref(interval.high)
+            return TermScan(field, low, True, high, False)
         case Pattern(field, parts, long_bytes):
             spelled = [_PARTS.get(part.kind, "=" + part.text) for part in parts]
             longest = _NO_LIMIT if long_bytes is None else long_bytes

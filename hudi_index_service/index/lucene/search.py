@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_index_service.predicate.bounds import above_prefix
+from hudi_index_service.index.intervals import Interval
 from hudi_index_service.predicate.expression import LikePart, MatchMode
 
 
@@ -24,24 +24,10 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class TermRange:
-    """Documents with a term between two byte strings, each included or not; None for no bound."""
+    """Documents with a term in an interval."""
 
     field: str
-    low: bytes | None
-    high: bytes | None
-    low_included: bool
-    high_included: bool
-
-    def holds(self, term: bytes) -> bool:
-        """Whether a term lies in the range."""
-        above = self.low is None or term > self.low or (self.low_included and term == self.low)
-        below = self.high is None or term < self.high or (self.high_included and term == self.high)
-        return above and below
-
-
-def prefixed(field: str, prefix: bytes) -> TermRange:
-    """Documents with a term that starts with these bytes."""
-    return TermRange(field, prefix, above_prefix(prefix), True, False)
+    interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +109,10 @@ def intersection(one: Search, other: Search) -> Search | None:
         case (Terms(), Terms()):
             return Terms(one.field, tuple(sorted({*one.terms} & {*other.terms})))
         case (Terms(), TermRange()):
-            return Terms(one.field, tuple(filter(other.holds, one.terms)))
+            return Terms(one.field, tuple(filter(other.interval.holds, one.terms)))
         case (TermRange(), TermRange()):
-            return _of_ranges(one, other)
+            both = one.interval & other.interval
+            return Terms(one.field, ()) if both.is_empty else TermRange(one.field, both)
         case (PointRange(), Points()) | (TermRange(), Terms()):
             return intersection(other, one)
     return None
-
-
-def _of_ranges(one: TermRange, other: TermRange) -> Terms | TermRange:
-    # Of two equal bounds, the exclusive one wins.
-    low, no_low = max(_low(one), _low(other))
-    high, has_high = one.high, one.high_included
-    if other.high is not None and (
-        high is None or (other.high, other.high_included) < (high, has_high)
-    ):
-        high, has_high = other.high, other.high_included
-    if high is not None and (low > high or (low == high and (no_low or not has_high))):
-        return Terms(one.field, ())
-    return TermRange(one.field, low, high, not no_low, has_high)
-
-
-def _low(search: TermRange) -> tuple[bytes, bool]:
-    """The lower bound, and whether it is exclusive; no term is below the empty one."""
-    return (b"", False) if search.low is None else (search.low, not search.low_included)
