@@ -9,11 +9,9 @@ The integers have 64 bits. Decimals with more than 18 digits have 128-bit intege
 bytes in the same unsigned order: big-endian two's complement with the sign bit flipped.
 """
 
-import struct
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
-from math import isnan
 
 import numpy as np
 import numpy.typing as npt
@@ -94,14 +92,6 @@ def wide_bytes(value: int) -> bytes:
     return (value - WIDE_MIN).to_bytes(WIDE_BYTES, "big")
 
 
-def encode_float(value: float) -> int:
-    """One double, encoded as `encode_array` does."""
-    if isnan(value):
-        return _CANONICAL_NAN
-    bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
-    return bits ^ ((bits >> 63) & INT64_MAX)
-
-
 @dataclass(frozen=True, slots=True)
 class NumberRange:
     """Encoded values from `low` to `high`, both included; empty if low > high."""
@@ -157,8 +147,7 @@ def _encode_literal(value: pa.Scalar, type: pa.DataType) -> tuple[int, int] | No
         # Spark compares in double as soon as one side is floating point.
         if not pa.types.is_floating(value.type):
             return None
-        encoded = encode_float(value.as_py())
-        return encoded, encoded
+        return _exactly(encode_array(pa.repeat(value, 1))[0].as_py())
     if pa.types.is_boolean(type):
         return _exactly(int(value.as_py())) if pa.types.is_boolean(value.type) else None
     if pa.types.is_date32(type):

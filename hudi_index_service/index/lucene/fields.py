@@ -88,7 +88,7 @@ def _text_fields(column: str, options: Mapping[str, str]) -> tuple[str, ...]:
                 remedy="Add an analyzer, or leave keyword out.",
             )
         return (KEYWORD,)
-    analyzer = analyzer_name(options["analyzer"])
+    analyzer = _SHORT_NAMES.get(options["analyzer"])
     if analyzer is None:
         raise IndexDefinitionInvalid(
             f"Column {column}: there is no analyzer {options['analyzer']!r}.",
@@ -185,9 +185,5 @@ _SHORT_NAMES = {
     **{name: short for short, name in ANALYZERS.items()},
     **{name.rsplit(".", 1)[1]: short for short, name in ANALYZERS.items()},
 }
-
-
-def analyzer_name(text: str) -> str | None:
-    """The short name of an analyzer, given as ``english``, ``EnglishAnalyzer`` or
-    ``org.apache.lucene.analysis.en.EnglishAnalyzer``; None if there is none."""
-    return _SHORT_NAMES.get(text)
+"""The short names of analyzers, given as ``english``, ``EnglishAnalyzer`` or
+``org.apache.lucene.analysis.en.EnglishAnalyzer``."""

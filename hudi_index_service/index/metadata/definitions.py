@@ -135,21 +135,18 @@ class IndexDefinition(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_format_1_0(cls, fields: Any) -> Any:
-        """Converts format 1.0, which had one type per index, `index_type`."""
-        if not isinstance(fields, dict) or "index_type" not in fields:
+    def _of_older_format(cls, fields: Any) -> Any:
+        """Adds what format 1.0, with one `index_type`, and formats up to 1.2, in which only the
+        name stated writers' keys as the owner, lack."""
+        if not isinstance(fields, dict):
             return fields
-        index_type = fields["index_type"]
         others = {key: value for key, value in fields.items() if key != "index_type"}
-        return {"index_types": [index_type], **others}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_format_1_2(cls, fields: Any) -> Any:
-        """Adds the owner, which only writers' keys state by the name."""
-        if not isinstance(fields, dict) or "owner" in fields:
-            return fields
-        return {**fields, "owner": WRITE_CONFIG if fields.get("name") == WRITE_CONFIG else MANUAL}
+        older: dict[str, Any] = {
+            "owner": WRITE_CONFIG if fields.get("name") == WRITE_CONFIG else MANUAL
+        }
+        if "index_type" in fields:
+            older["index_types"] = [fields["index_type"]]
+        return older | others
 
     def _fields(self) -> dict[str, Any]:
         # A reader of format 1.0 ignores `index_types`, and builds and serves the first of them.

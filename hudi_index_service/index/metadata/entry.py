@@ -196,19 +196,13 @@ class EntryListing:
             manifest = known_manifests.get((self._storage.uri, file), load, source=path)
         return _numbered(manifest, number, path)
 
-    def _size(self, path: str) -> int | None:
-        """The length of a listed file; None if the listing does not show it."""
-        file = self.file(path)
-        return None if file is None else file.size
-
     def _check_data(self, folder: str, manifest: Manifest) -> None:
         """Raises EntryInvalid if the data file is missing or has the wrong length. A listed file
         needs no request."""
         path = f"{folder}/{manifest.data.name}"
         try:
-            size = self._size(path)
-            if size is None:  # it may have been written after the listing
-                size = self._storage.size(path)
+            file = self.file(path)  # it may have been written after the listing
+            size = self._storage.size(path) if file is None else file.size
         except FileNotFoundError as error:
             raise EntryInvalid(f"{path} is missing.") from error
         if size != manifest.data.length:
@@ -230,12 +224,15 @@ class EntryListing:
         unknown: dict[str, StoredFile] = {}
         for folder in folders:
             for number in self.generations(folder)[:1]:
-                file = self.file(_manifest_path(folder, number))
-                if file is not None and not known_manifests.knows((self._storage.uri, file)):
-                    unknown[file.path] = file
+                listed = self.file(_manifest_path(folder, number))
+                if listed is not None and not known_manifests.knows((self._storage.uri, listed)):
+                    unknown[listed.path] = listed
         for path, manifest in SummaryStore(self._storage, self.index_type).manifests(unknown):
-            if self._take(path, unknown[path], manifest):
-                del unknown[path]
+            # It is the listed one if the listing shows its data file, whose name is never reused.
+            data = self.file(f"{path.rsplit('/', 1)[0]}/{manifest.data.name}")
+            if data is not None and data.size == manifest.data.length:
+                file = unknown.pop(path)
+                known_manifests.put((self._storage.uri, file), manifest, file.size)
         _at_once(self._fetch, list(unknown))
 
     def _stated_manifest(self, folder: str) -> Manifest | None:
@@ -296,15 +293,6 @@ class EntryListing:
     def _fetch(self, path: str) -> None:
         folder, name = path.rsplit("/", 1)
         self._manifest(folder, numbers_of(MANIFEST_STEM, [name])[0])
-
-    def _take(self, path: str, file: StoredFile, manifest: Manifest) -> bool:
-        """Caches a listed manifest that was read elsewhere, if the listing confirms that the stored
-        one is the same: it shows the data file that it names, whose name is never reused."""
-        data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
-        if self._size(data) != manifest.data.length:
-            return False
-        known_manifests.put((self._storage.uri, file), manifest, file.size)
-        return True
 
     def find(self, base_file: BaseFile) -> Entry:
         """The entry that serves the base file.
