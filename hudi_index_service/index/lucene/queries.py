@@ -26,19 +26,10 @@ _FEW_TERMS = 64  # the number of terms up to which Lucene returns row counts at 
 _MOST_KEPT = 64  # queries
 
 
+@lru_cache(maxsize=_MOST_KEPT)
 def to_query(search: Search) -> Any:
     """The Lucene query of a search. It is kept, since a look-up is weighed before it runs, and runs
-    in many entries."""
-    match search:
-        case Terms(terms=values) | Points(points=values) if len(values) > _FEW_TERMS:
-            if not search.query:
-                search.query.append(_new_query.__wrapped__(search))
-            return search.query[0]
-    return _new_query(search)
-
-
-@lru_cache(maxsize=_MOST_KEPT)
-def _new_query(search: Search) -> Any:
+    in many entries; and making that of a long list takes longer than asking an entry."""
     import lucene
     from hudiindex import ListQueries, TermScan
     from hudiindex import OpenPhrase as OpenPhraseQuery

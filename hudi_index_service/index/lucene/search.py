@@ -1,8 +1,6 @@
 """Descriptions of searches in an index, independent of Lucene, and their intersections."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 from hudi_index_service.index.intervals import Interval
 from hudi_index_service.predicate.expression import LikePart, MatchMode
@@ -10,16 +8,13 @@ from hudi_index_service.predicate.expression import LikePart, MatchMode
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Documents with any of these terms; no documents if there are no terms.
-
-    Attributes:
-        query: The Lucene query of many terms, once it is made: all entries of a table are asked for
-            the same list, and making it takes longer than asking one of them.
-    """
+    """Documents with any of these terms; no documents if there are no terms."""
 
     field: str
     terms: tuple[bytes, ...]
-    query: list[Any] = dataclasses.field(default_factory=list, compare=False, repr=False)
+
+    def __hash__(self) -> int:  # there may be very many
+        return hash((self.field, len(self.terms), self.terms[:1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +37,14 @@ class Pattern:
 @dataclass(frozen=True, slots=True)
 class Points:
     """Documents with any of these numbers, which have 128 bits if `wide`; no documents if there
-    are no numbers. `query`: see `Terms`."""
+    are no numbers."""
 
     field: str
     points: tuple[int, ...]
     wide: bool = False
-    query: list[Any] = dataclasses.field(default_factory=list, compare=False, repr=False)
+
+    def __hash__(self) -> int:  # see `Terms`
+        return hash((self.field, len(self.points), self.points[:1], self.wide))
 
 
 @dataclass(frozen=True, slots=True)
