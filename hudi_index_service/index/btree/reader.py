@@ -27,7 +27,7 @@ from hudi_index_service.index.contract import (
     Truths,
 )
 from hudi_index_service.index.intervals import Interval
-from hudi_index_service.index.lookup_readers import LookupReader, LookupReaders, row_sets
+from hudi_index_service.index.leaf_lookup import LookupReader, LookupReaders, row_sets
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.index.routed import Numbers, Routed
 from hudi_index_service.predicate.comparison import is_string

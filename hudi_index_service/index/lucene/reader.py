@@ -22,7 +22,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
     Truths,
 )
-from hudi_index_service.index.lookup_readers import LookupReader, LookupReaders, row_sets
+from hudi_index_service.index.leaf_lookup import LookupReader, LookupReaders, row_sets
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import KEYWORD, NUMBER, lucene_field
