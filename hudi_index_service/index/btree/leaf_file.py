@@ -8,9 +8,10 @@ searches it. A set is a Roaring bitmap in its portable form. See docs/format.md.
 import os
 import weakref
 import zlib
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -86,28 +87,40 @@ def set_bytes(rows: BitMap) -> bytes:
     return bytes(rows.serialize())
 
 
-class LeafStore(Protocol):
+class LeafStore(ABC):
     """A source of a tree's leaves. Safe to use from several threads, and in forked processes.
 
     Every method but `close` may raise EntryInvalid (a leaf is missing or damaged) or StorageFailed.
+
+    Attributes:
+        source: The source's name, for messages.
     """
 
-    def packed(self, place: LeafPlace) -> PackedLeaf:
-        """A packed leaf."""
+    source: str
 
-    def set(self, place: LeafPlace) -> BitMap:
-        """The rows of a leaf that is a set."""
-
+    @abstractmethod
     def body(self, place: LeafPlace) -> bytes:
-        """The bytes of a leaf."""
+        """The bytes of a leaf, checked."""
 
+    @abstractmethod
     def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
         """The row ids that a search finds in packed leaves, which are some of a branch."""
 
-    def expect(self, places: Iterable[LeafPlace]) -> None:
+    def packed(self, place: LeafPlace) -> PackedLeaf:
+        """A packed leaf."""
+        return PackedLeaf(self.body(place), place.rows, place.keys)
+
+    def set(self, place: LeafPlace) -> BitMap:
+        """The rows of a leaf that is a set."""
+        rows = row_set(self.body(place))
+        if len(rows) != place.rows:
+            raise EntryInvalid(f"{self.source}: a set has {len(rows)} rows, not {place.rows}.")
+        return rows
+
+    def expect(self, places: Iterable[LeafPlace]) -> None:  # noqa: B027 - read on demand
         """Announces the leaves read next; if each would cost a request, fetches them together."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - nothing is open
         """Releases all resources."""
 
 
@@ -154,20 +167,8 @@ def checked(body: bytes, place: LeafPlace, source: str) -> bytes:
     return body
 
 
-def checked_set(body: bytes, place: LeafPlace, source: str) -> BitMap:
-    """The rows of a leaf that is a set, of checked bytes.
-
-    Raises:
-        EntryInvalid: the set's size differs from the tree's.
-    """
-    rows = row_set(body)
-    if len(rows) != place.rows:
-        raise EntryInvalid(f"{source}: a set has {len(rows)} rows, not {place.rows}.")
-    return rows
-
-
-class LeafFile:
-    """Reads leaves. Safe to use from several threads, and in forked processes.
+class LeafFile(LeafStore):
+    """Reads leaves from a packed file.
 
     Raises:
         EntryInvalid: the packed file cannot be opened, or has no leaves.
@@ -177,6 +178,7 @@ class LeafFile:
         if LEAVES not in index.members:
             raise EntryInvalid(f"{index.path} has no member {LEAVES}.")
         self._index = index
+        self.source = str(index.path)
         self._start, self._length = index.members[LEAVES]
         try:
             self._handle = os.open(index.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -189,7 +191,7 @@ class LeafFile:
         """A packed leaf; the last ones are cached."""
         leaf = self._leaf_cache.get(place.offset)
         if leaf is None:
-            leaf = PackedLeaf(self.body(place), place.rows, place.keys)
+            leaf = super().packed(place)
             self._leaf_cache[place.offset] = leaf
             if len(self._leaf_cache) > _CACHED_LEAVES:
                 self._forget()
@@ -200,13 +202,6 @@ class LeafFile:
             self._leaf_cache.popitem(last=False)
         except KeyError:  # another thread was faster
             return
-
-    def set(self, place: LeafPlace) -> BitMap:
-        """The rows of a leaf that is a set."""
-        return checked_set(self.body(place), place, str(self._index.path))
-
-    def expect(self, places: Iterable[LeafPlace]) -> None:
-        """Does nothing: leaves of a local file are read on demand."""
 
     def rows(self, leaves: Leaves, numbers: list[int], find: Find) -> bytes:
         """The row ids that a search finds in packed leaves, which are some of a branch."""
@@ -232,7 +227,7 @@ class LeafFile:
             for block in range(start // size, (start + place.length - 1) // size + 1):
                 self._index.blocks.fetch(block)
             body = self._bytes(place.offset, place.length)
-        return checked(body, place, str(self._index.path))
+        return checked(body, place, self.source)
 
     @property
     def opened(self) -> tuple[int, int]:

@@ -16,9 +16,8 @@ from hudi_index_service.index.btree.check import findings
 from hudi_index_service.index.btree.leaf_file import (
     TREE,
     Find,
-    PackedLeaf,
+    LeafStore,
     checked,
-    checked_set,
     found,
 )
 from hudi_index_service.index.btree.merge import MergeSource
@@ -117,7 +116,7 @@ class _Thread(local):
         self.deadline: float | None = None
 
 
-class HBaseLeaves:
+class HBaseLeaves(LeafStore):
     """See `hudi_index_service.index.btree.leaf_file.LeafStore`.
 
     Args:
@@ -128,7 +127,7 @@ class HBaseLeaves:
     def __init__(self, server: HBaseServer, keys: EntryKeys) -> None:
         self._server = server
         self._keys = keys
-        self._source = f"HBase table {server.table_name}"
+        self.source = f"HBase table {server.table_name}"
         self._thread = _Thread()
 
     @contextmanager
@@ -143,14 +142,6 @@ class HBaseLeaves:
             self._thread.deadline = outer
             if outer is None:
                 self._thread.ahead = {}
-
-    def packed(self, place: LeafPlace) -> PackedLeaf:
-        """Reads a packed leaf."""
-        return PackedLeaf(self.body(place), place.rows, place.keys)
-
-    def set(self, place: LeafPlace) -> BitMap:
-        """Reads the rows of a leaf that is a set."""
-        return checked_set(self.body(place), place, self._source)
 
     def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; those not fetched by `expect` are fetched together."""
@@ -170,9 +161,6 @@ class HBaseLeaves:
         """Fetches the leaves together in advance."""
         self._thread.ahead = {}  # leaves expected earlier are no longer needed
         self._thread.ahead = self._fetch(list(places))
-
-    def close(self) -> None:
-        """Does nothing: no resource is open."""
 
     def _deadline(self) -> float:
         return monotonic() + self._server.settings.read_seconds
@@ -207,9 +195,9 @@ class HBaseLeaves:
             for place in batch:
                 key = self._keys.leaf(place)
                 if key not in cells:
-                    raise EntryInvalid(f"{self._source} lacks the leaf at {place.offset}.")
+                    raise EntryInvalid(f"{self.source} lacks the leaf at {place.offset}.")
                 count(bytes=len(cells[key]))
-                bodies[key] = checked(cells[key], place, self._source)
+                bodies[key] = checked(cells[key], place, self.source)
                 self._server.kept.add(key, cells[key])
         return bodies
 
