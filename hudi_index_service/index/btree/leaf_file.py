@@ -24,7 +24,6 @@ from hudi_index_service.index.btree.tree import LeafPlace, Leaves
 from hudi_index_service.index.contract import PackedIndex
 
 LEAVES = "leaves"
-TREE = "tree"
 
 SET_ROWS = 512
 """Keys with so many rows or more have a leaf of their own, which holds them as a set."""

@@ -18,17 +18,15 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import Keys, first_of_equal, key_bytes, position
 from hudi_index_service.index.btree.leaf_file import (
     LEAVES,
-    TREE,
     LeafFile,
     LeafStore,
     PackedLeaf,
     row_set,
 )
-from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree
+from hudi_index_service.index.btree.tree import TREE, Branch, Description, LeafPlace, Tree
 from hudi_index_service.index.btree.writer import Groups, TreeWriter
 from hudi_index_service.index.contract import FileRange, PackedIndex
 from hudi_index_service.index.intervals import after
-from hudi_index_service.index.packed_file import read_member
 
 _LEAVES_AT_ONCE = 32
 
@@ -39,7 +37,11 @@ class MergeSource:
 
     tree: Tree
     leaves: LeafStore
-    description: Description
+
+    @property
+    def description(self) -> Description:
+        """What the tree holds."""
+        return self.tree.description()
 
     @classmethod
     def of_folder(cls, folder: Path) -> "MergeSource":
@@ -47,19 +49,12 @@ class MergeSource:
         path = folder / LEAVES
         length = path.stat().st_size
         index = PackedIndex(path, {LEAVES: (0, length)}, length, max(length, 1), (), 0)
-        tree = Tree((folder / TREE).read_bytes)
-        return cls(tree, LeafFile(index), tree.description())
+        return cls(Tree((folder / TREE).read_bytes), LeafFile(index))
 
     @classmethod
     def of_part(cls, part: PackedIndex) -> "MergeSource":
         """A part of a base file."""
-        tree = Tree(lambda: read_member(part, TREE))
-        source = cls(tree, LeafFile(part), tree.description())
-        if source.description.rows != part.rows:
-            raise EntryInvalid(
-                f"{part.path} holds {source.description.rows} rows, not {part.rows}."
-            )
-        return source
+        return cls(Tree.of(part), LeafFile(part))
 
     def close(self) -> None:
         """Closes the index's files."""

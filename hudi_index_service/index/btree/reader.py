@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.fields import KEY, trees_of
 from hudi_index_service.index.btree.keys import EVERY_KEY, Intervals, Points
-from hudi_index_service.index.btree.leaf_file import TREE, Find, LeafFile, LeafStore
+from hudi_index_service.index.btree.leaf_file import Find, LeafFile, LeafStore
 from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Leaves, Tree
 from hudi_index_service.index.contract import (
@@ -28,7 +28,6 @@ from hudi_index_service.index.contract import (
 )
 from hudi_index_service.index.intervals import Interval
 from hudi_index_service.index.leaf_lookup import LookupReader, LookupReaders, row_sets
-from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.index.routed import Numbers, Routed
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import In, Predicate
@@ -63,11 +62,8 @@ class BTreeReader(LookupReader[Intervals | None]):
         with ExitStack() as stack:
             self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
             stack.callback(self._leaves.close)
-            self._tree = Tree(lambda: read_member(index, TREE))
-            description = self._tree.description()
-            if description.rows != self.rows:
-                raise EntryInvalid(f"{index.path} holds {description.rows} rows, not {self.rows}.")
-            self._numbers = {name: n for n, name in enumerate(description.columns)}
+            self._tree = Tree.of(index)
+            self._numbers = {name: n for n, name in enumerate(self._tree.description().columns)}
             missing = sorted({each.name for each in trees_of(columns)} - {*self._numbers})
             if missing:
                 raise EntryInvalid(f"{index.path} lacks the column {missing[0]}.")

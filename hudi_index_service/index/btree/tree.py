@@ -15,13 +15,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 
 from hudi_index_service.arrow import binary_array
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.keys import Keys, position
+from hudi_index_service.index.contract import PackedIndex
+from hudi_index_service.index.packed_file import read_member
+
+TREE = "tree"
+"""The member of a packed index that holds it."""
 
 LAYOUT = 2
 
@@ -184,6 +189,19 @@ class Tree:
     def __init__(self, load: Callable[[], bytes]) -> None:
         self._load = load
         self._branches: dict[bytes, Leaves] = {}
+
+    @classmethod
+    def of(cls, index: PackedIndex) -> Self:
+        """The tree of a packed index.
+
+        Raises:
+            EntryInvalid: it is damaged, was written by another release, or covers other rows.
+        """
+        tree = cls(lambda: read_member(index, TREE))
+        rows = tree.description().rows
+        if rows != index.rows:
+            raise EntryInvalid(f"{index.path} holds {rows} rows, not {index.rows}.")
+        return tree
 
     def leaves(self, column: int, branch: Branch = Branch.VALUES) -> Leaves:
         """The leaves of a branch."""

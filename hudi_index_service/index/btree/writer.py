@@ -14,9 +14,10 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import truths_array
 from hudi_index_service.index.btree.keys import Keys, first_of_equal, key_buffers, key_bytes
-from hudi_index_service.index.btree.leaf_file import LEAVES, SET_ROWS, TREE, set_bytes
+from hudi_index_service.index.btree.leaf_file import LEAVES, SET_ROWS, set_bytes
 from hudi_index_service.index.btree.tree import (
     LEAF,
+    TREE,
     Branch,
     Description,
     branch_prefix,

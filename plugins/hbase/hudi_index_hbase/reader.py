@@ -14,7 +14,6 @@ from hudi_index_hbase.store import LAYOUT, STORED, EntryKeys, batches, joined
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.check import findings
 from hudi_index_service.index.btree.leaf_file import (
-    TREE,
     Find,
     LeafStore,
     checked,
@@ -69,11 +68,8 @@ def check_index(
     Raises:
         IndexServerUnavailable: HBase does not answer.
     """
-    tree = Tree(lambda: read_member(index, TREE))
     try:
-        source = MergeSource(tree, stored_leaves(index, server), tree.description())
-        if source.description.rows != index.rows:
-            return [f"{index.path} holds {source.description.rows} rows."]
+        source = MergeSource(Tree.of(index), stored_leaves(index, server))
         return list(findings(source, index.rows, columns))
     except EntryInvalid as error:
         return [error.message]

@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 
 from hudi_index_hbase.server import HBaseServer
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
-from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, checked
-from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
+from hudi_index_service.index.btree.leaf_file import LEAVES, checked
+from hudi_index_service.index.btree.tree import TREE, Branch, LeafPlace, Tree
 from hudi_index_service.index.contract import FileRange
 from hudi_index_service.predicate.bounds import above_prefix
 
