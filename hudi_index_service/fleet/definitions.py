@@ -20,7 +20,7 @@ from hudi_index_service.errors import (
     IndexExists,
     IndexServiceError,
 )
-from hudi_index_service.fleet.policies.file_values import size_text
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy, settings_for
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import (
@@ -104,6 +104,14 @@ class Differences:
         """Names of the fleet's definitions that are not as in the file."""
         return tuple(sorted({*(each.name for each in self.changes), *self.left}))
 
+    @property
+    def clash(self) -> Refusal | None:
+        """The first clash, as it is shown; None if there is none."""
+        if not self.clashes:
+            return None
+        remedy = "Rename one of the two, or drop the index."
+        return Refusal(IndexExists.code, str(self.clashes[0]), remedy)
+
 
 @dataclass(frozen=True, slots=True)
 class DefinitionPlan:
@@ -174,19 +182,6 @@ class DefinitionPlan:
             and self.bytes <= policy.max_backfill_bytes
         )
 
-    def why_it_waits(self, policy: TablePolicy) -> str:
-        """Why an operator has to approve, in one sentence; "" if nobody has to."""
-        if not self.changes or self.may_apply_unasked(policy):
-            return ""
-        if not policy.enabled:
-            return "The table is paused."
-        if policy.apply == "plan":
-            return "The fleet file has apply: plan for this table."
-        return (
-            f"The backfill reads {self.bytes:,} bytes, more than max_backfill_bytes: "
-            f"{size_text(policy.max_backfill_bytes)}."
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Applied:
@@ -201,6 +196,8 @@ def differences(live: Iterable[IndexDefinition], policy: TablePolicy) -> Differe
 
     Another owner's index that is as in the file is none: there is nothing to do.
     """
+    if policy.definitions is None:
+        return Differences()
     present = {each.name: each for each in live}
     changes: list[Change] = []
     clashes: list[Clash] = []

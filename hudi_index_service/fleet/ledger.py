@@ -91,11 +91,6 @@ class Request:
         )
 
     @property
-    def is_sample(self) -> bool:
-        """Whether a verification reads but a share of the entries."""
-        return self.action == "verify" and not self.is_kept
-
-    @property
     def asks_for(self) -> tuple[object, ...]:
         """What it asks for: requests for the same run together."""
         # A plan that nobody has approved is another thing than its execution.

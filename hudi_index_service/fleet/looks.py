@@ -1,17 +1,18 @@
 """A look at one table: at a timeline that has not changed, two requests to the store; at one that
 has, the table's status too. It starts no JVM and needs no Spark."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.means import NONE_DIFFERS, Differences
+from hudi_index_service.fleet.definitions import Differences, differences
+from hudi_index_service.fleet.policies.policy import TablePolicy, settings_for
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.fleet.timeline import SeenInstant, seen_instants
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.maintain.status import TableStatus
-from hudi_index_service.table import IndexedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,13 @@ class Look:
     Attributes:
         version: See `TableUpkeep.version`.
         status: None if the version is the known one.
-        differences: What `Means.differences` found, with a status.
+        differences: How the definitions differ from the policy's, with a status.
         timeline: The last instants, with a status.
     """
 
     version: str
     status: TableStatus | None
-    differences: Differences = NONE_DIFFERS
+    differences: Differences = field(default_factory=Differences)
     timeline: tuple[SeenInstant, ...] = ()
 
     def fields(self) -> dict[str, Any]:
@@ -45,45 +46,34 @@ class Look:
 
 
 class Looker:
-    """Looks at one table, which stays open. For one thread at a time.
+    """Looks at one table, which stays open. For one thread at a time."""
 
-    Args:
-        write_config: As for `TableUpkeep`.
-    """
-
-    def __init__(self, uri: str, write_config: Mapping[str, str] | None = None) -> None:
-        self._uri, self._write_config = uri, write_config
+    def __init__(self) -> None:
         self._upkeep: TableUpkeep | None = None
         self._options: Mapping[str, str] = {}
         self._settings: Settings | None = None
 
-    def look(
-        self,
-        known: str,
-        compare: Callable[[IndexedTable], Differences],
-        settings: Settings,
-        storage_options: Mapping[str, str],
-    ) -> Look:
+    def look(self, policy: TablePolicy, settings: Settings, known: str = "") -> Look:
         """Looks at the table.
 
         Args:
+            settings: The service's. If they, or the options of the table's store, have changed, it
+                is opened again.
             known: The version whose status is known; "" for none.
-            compare: Looks at the definitions, if the version is not the known one.
-            settings, storage_options: As for `open_table`. If they have changed, it is opened
-                again.
 
         Raises:
             IndexServiceError: it cannot be read. The next look opens it again.
         """
-        if (settings, storage_options) != (self._settings, self._options):
+        options, settings = resolved(policy.storage), settings_for(policy, settings)
+        if (settings, options) != (self._settings, self._options):
             self.close()
         if self._upkeep is None:
-            self._settings, self._options = settings, storage_options
+            self._settings, self._options = settings, options
             self._upkeep = TableUpkeep(
-                self._uri,
-                storage_options=storage_options or None,
+                policy.uri,
+                storage_options=options or None,
                 settings=settings,
-                options=self._write_config,
+                options=policy.write_config,
             )
         try:
             version = self._upkeep.version()
@@ -93,7 +83,7 @@ class Looker:
             table = self._upkeep.table
             status = table.status()
             instants = seen_instants(table.hudi_table, status.indexes)
-            return Look(version, status, compare(table), instants)
+            return Look(version, status, differences(table.indexes(), policy), instants)
         except (IndexServiceError, OSError):
             self.close()
             raise

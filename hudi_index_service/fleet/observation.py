@@ -2,9 +2,9 @@
 from nothing else: no request looks at a store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.policies.policy import TablePolicy
@@ -90,6 +90,22 @@ class Warmed:
     at: datetime
     ready: Prewarmed | None = None
     error: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionsSeen:
+    """How a table's definitions relate to the fleet's file; see `Observation`."""
+
+    invalid_definition: Refusal | None = None
+    clash: Refusal | None = None
+    drift: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+    plan_id: str = ""
+    plan_bytes: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of an `Observation`."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)

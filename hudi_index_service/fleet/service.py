@@ -18,6 +18,7 @@ from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusa
 from hudi_index_service.fleet.policies.discovery import Discovery
 from hudi_index_service.fleet.policies.found_before import FoundBefore
 from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.fleet.policies.reload import FleetFileWatcher
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.reads.warming import Warming
@@ -131,7 +132,7 @@ class Service:
             most_tables=settings.web.most_tables,
             problems=all_problems,
         )
-        self._queries = queries = Queries(settings, supervisor.means, counted=metrics.counted)
+        self._queries = queries = Queries(settings, counted=metrics.counted)
         machinery = Machinery(
             usual_wait=usual_wait,
             metrics=metrics.text,
@@ -141,7 +142,7 @@ class Service:
         )
         web = web_settings(settings, section)
         sessions = SparkSessions(settings, self._readable, self._options_of)
-        tables = ReadTables(settings, supervisor.means)
+        tables = ReadTables(settings)
         reads, agents = Reads(tables), Agents(web, tables)
         self._warming = signals.warming = Warming(tables, supervisor.warmed)
 
@@ -206,7 +207,7 @@ class Service:
         return found
 
     def _options_of(self, uri: str) -> Mapping[str, str] | None:
-        return self.supervisor.means.storage_options(self._policy(uri)) or None
+        return resolved(self._policy(uri).storage) or None
 
     def __enter__(self) -> Self:
         return self

@@ -26,7 +26,6 @@ from hudi_index_service.fleet.builds.process import RUNNER, Limits
 from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.ledger import Action, Ledger
 from hudi_index_service.fleet.looks import Look
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import (
     EndedBuild,
     Observation,
@@ -35,7 +34,6 @@ from hudi_index_service.fleet.observation import (
     Warmed,
 )
 from hudi_index_service.fleet.policies.policy import TablePolicy
-from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.table_state import TableState
@@ -61,16 +59,12 @@ class Supervisor:
         settings: The process's by default.
         limits: Of the child processes; by default as many as `hook.parallelism` says, if memory and
             processors allow.
-        means: See the attribute; by default those of the policies.
         shard: Which of the tables are this service's.
         listener: Told what happens.
         runner: As for `Child`.
         slots: Makes what runs jobs; by default child processes.
         looks: How many tables are looked at at a time; 0 for none, so that requests alone count.
         remembers: Whether requests and outcomes outlast the process, in the state folder.
-
-    Attributes:
-        means: What tables need beside their policies.
     """
 
     def __init__(
@@ -79,7 +73,6 @@ class Supervisor:
         *,
         settings: Settings | None = None,
         limits: Limits | None = None,
-        means: Means | None = None,
         shard: Shard | None = None,
         listener: Listener | None = None,
         runner: str = RUNNER,
@@ -88,7 +81,6 @@ class Supervisor:
         remembers: bool = True,
     ) -> None:
         self._settings = config.effective(settings)
-        self.means = means or PolicyMeans()
         self._shard = shard or Shard()
         self._listener = listener or Listener()
         self._ledger = Ledger(self._settings.state_folder / "fleet" if remembers else None)
@@ -96,7 +88,6 @@ class Supervisor:
         limits = limits or fitting(Limits(), most=self._settings.hook.parallelism)
         self._work = Work(
             self._ledger,
-            self.means,
             self._settings,
             self._listener,
             self._polls.soon,
@@ -398,10 +389,7 @@ class Supervisor:
             state.is_stale = False
         found: Look | Refusal
         try:
-            options = self.means.storage_options(policy)
-            settings = self.means.settings(policy, self._settings)
-            compare = partial(self.means.differences, policy)
-            found = state.looker.look(known, compare, settings, options)
+            found = state.looker.look(policy, self._settings, known)
         except IndexServiceError as error:
             found = Refusal.of(error)
         except Exception as error:
@@ -464,7 +452,7 @@ class Supervisor:
         # By callbacks alone, what came while the service was down is still built.
         if (not settled or due) and (is_first or state.policy.woken_by != "callback"):
             self._wake(state, "poll", "build", began)
-        if not self.means.verify_sample(state.policy):
+        if not state.policy.verify_sample:
             return
         since = datetime.now(UTC) - (known.verified or datetime.min.replace(tzinfo=UTC))
         if not timedelta(0) <= since < _WEEK:  # below 0, the clock was set back

@@ -14,7 +14,6 @@ from hudi_index_service.fleet.observation import Observation, Refusal
 from hudi_index_service.fleet.policies.discovery import Discovery
 from hudi_index_service.fleet.policies.file import FleetFile
 from hudi_index_service.fleet.policies.policy import TablePolicy
-from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.signals.attention import UNREACHABLE_POLLS, attention
 from hudi_index_service.fleet.signals.problems import of_source
 from hudi_index_service.fleet.web.table_view import TableView, selected
@@ -66,12 +65,9 @@ def _observed(settings: Settings, policy: TablePolicy) -> Observation:
 
 
 def _look(settings: Settings, policy: TablePolicy) -> Look:
-    means = PolicyMeans()
-    looker = Looker(policy.uri)
+    looker = Looker()
     try:
-        options = means.storage_options(policy)
-        compare = partial(means.differences, policy)
-        return looker.look("", compare, means.settings(policy, settings), options)
+        return looker.look(policy, settings)
     except OSError as error:
         raise StorageFailed(f"{policy.uri} cannot be read: {error}.") from error
     finally:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet import tracing
-from hudi_index_service.fleet.builds.messages import Order
+from hudi_index_service.fleet.builds.messages import Order, settings_for_child
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Request
 from hudi_index_service.fleet.looks import Looker
-from hudi_index_service.fleet.means import Means, limits_of, settings_for_child
 from hudi_index_service.fleet.observation import Observation, RunningBuild
-from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy, settings_for
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -41,7 +41,7 @@ class TableState:
     uri: str
     policy: TablePolicy
     observation: Observation
-    looker: Looker = field(init=False)
+    looker: Looker = field(default_factory=Looker)
     version: str = ""
     planned: tuple[str, TablePolicy] | None = None
     drift: Sequence[str] = ()
@@ -52,9 +52,6 @@ class TableState:
     progress: BuildProgress | None = None
     started: datetime = _NEVER
     advanced: datetime = _NEVER
-
-    def __post_init__(self) -> None:
-        self.looker = Looker(self.uri, self.policy.write_config)
 
     def new_request(
         self,
@@ -192,12 +189,7 @@ class TableState:
 
 
 def order_of(
-    requests: Sequence[Request],
-    policy: TablePolicy,
-    means: Means,
-    settings: Settings,
-    *,
-    traceparent: str = "",
+    requests: Sequence[Request], policy: TablePolicy, settings: Settings, *, traceparent: str = ""
 ) -> Order:
     """What a child is to do for requests that ask for the same.
 
@@ -208,29 +200,18 @@ def order_of(
         ConfigInvalid: the options of the table's store cannot be read.
     """
     first = requests[0]
-    is_asked = any(each.is_kept for each in requests)
     return Order(
         first.id,
         first.action,
-        first.table,
+        policy,
+        is_asked=any(each.is_kept for each in requests),
         strategy=first.strategy,
-        usual_strategy=policy.strategy.value,
-        defer_failed=not is_asked,
-        clean=policy.clean,
         dry_run=first.dry_run,
-        write_config=policy.write_config,
         repair=first.repair,
-        budget=limits_of(means.budget(policy)),
-        backfill_seconds=means.backfill_seconds(policy),
-        definitions=means.definitions(policy) if first.action == "define" else {},
-        approved=is_asked,
         plan_id=first.plan_id,
         plan_bytes=first.plan_bytes,
-        fraction=means.verify_sample(policy) if first.is_sample else 1.0,
-        storage_options=means.storage_options(policy),
-        settings=settings_for_child(means.settings(policy, settings)),
-        spark_above=policy.spark_above if first.action == "build" else None,
-        spark_submit=list(policy.spark_submit) if first.action == "build" else [],
+        storage_options=resolved(policy.storage),
+        settings=settings_for_child(settings_for(policy, settings)),
         trigger=first.trigger,
         traceparent=traceparent,
         log_level=logging.getLogger("hudi_index_service").getEffectiveLevel(),

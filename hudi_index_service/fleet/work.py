@@ -15,7 +15,6 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.builds.messages import Counted, Ended, ended_by
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
-from hudi_index_service.fleet.means import DefinitionsSeen, Means
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
@@ -94,7 +93,6 @@ class Work:
     def __init__(
         self,
         ledger: Ledger,
-        means: Means,
         settings: Settings,
         listener: Listener,
         look_soon: Callable[[str], None],
@@ -106,7 +104,6 @@ class Work:
         self.tables: dict[str, TableState] = {}
         self.is_ending = self.is_closing = self.is_cancelling = False
         self._ledger = ledger
-        self._means = means
         self._settings = settings
         self._listener = listener
         self._look_soon = look_soon
@@ -210,7 +207,7 @@ class Work:
             return False
         if any(each.is_kept or each.action == "define" for each in state.waiting):
             return True
-        return self._means.may_build(state.policy, datetime.now(UTC))
+        return state.policy.windows.is_open(datetime.now(UTC))
 
     def _begin(self, state: TableState) -> Job | None:
         if not state.waiting:  # its failed base files are due again
@@ -221,13 +218,8 @@ class Work:
             self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
         policy, began = state.policy, _began(requests, state.policy)
         try:
-            order = order_of(
-                requests,
-                policy,
-                self._means,
-                self._settings,
-                traceparent=began.span.traceparent,
-            )
+            parent = began.span.traceparent
+            order = order_of(requests, policy, self._settings, traceparent=parent)
         except IndexServiceError as error:  # such as a secret's file that is gone
             refused = ended_by(requests[0].id, error)
             state.begin(requests)
@@ -298,9 +290,9 @@ class Work:
             self._after_build(state, ended)
             self._listener.build_ended(state.policy, ends[0], monotonic() - began.at)
         elif action == "define":
-            if ended.definitions:
-                self.see(state, **DefinitionsSeen.from_dict(ended.definitions).fields())
-            if ended.broke_off or not ended.definitions:
+            if ended.definitions is not None:
+                self.see(state, **ended.definitions.fields())
+            if ended.broke_off or ended.definitions is None:
                 state.planned = None  # once it has rested, it is tried again
                 self.see(state, drift=state.drift)
         elif action == "verify":  # one that broke off is tried again in a week

@@ -11,8 +11,8 @@ from dev.deploy_tools import KUBERNETES, DeployTools
 from hudi_index_service.config import Settings, load_settings
 from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.policies.file import read_fleet_file
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.fleet.policies.sources import Place
-from hudi_index_service.fleet.policy_means import PolicyMeans
 from hudi_index_service.fleet.shard import Shard
 from tests.deploy.chart import CHART, SCENARIOS, Render, values_of
 from tests.deploy.test_shipped import STOP_SECONDS, SUPERVISOR_MIB
@@ -139,7 +139,7 @@ def test_keys_of_a_store_are_read_again(render: Render, tmp_path: Path) -> None:
     policy = read_fleet_file(file).policy(group, Place("s3://lake/logs/a"), "a")
     for rotated in ("first", "second"):
         key.write_text(f"{rotated}\n")
-        assert PolicyMeans().storage_options(policy)["secret_access_key"] == rotated
+        assert resolved(policy.storage)["secret_access_key"] == rotated
 
 
 @each_scenario

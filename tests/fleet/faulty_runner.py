@@ -12,8 +12,7 @@ from hudi_index_service import open_table
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.runner import run as run_for_real
-from hudi_index_service.fleet.means import DefinitionsSeen
-from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.observation import DefinitionsSeen, Refusal
 from hudi_index_service.fleet.tracing import traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
@@ -61,14 +60,15 @@ def run(order: Order, progress: Progress) -> Ended:
         print("noise", flush=True)
         sys.stdin.read()
     elif fault == "defines" and order.action == "define":
-        plan = [f"create {name}" for name in order.definitions["create"]]
+        names = tuple(each.name for each in order.policy.definitions or ())
+        plan = tuple(f"create {name}" for name in names)
         refusal = Refusal("COLUMN_NOT_FOUND", "There is no msg.", "Name another one.")
         found = DefinitionsSeen(
-            drift=order.definitions["create"],
-            plan=() if order.approved else plan,
-            invalid_definition=refusal if order.approved else None,
+            drift=names,
+            plan=() if order.is_asked else plan,
+            invalid_definition=refusal if order.is_asked else None,
         )
-        return Ended(order.request, "finished", definitions=found.to_dict())
+        return Ended(order.request, "finished", definitions=found)
     elif fault == "queries":
         with open_table(order.table) as table:
             table.scan(where="sender = 'anna'").count()

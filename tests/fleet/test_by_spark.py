@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.messages import Order
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.storage.store import requests_made
 from tests.fleet.conftest import LIMITS, ended, is_covered, seen
 from tests.fleet.test_children import is_alive
@@ -28,7 +29,8 @@ def fake(fault: str, folder: Path) -> tuple[str, ...]:
 
 
 def order(*command: str, **fields: object) -> Order:
-    return Order("r", "build", "/t", spark_above=0, spark_submit=command, **fields)  # type: ignore[arg-type]
+    policy = TablePolicy("t", "/t", spark_above=0, spark_submit=command)
+    return Order("r", "build", policy, **fields)  # type: ignore[arg-type]
 
 
 def test_driver_takes_the_order_and_tells_progress_and_end(tmp_path, caplog):
@@ -67,7 +69,8 @@ def test_only_what_is_due_counts_and_at_most_the_budget(indexed_table):
     with open_table(indexed_table) as table:
 
         def is_large(above: int | None, strategy: Strategy = Strategy.ALL, **budget: int) -> bool:
-            asked = Order("r", "build", table.uri, spark_above=above, budget=budget)
+            policy = TablePolicy("t", table.uri, spark_above=above, budget=Budget(**budget))
+            asked = Order("r", "build", policy)
             return is_for_spark(asked, table, strategy, settings)
 
         size = sum(each.size for each in table.hudi_table.snapshot().base_files())

@@ -6,11 +6,13 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.process import Child, Limits
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from tests.fleet.faulty_runner import RUNNER
 from tests.programs import awaited
 
@@ -32,8 +34,9 @@ def child():
         each.end()
 
 
-def order(table: str) -> Order:
-    return Order(f"request of {table}", "build", f"/tables/{table}")
+def order(table: str, **fields: Any) -> Order:
+    policy = TablePolicy(table, f"/tables/{table}")
+    return Order(f"request of {table}", "build", policy, **fields)
 
 
 def run(
@@ -54,9 +57,9 @@ def is_alive(pid: int) -> bool:
 def test_requests_to_stores_are_told_with_the_order_that_made_them(child):
     one, requests = child(), []
     for number in range(2):
-        again = Order(f"r{number}", "build", f"/tables/missing-{number}")
+        again = order(f"missing-{number}")
         one.run(again, timeout=60, cancelled=Event(), progress=repr, counted=requests.append)
-    works = Order("r", "build", "/tables/works")
+    works = order("works")
     one.run(works, timeout=60, cancelled=Event(), progress=repr, counted=requests.append)
 
     first, second = (each.requests for each in requests)  # none for the last
@@ -67,7 +70,7 @@ def test_requests_to_stores_are_told_with_the_order_that_made_them(child):
 
 def test_queries_of_a_child_are_told(child, two_states, tmp_path):
     table, told = shutil.copytree(two_states["clustered"], tmp_path / "queries"), []
-    asked = Order("r", "build", str(table))
+    asked = Order("r", "build", TablePolicy("queries", str(table)))
 
     end = child().run(asked, timeout=60, cancelled=Event(), progress=repr, counted=told.append)
 
@@ -169,7 +172,7 @@ def test_secrets_are_neither_in_arguments_nor_in_variables(child, monkeypatch):
     monkeypatch.setenv("HUDI_INDEX_ANSWER", '{"token": "canary-2"}')
     one = child()
     options = {"aws_secret_access_key": "canary-3"}
-    secret = Order("r", "build", "/tables/works", storage_options=options)
+    secret = order("works", storage_options=options)
     assert one.run(secret, timeout=60, cancelled=Event(), progress=repr).outcome == "finished"
 
     shown = b"".join(
@@ -185,11 +188,13 @@ PARENT = """
 from threading import Event
 from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.builds.process import Child, Limits
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from tests.fleet.faulty_runner import RUNNER
 child = Child(Limits(), RUNNER)
 def progress(now):
     print(child.pid, flush=True)
-child.run(Order("r", "build", "/tables/deaf"), timeout=600, cancelled=Event(), progress=progress)
+order = Order("r", "build", TablePolicy("deaf", "/tables/deaf"))
+child.run(order, timeout=600, cancelled=Event(), progress=progress)
 """
 
 

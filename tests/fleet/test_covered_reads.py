@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.fleet.web.reads import Reads
@@ -48,7 +47,7 @@ def fleet(table) -> MemoryFleet:
 
 @pytest.fixture
 def service(fleet, tmp_path) -> Iterator[Served]:
-    reads = Reads(ReadTables(Settings(), Means()))
+    reads = Reads(ReadTables(Settings()))
     yield served(tmp_path, fleet, more_routes=reads.routes)
     reads.close()
 

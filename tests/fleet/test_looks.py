@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -10,16 +11,18 @@ import pytest
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed, TableNotFound
 from hudi_index_service.fleet.looks import Looker
-from hudi_index_service.fleet.means import Differences
+from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy
 from hudi_index_service.fleet.polls import Polls, share_of
+from hudi_index_service.index.metadata.definitions import Column
 from hudi_index_service.storage.store import Storage
 from tests.programs import awaited, lines_of
 
-FOUND = Differences(drift=("by_sender",))
+WANTED = (DesiredIndex("by_msg", (Column(name="msg"),)),)
 
 
-def look(looker: Looker, known: str, **options: str) -> Any:
-    return looker.look(known, lambda table: FOUND, Settings(), options)
+def look(looker: Looker, path: Path, known: str, **options: str) -> Any:
+    policy = TablePolicy("t", str(path), definitions=WANTED, storage=options)
+    return looker.look(policy, Settings(), known)
 
 
 @pytest.fixture
@@ -39,13 +42,13 @@ def requests(monkeypatch):
 
 
 def test_look_at_an_unchanged_table_takes_two_requests(two_states, requests):
-    looker = Looker(str(two_states["written"]))
-    first = look(looker, "")
-    assert first.differences is FOUND
+    looker, path = Looker(), two_states["written"]
+    first = look(looker, path, "")
+    assert first.differences.drift == ("by_msg",)
     assert first.status.indexes[0].base_files == 1
     requests.clear()
 
-    second = look(looker, first.version)
+    second = look(looker, path, first.version)
 
     assert (second.version, second.status) == (first.version, None)
     assert requests
@@ -55,26 +58,26 @@ def test_look_at_an_unchanged_table_takes_two_requests(two_states, requests):
 
 def test_look_after_a_commit_has_a_status(two_states, tmp_path, golden):
     path = shutil.copytree(two_states["written"], tmp_path / "table")
-    looker = Looker(str(path))
-    before = look(looker, "")
+    looker = Looker()
+    before = look(looker, path, "")
     golden("messages_of_users").put(path, "clustered")
-    after = look(looker, before.version)
+    after = look(looker, path, before.version)
     assert after.version != before.version
     assert [each.due for each in after.status] == [1]
-    assert look(looker, after.version, some="option").status is None  # opened again
+    assert look(looker, path, after.version, some="option").status is None  # opened again
 
 
 def test_table_that_went_is_found_again(two_states, tmp_path):
     path = shutil.copytree(two_states["written"], tmp_path / "table")
-    looker = Looker(str(path))
-    known = look(looker, "").version
+    looker = Looker()
+    known = look(looker, path, "").version
     path.rename(tmp_path / "away")
     with pytest.raises(StorageFailed):
-        look(looker, known)
+        look(looker, path, known)
     with pytest.raises(TableNotFound):  # it is opened again
-        look(looker, known)
+        look(looker, path, known)
     (tmp_path / "away").rename(path)
-    assert look(looker, known).version == known
+    assert look(looker, path, known).version == known
 
 
 PROGRAM = """
@@ -82,8 +85,8 @@ import sys
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.looks import Looker
-from hudi_index_service.fleet.means import NONE_DIFFERS
-look = Looker(sys.argv[1]).look("", lambda table: NONE_DIFFERS, Settings(), {})
+from hudi_index_service.fleet.policies.policy import TablePolicy
+look = Looker().look(TablePolicy("t", sys.argv[1]), Settings())
 assert look.status
 print(sorted({"pyspark", "py4j"} & set(sys.modules)))
 print("libjvm" in open("/proc/self/maps").read())

@@ -11,7 +11,6 @@ from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import RequestInvalid
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.web.access import Role
@@ -94,7 +93,7 @@ def test_without_queries_there_is_no_box(tmp_path: Path) -> None:
 
 @pytest.fixture
 def queries(tmp_path: Path) -> Iterator[Queries]:
-    queries = Queries(Settings(state_folder=tmp_path / "state"), Means())
+    queries = Queries(Settings(state_folder=tmp_path / "state"))
     queries.start()
     yield queries
     queries.close()
@@ -148,7 +147,7 @@ def test_a_query_that_cannot_be_ended_is_ended_with_its_process(
 ) -> None:
     limits = {"seconds": 0.1, "start_seconds": start_seconds}
     settings = Settings(state_folder=tmp_path / "state")
-    queries = Queries(settings, Means(), runner=RUNNER, **limits)
+    queries = Queries(settings, runner=RUNNER, **limits)
     queries.start()
     answer = queries.ask(TablePolicy("a", str(tmp_path / fault)), "count", "")
 
@@ -160,7 +159,7 @@ def test_a_query_that_cannot_be_ended_is_ended_with_its_process(
 
 @pytest.mark.slow
 def test_a_query_ends_at_its_deadline(table: TablePolicy, tmp_path: Path) -> None:
-    queries = Queries(Settings(state_folder=tmp_path / "state"), Means(), seconds=0.000001)
+    queries = Queries(Settings(state_folder=tmp_path / "state"), seconds=0.000001)
     queries.start()
     answer = queries.ask(table, "count", "amount = 3")
     queries.close()

@@ -22,7 +22,6 @@ from hudi_index_service import open_table
 from hudi_index_service.cancellation import check
 from hudi_index_service.config import HookSettings, Settings, WebSettings
 from hudi_index_service.errors import SnapshotChanged
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.web.access import Role
@@ -59,7 +58,7 @@ def application(paths: dict[str, Path], tmp_path: Path) -> Iterator[Callable[[in
         fleet.add(seen(name, uri=str(path)))
     fleet.add(seen("sales.unread", uri=str(paths["sales.messages"]), reads=False))
     fleet.add(seen("sales.gone", uri=str(tmp_path / "gone")))
-    reads = Reads(ReadTables(Settings(), Means()))
+    reads = Reads(ReadTables(Settings()))
     yield lambda most: served(tmp_path, fleet, more_routes=reads.routes).application
     reads.close()
 
@@ -85,7 +84,7 @@ def in_order(table: pa.Table) -> list[str]:
 
 
 def test_threads_that_open_a_table_at_once_share_it(paths):
-    tables = ReadTables(Settings(), Means())
+    tables = ReadTables(Settings())
     policy = TablePolicy("sales.messages", str(paths["sales.messages"]))
     with closing(tables):
         first, second = at_once(*[lambda: tables.table(policy)] * 2)

@@ -19,12 +19,14 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.ledger import Ledger
-from hudi_index_service.fleet.means import Differences, Means
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
+from hudi_index_service.fleet.policies.policy import DesiredIndex
+from hudi_index_service.fleet.policies.references import FromFile
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.work import Listener
 from hudi_index_service.index.metadata.build_records import BuildRecords
+from hudi_index_service.index.metadata.definitions import Column
 from tests.fleet.conftest import LIMITS, ended, is_covered, seen
 from tests.programs import awaited
 
@@ -429,25 +431,9 @@ def test_table_that_is_built_is_not_built_again_after_a_restart(policy, supervis
     assert fleet.table("orders").ended == before
 
 
-class Defining(Means):
-    """Whose file has another index; and a store whose secret is gone for a while."""
-
-    is_broken = False
-
-    def differences(self, policy, table):
-        return Differences(drift=("by_msg",), changes=True)
-
-    def definitions(self, policy):
-        return {"create": ["by_msg"]}
-
-    def storage_options(self, policy):
-        if self.is_broken:
-            raise ConfigInvalid("The file is gone.")
-        return {}
-
-
 def test_plan_is_shown_and_carried_out_when_approved(supervising, policy):
-    fleet = supervising(policy("defines"), means=Defining())
+    wanted = DesiredIndex("by_msg", (Column(name="msg"),))
+    fleet = supervising(policy("defines", definitions=(wanted,)))
     assert seen(fleet, "defines", lambda now: now.plan).plan == ("create by_msg",)
     assert fleet.table("defines").drift == ("by_msg",)
 
@@ -459,14 +445,13 @@ def test_plan_is_shown_and_carried_out_when_approved(supervising, policy):
     assert (found.plan, found.invalid_definition.code) == ((), "COLUMN_NOT_FOUND")
 
 
-def test_missing_secret_is_said(supervising, policy):
-    means = Defining()
-    means.is_broken = True
-    fleet = supervising(policy(), means=means)
+def test_missing_secret_is_said(supervising, policy, tmp_path):
+    secret = tmp_path / "secret"
+    fleet = supervising(policy(storage={"secret": FromFile(secret)}))
     asked = fleet.build("orders")
     assert ended(fleet, asked.id).error.code == "CONFIG_INVALID"
     assert seen(fleet, "orders", lambda now: now.error).error.code == "CONFIG_INVALID"
-    means.is_broken = False
+    secret.write_text("canary")
     assert seen(fleet, "orders", is_covered)
 
 

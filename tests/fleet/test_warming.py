@@ -16,7 +16,6 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cancellation import check
 from hudi_index_service.config import Settings
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.observation import Observation, Refusal, Warmed
 from hudi_index_service.fleet.policies.policy import Prewarm, TablePolicy
 from hudi_index_service.fleet.reads.tables import ReadTables
@@ -55,7 +54,7 @@ def told() -> list[tuple[str, Warmed]]:
 
 @pytest.fixture
 def warming(told: list[tuple[str, Warmed]]) -> Iterator[Warming]:
-    tables = ReadTables(Settings(), Means())
+    tables = ReadTables(Settings())
     made = Warming(tables, lambda *each: told.append(each))
     made.start()
     yield made

@@ -23,7 +23,6 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.fleet.builds.child import Progress
-from hudi_index_service.fleet.builds.definitions import duration
 from hudi_index_service.fleet.builds.messages import (
     Counted,
     Ended,
@@ -56,7 +55,8 @@ def is_for_spark(order: Order, table: IndexedTable, strategy: Strategy, settings
     Raises:
         IndexServiceError: the table cannot be read.
     """
-    if order.spark_above is None:
+    above, budget = order.policy.spark_above, order.policy.budget
+    if above is None:
         return False
     hudi_table = table.hudi_table
     due = due_entries(
@@ -66,11 +66,11 @@ def is_for_spark(order: Order, table: IndexedTable, strategy: Strategy, settings
         base_files=hudi_table.snapshot().base_files(),
         on=settings.build.on,
         retained_instants=retained_instants(hudi_table, settings),
-        backfill=duration(order.backfill_seconds),
+        backfill=order.policy.backfill,
     )
     sizes = {each.base_file.path: each.base_file.size for each in due}
-    most = order.budget.get("bytes", float("inf"))
-    return min(sum(sizes.values()), most) > order.spark_above
+    due_bytes = sum(sizes.values())
+    return (due_bytes if budget.bytes is None else min(due_bytes, budget.bytes)) > above
 
 
 def build_by_spark(order: Order, progress: Progress) -> Ended:
@@ -80,6 +80,9 @@ def build_by_spark(order: Order, progress: Progress) -> Ended:
     Raises:
         BuildFailed: it cannot be started, or it ended without telling how.
     """
+    command = order.policy.spark_submit
+    # The driver itself builds all of it.
+    order_of_driver = replace(order, policy=replace(order.policy, spark_above=None))
     with ExitStack() as stack:
         folder = tempfile.mkdtemp(prefix="hudi-index-")  # of this user alone
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -89,14 +92,14 @@ def build_by_spark(order: Order, progress: Progress) -> Ended:
             listening.bind(address)
             listening.listen(1)
             process = subprocess.Popen(
-                [*order.spark_submit, APPLICATION, address],
+                [*command, APPLICATION, address],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
             )
         except OSError as error:
             raise BuildFailed(
-                f"{order.spark_submit[0]} cannot be started: {reason(error)}.",
+                f"{command[0]} cannot be started: {reason(error)}.",
                 remedy="Name the command in the fleet file: submit, in spark, in build.",
             ) from error
         stack.callback(_end, process)
@@ -109,7 +112,7 @@ def build_by_spark(order: Order, progress: Progress) -> Ended:
         if connection is not None:
             # Closed before the process is waited for: that ends it.
             with connection:
-                connection.sendall(line_of(replace(order, spark_above=None, spark_submit=[])))
+                connection.sendall(line_of(order_of_driver))
                 ended = _awaited(connection, order, progress)
                 if ended is not None:
                     return ended
@@ -117,7 +120,7 @@ def build_by_spark(order: Order, progress: Progress) -> Ended:
         reading.join(_SECONDS_TO_DIE)
     last = next((each for each in reversed(said) if each), "it said nothing")
     raise BuildFailed(
-        f"{order.spark_submit[0]} ended with the status {status}: {shortened(last)}",
+        f"{command[0]} ended with the status {status}: {shortened(last)}",
         remedy="See Spark's log. The driver has to run on the service's machine, in client mode.",
     )
 

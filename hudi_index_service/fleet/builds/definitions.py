@@ -1,17 +1,10 @@
 """Brings a table's definitions to what the fleet's file says, in a child: a plan may need a JVM."""
 
-from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any
-
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.messages import Order
 from hudi_index_service.fleet.definitions import apply, plan_of
-from hudi_index_service.fleet.means import DefinitionsSeen
-from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy
-from hudi_index_service.index.metadata.definitions import Column
+from hudi_index_service.fleet.observation import DefinitionsSeen, Refusal
 from hudi_index_service.table import IndexedTable
 
 
@@ -23,12 +16,12 @@ def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, IndexSer
     Raises:
         IndexServiceError: the table cannot be read, or written.
     """
-    policy = _policy_of(order.definitions)
+    policy = order.policy
     plan = plan_of(table, policy, settings=Settings(**order.settings))
     found, failed = plan.differences, dict(plan.invalid)
     sentences, drift = plan.sentences, found.drift
-    too_much = plan.why_not_as_approved(order.plan_id, order.plan_bytes) if order.approved else ""
-    may_apply = order.approved and not too_much
+    too_much = plan.why_not_as_approved(order.plan_id, order.plan_bytes) if order.is_asked else ""
+    may_apply = order.is_asked and not too_much
     error: IndexServiceError | None = None
     if too_much:
         error = IndexChanged(too_much, remedy="Approve the new plan, if it is as it should be.")
@@ -39,40 +32,12 @@ def define(table: IndexedTable, order: Order) -> tuple[DefinitionsSeen, IndexSer
         error = next(iter(applied.failed.values()), None)
         done = {each.name for each in applied.changes}
         sentences, drift = (), tuple(name for name in drift if name not in done)
-    clash = found.clashes[0] if found.clashes else None
     found_now = DefinitionsSeen(
         invalid_definition=next(map(Refusal.of, failed.values()), None),
-        clash=None
-        if clash is None
-        else Refusal("INDEX_EXISTS", str(clash), "Rename one of the two, or drop the index."),
+        clash=found.clash,
         drift=drift,
         plan=(too_much, *sentences) if too_much else sentences,
         plan_id=plan.id if sentences else "",
         plan_bytes=plan.bytes if sentences else 0,
     )
     return found_now, error
-
-
-def _policy_of(content: Mapping[str, Any]) -> TablePolicy:
-    definitions = tuple(
-        DesiredIndex(
-            each["name"],
-            tuple(Column(**column) for column in each["columns"]),
-            tuple(each["index_types"]),
-        )
-        for each in content["definitions"]
-    )
-    fields = {
-        **content,
-        "definitions": definitions,
-        "backfill": duration(content["backfill"]),
-        "on": tuple(content["on"]),
-    }
-    return TablePolicy(**fields)
-
-
-def duration(seconds: float) -> timedelta:
-    """The duration, however long."""
-    if seconds >= timedelta.max.total_seconds():
-        return timedelta.max
-    return timedelta(seconds=seconds)

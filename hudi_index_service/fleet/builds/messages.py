@@ -2,11 +2,19 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.fleet.observation import DefinitionsSeen
+from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildProgress
+
+_OF_BUILDS = ("lucene", "hbase", "build", "read", "clean", "history")
+_FOLDERS = ("cache_folder", "cache_max_mb", "state_folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,27 +25,18 @@ class Order:
         request: The id of the request.
         action: ``build``, ``clean``, ``verify`` or ``define``; of a page's query ``count`` or
             ``explain``.
+        policy: What holds for the table.
+        is_asked: Whether an operator has asked for it: then base files that failed recently are
+            tried again, all entries are verified, and the plan of `plan_id` is approved.
         strategy: Which base files a build covers; "" for what the table's write config says, or
-            else `usual_strategy`.
-        defer_failed: Whether base files that failed recently are left to later builds.
-        clean: Whether a build is followed by a clean.
+            else its policy.
         dry_run: Whether a clean only counts.
-        write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
         repair: Whether a verification builds damaged entries anew.
-        budget: The limits of a build, by the names of `Budget`.
-        backfill_seconds: Of the base files that were there when an index was defined, those of how
-            long before are built.
-        definitions: What the fleet's file has for the table; see `Means.definitions`.
-        approved: Whether an operator has approved the plan of their changes.
-        plan_id, plan_bytes: Which plan; see `DefinitionPlan`.
-        fraction: The share of the entries that a verification reads, from 0 to 1.
+        plan_id, plan_bytes: Which plan is approved; see `DefinitionPlan`.
         where: The predicate of a query; it may be secret.
         seconds: How long a query may take.
         storage_options: As for `open_table`; they may be secret.
-        settings: The sections of the settings, as JSON.
-        spark_above: The bytes of due base files above which a build is one of Spark; None for
-            never.
-        spark_submit: The command that submits it, without application.
+        settings: The sections of the settings, as JSON; see `settings_for_child`.
         trigger: What asked for it, for the log.
         traceparent: The span of what is done; see `hudi_index_service.fleet.tracing`.
         log_level: The least level of what is logged.
@@ -45,30 +44,25 @@ class Order:
 
     request: str
     action: str
-    table: str
+    policy: TablePolicy
+    is_asked: bool = False
     strategy: str = ""
-    usual_strategy: str = "incremental"
-    defer_failed: bool = True
-    clean: bool = True
     dry_run: bool = False
-    write_config: Mapping[str, str] = field(default_factory=dict)
     repair: bool = False
-    budget: Mapping[str, float] = field(default_factory=dict)
-    backfill_seconds: float = 0.0
-    definitions: Mapping[str, Any] = field(default_factory=dict)
-    approved: bool = False
     plan_id: str = ""
     plan_bytes: int = 0
-    fraction: float = 1.0
     where: str = ""
     seconds: float = 0.0
     storage_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    spark_above: int | None = None
-    spark_submit: Sequence[str] = field(default_factory=list)
     trigger: str = ""
     traceparent: str = ""
     log_level: int = 20
+
+    @property
+    def table(self) -> str:
+        """The table's base path."""
+        return self.policy.uri
 
     def __repr__(self) -> str:  # the options may be secret
         return f"<Order {self.request}: {self.action} {self.table}>"
@@ -123,7 +117,7 @@ class Ended:
         version: The table's version before it began, as by `TableUpkeep.version`; "" if unknown.
         summary: What a clean or a verification found, in one sentence.
         damaged: The base files whose entries a verification found damaged.
-        definitions: What `define` tells of the definitions, by the names of `DefinitionsSeen`.
+        definitions: What `define` tells of the definitions; None if it could not.
     """
 
     request: str
@@ -139,7 +133,7 @@ class Ended:
     version: str = ""
     summary: str = ""
     damaged: int = 0
-    definitions: Mapping[str, Any] = field(default_factory=dict)
+    definitions: DefinitionsSeen | None = None
 
 
 def ended_by(request: str, error: IndexServiceError, *, outcome: str = "failed") -> Ended:
@@ -166,17 +160,23 @@ def unforeseen(order: Order, error: Exception) -> Ended:
     )
 
 
+def settings_for_child(settings: Settings) -> dict[str, Any]:
+    """The settings that a build needs, as JSON: not those of listeners, which hold secrets."""
+    return settings.model_dump(mode="json", include={*_OF_BUILDS, *_FOLDERS})
+
+
 Message = Order | Progressed | Counted | Logged | Ended
 
-_KINDS: Mapping[str, type[Message]] = {
-    kind.__name__: kind for kind in (Order, Progressed, Counted, Logged, Ended)
+_KINDS: Mapping[str, TypeAdapter[Message]] = {
+    kind.__name__: TypeAdapter(kind) for kind in (Order, Progressed, Counted, Logged, Ended)
 }
 
 
 def line_of(message: Message) -> bytes:
     """A message as a line, with its end."""
-    content = {"kind": type(message).__name__, **asdict(message)}
-    return json.dumps(content).encode() + b"\n"
+    kind = type(message).__name__
+    content = _KINDS[kind].dump_python(message, mode="json")
+    return json.dumps({"kind": kind, **content}).encode() + b"\n"
 
 
 def message_of(line: bytes) -> Message:
@@ -188,8 +188,6 @@ def message_of(line: bytes) -> Message:
     content = json.loads(line)
     try:
         kind = _KINDS[content.pop("kind")]
-        if kind is Progressed:
-            content["progress"] = BuildProgress(**content["progress"])
-        return kind(**content)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("the line is no message") from error
+    return kind.validate_python(content)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hudi_index_service.build.outcomes import Build
-from hudi_index_service.build.strategy import Budget, Strategy
+from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.child import Progress
-from hudi_index_service.fleet.builds.definitions import define, duration
+from hudi_index_service.fleet.builds.definitions import define
 from hudi_index_service.fleet.builds.messages import Ended, Order, ended_by
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
@@ -30,15 +30,16 @@ def run(order: Order, progress: Progress, *, spark: "SparkSession | None" = None
         KeyboardInterrupt: it was cancelled.
         MemoryError: there is no more.
     """
+    policy = order.policy
     upkeep = TableUpkeep(
         order.table,
         spark=spark,
         storage_options=order.storage_options or None,
         settings=Settings(**order.settings),
-        strategy=Strategy(order.usual_strategy),
-        clean=order.clean,
-        defer_failed=order.defer_failed,
-        options=order.write_config,
+        strategy=policy.strategy,
+        clean=policy.clean,
+        defer_failed=not order.is_asked,
+        options=policy.write_config,
     )
     with upkeep:
         return run_with(upkeep, order, progress, tell_version=True)
@@ -69,14 +70,14 @@ def run_with(
 
 def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) -> Ended:
     strategy = Strategy(order.strategy) if order.strategy else None
-    if order.spark_above is not None:
+    if order.policy.spark_above is not None:
         what = strategy or upkeep.peek().strategy
         if is_for_spark(order, upkeep.table, what, Settings(**order.settings)):
             return build_by_spark(order, progress)
     build = upkeep.run(
         strategy=strategy,
-        budget=Budget(**order.budget),  # type: ignore[arg-type]
-        backfill=duration(order.backfill_seconds),
+        budget=order.policy.budget,
+        backfill=order.policy.backfill,
         details=progress,
     )
     ended = Ended(
@@ -108,10 +109,10 @@ def _retry_seconds(build: Build, order: Order) -> float | None:
 def _define(upkeep: TableUpkeep, order: Order) -> Ended:
     found, error = define(upkeep.table, order)
     if error is None:
-        return Ended(order.request, "finished", definitions=found.to_dict())
+        return Ended(order.request, "finished", definitions=found)
     # What failed, as on a full disk, is tried again; another plan waits for its approval.
     broke_off = not isinstance(error, IndexChanged)
-    return replace(ended_by(order.request, error), broke_off=broke_off, definitions=found.to_dict())
+    return replace(ended_by(order.request, error), broke_off=broke_off, definitions=found)
 
 
 def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
@@ -123,7 +124,8 @@ def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
 
 
 def _verify(upkeep: TableUpkeep, order: Order) -> Ended:
-    verification = upkeep.table.verify(repair=order.repair, fraction=order.fraction)
+    fraction = 1.0 if order.is_asked else order.policy.verify_sample
+    verification = upkeep.table.verify(repair=order.repair, fraction=fraction)
     damaged = len({each.base_file for each in verification.unrepaired})
     repaired = len({each.base_file for each in verification.problems}) - damaged
     found = f"{damaged} damaged" + (f", {repaired} repaired" if order.repair else "")

@@ -14,7 +14,6 @@ from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.pool import Threads
 from hudi_index_service.fleet.builds.process import Limits
 from hudi_index_service.fleet.builds.runner import run_with
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.work import Listener
@@ -188,7 +187,6 @@ class IndexHook:
         return Supervisor(
             [TablePolicy(uri, uri, woken_by="callback", verify_sample=0) for uri in self._tables],
             settings=self._settings,
-            means=Means(),
             listener=listener,
             limits=Limits(slots=self._settings.hook.parallelism),
             slots=lambda take: Threads(take, self._settings.hook.parallelism, run),

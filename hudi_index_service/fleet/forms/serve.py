@@ -60,7 +60,13 @@ def serve(
     """
     effective = with_address(config.effective(settings), "hook", host, port)
     served = policies(
-        tables, woken_by="callback", poll=_NO_POLLS, strategy=strategy, clean=clean, options=options
+        tables,
+        woken_by="callback",
+        poll=_NO_POLLS,
+        strategy=strategy,
+        clean=clean,
+        options=options,
+        settings=effective,
     )
     names = [each.name for each in served]
     keys = read_write_keys(options or {})

@@ -9,7 +9,6 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.builds.pool import fitting
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.work import Listener
@@ -28,6 +27,7 @@ def policies(
     strategy: Strategy,
     clean: bool,
     options: Mapping[str, str] | None,
+    settings: Settings,
 ) -> tuple[TablePolicy, ...]:
     """What holds for some tables, each named by its base path.
 
@@ -51,6 +51,8 @@ def policies(
             strategy=strategy,
             clean=clean,
             build_timeout=_HANGS_AFTER,
+            on=settings.build.on,
+            definitions=None,
             write_config=index_options(options or {}),
             verify_sample=0,
         )
@@ -68,7 +70,6 @@ def supervisor_of(
         tables,
         settings=settings,
         limits=limits,
-        means=Means(),
         listener=listener,
         remembers=False,
     )

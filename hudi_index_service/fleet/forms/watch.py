@@ -84,6 +84,7 @@ def watch(
         strategy=strategy,
         clean=clean,
         options=options,
+        settings=effective,
     )
     names = [each.name for each in watched]
     with stopped_by_signals() as stop, ExitStack() as stack:

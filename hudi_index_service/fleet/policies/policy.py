@@ -65,7 +65,7 @@ class TablePolicy:
         spark_submit: The command for that, with its options.
         on: What builds of the strategy incremental follow.
         retention: How long entries are kept; None for the setting `clean.retention`.
-        definitions: The indexes that the fleet defines.
+        definitions: The indexes that the fleet defines; None if it leaves definitions as they are.
         apply: Whether definitions are changed when an operator approves (``plan``), or at once.
         max_backfill_bytes: With ``auto``, changes whose backfill reads more than this wait for an
             operator, too.
@@ -104,7 +104,7 @@ class TablePolicy:
     table: str = ""
     on: tuple[BuildAction, ...] = ("clustering", "compaction")
     retention: RetentionPolicy | None = None
-    definitions: tuple[DesiredIndex, ...] = ()
+    definitions: tuple[DesiredIndex, ...] | None = ()
     apply: Literal["plan", "auto"] = "plan"
     max_backfill_bytes: int = 10 * 2**30
     backfill: timedelta = NO_BACKFILL

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from threading import Lock
 
 from hudi_index_service.config import Settings
-from hudi_index_service.fleet.means import Means
-from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy, settings_for
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.table import IndexedTable, open_table
 
 
@@ -14,11 +14,10 @@ class ReadTables:
 
     Args:
         settings: The process's.
-        means: The options of the tables' stores.
     """
 
-    def __init__(self, settings: Settings, means: Means) -> None:
-        self._settings, self._means = settings, means
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._lock = Lock()
         self._opened: dict[str, tuple[IndexedTable, Mapping[str, str]]] = {}
 
@@ -28,7 +27,7 @@ class ReadTables:
         Raises:
             ConfigInvalid, TableNotFound, NotAHudiTable, StorageFailed: it cannot be opened.
         """
-        options = self._means.storage_options(policy)
+        options = resolved(policy.storage)
         with self._lock:
             found = self._opened.get(policy.uri)
         if found is not None and found[1] == options:
@@ -36,7 +35,7 @@ class ReadTables:
         table = open_table(
             policy.uri,
             storage_options=options or None,
-            settings=self._means.settings(policy, self._settings),
+            settings=settings_for(policy, self._settings),
         )
         with self._lock:
             now = self._opened.get(policy.uri)

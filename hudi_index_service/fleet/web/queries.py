@@ -18,12 +18,17 @@ from hudi_index_service.errors import (
     QueryCancelled,
     RequestInvalid,
 )
-from hudi_index_service.fleet.builds.messages import Counted, Ended, Order
+from hudi_index_service.fleet.builds.messages import (
+    Counted,
+    Ended,
+    Order,
+    settings_for_child,
+)
 from hudi_index_service.fleet.builds.pool import Job, Pool
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.means import Means, settings_for_child
 from hudi_index_service.fleet.observation import Refusal
-from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.policies.policy import TablePolicy, settings_for
+from hudi_index_service.fleet.policies.references import resolved
 from hudi_index_service.fleet.web.exchange import RETRY_SECONDS, Refused
 from hudi_index_service.fleet.web.requests import unread
 
@@ -54,7 +59,6 @@ class Queries:
 
     Args:
         settings: The process's.
-        means: The options of the tables' stores.
         seconds: How long a query may take.
         start_seconds: How long a child may take besides, which starts, and perhaps a JVM in it.
         runner: As for `Child`.
@@ -64,7 +68,6 @@ class Queries:
     def __init__(
         self,
         settings: Settings,
-        means: Means,
         *,
         seconds: float = 30.0,
         start_seconds: float = 10.0,
@@ -72,7 +75,7 @@ class Queries:
         counted: Callable[[Counted], None] = lambda counted: None,
     ) -> None:
         self._counted = counted
-        self._settings, self._means, self._seconds = settings, means, seconds
+        self._settings, self._seconds = settings, seconds
         self._limit = seconds + start_seconds
         self._jobs: Queue[Job] = Queue()
         self._places = BoundedSemaphore(_MOST_WAITING)
@@ -133,16 +136,16 @@ class Queries:
         return Answer(kind, ended.summary, self._refusal(ended), monotonic() - began)
 
     def _order(self, policy: TablePolicy, kind: Kind, where: str) -> Order:
-        settings = self._means.settings(policy, self._settings)
+        settings = settings_for(policy, self._settings)
         # What people try out says nothing of the queries that indexes are for.
         history = settings.history.model_copy(update={"enabled": False})
         return Order(
             secrets.token_hex(8),
             kind,
-            policy.uri,
+            policy,
             where=where,
             seconds=self._seconds,
-            storage_options=self._means.storage_options(policy),
+            storage_options=resolved(policy.storage),
             settings=settings_for_child(settings.model_copy(update={"history": history})),
         )
 

@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from hudi_index_service.config import HookSettings, Settings, WebSettings
-from hudi_index_service.fleet.means import Means
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.web.agents import Agents
 from hudi_index_service.fleet.web.application import WebServer
@@ -40,7 +39,7 @@ def fleet(path: Path) -> MemoryFleet:
 @pytest.fixture
 def server(fleet: MemoryFleet, tmp_path: Path) -> Iterator[WebServer]:
     settings = WebSettings(port=0, origins=(ORIGIN,))
-    tables = ReadTables(Settings(), Means())
+    tables = ReadTables(Settings())
     agents = Agents(settings, tables)
     made = served(
         tmp_path,
