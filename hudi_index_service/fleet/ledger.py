@@ -22,6 +22,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from hudi_index_service.errors import StorageFailed
+from hudi_index_service.fleet.builds.messages import Ended
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
 from hudi_index_service.wording import reason
 
@@ -75,19 +76,21 @@ class Request:
         """Whether it is asked for again after a restart. Others follow from the timeline."""
         return self.trigger == "request"
 
-    def ended(
-        self, started: datetime, ended: datetime, outcome: str, error: Refusal | None = None
-    ) -> EndedBuild:
+    def ended(self, started: datetime, ended: datetime, how: Ended) -> EndedBuild:
         """The end of the request."""
         return EndedBuild(
             self.id,
             self.trigger,
             started,
             ended,
-            outcome,
-            error,
-            requested_by=self.requested_by,
-            action=self.action,
+            how.outcome,
+            how.error,
+            how.built,
+            self.requested_by,
+            self.action,
+            how.summary,
+            how.failed,
+            how.deferred,
         )
 
     @property

@@ -23,9 +23,13 @@ class Refusal:
     remedy: str
 
     @classmethod
-    def of(cls, error: IndexServiceError) -> Self:
-        """An error, with the remedy for the command line."""
-        return cls(error.code, error.message, error.remedies.command)
+    def of(cls, error: Exception) -> Self:
+        """An error, with the remedy for the command line; one that is none of the service's is a
+        mistake of the program."""
+        if isinstance(error, IndexServiceError):
+            return cls(error.code, error.message, error.remedies.command)
+        message = f"{type(error).__name__}: {error}"
+        return cls(IndexServiceError.code, message, "Report it, with the service's log.")
 
 
 @dataclass(frozen=True, slots=True)

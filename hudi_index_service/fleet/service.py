@@ -23,16 +23,9 @@ from hudi_index_service.fleet.policies.reload import FleetFileWatcher
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.reads.warming import Warming
 from hudi_index_service.fleet.shard import Shard
-from hudi_index_service.fleet.signals.attention import Code
+from hudi_index_service.fleet.signals.attention import Code, Reason
 from hudi_index_service.fleet.signals.logs import count_repeats, log_change
 from hudi_index_service.fleet.signals.metrics import Metrics
-from hudi_index_service.fleet.signals.problems import (
-    CERTIFICATE,
-    FAILED_SOURCES,
-    WRONG_FILE,
-    Problems,
-    of_source,
-)
 from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.web.agents import Agents
@@ -127,8 +120,12 @@ class Service:
         def all_problems() -> Sequence[Refusal]:
             return (*problems(), *supervisor.problems())
 
+        def reasons_of(seen: Observation) -> Sequence[Reason]:
+            return self.seen.shown(seen, _now())
+
         metrics = signals.metrics = Metrics(
-            lambda: self.seen.ranked(supervisor.tables(), _now()),
+            supervisor.tables,
+            reasons_of,
             most_tables=settings.web.most_tables,
             problems=all_problems,
         )
@@ -149,7 +146,7 @@ class Service:
         def application(most_streams: int) -> Application:
             return Application(
                 supervisor,
-                lambda each: self.seen.shown(each, _now()).reasons,
+                reasons_of,
                 machinery,
                 web,
                 callback_secret=callback_secret,
@@ -254,12 +251,12 @@ def serve_fleet(
     count_repeats()
     watcher = FleetFileWatcher(path)
     discovery = Discovery(before=FoundBefore(effective.state_folder / "fleet", path))
-    problems = Problems()
+    problems: dict[str, tuple[Refusal, ...]] = {}
 
     def discovered() -> Mapping[str, TablePolicy]:
         found = discovery.discover(watcher.file)
-        problems.set(WRONG_FILE, [Refusal.of(watcher.error)] if watcher.error else ())
-        problems.set(FAILED_SOURCES, map(of_source, found.failed))
+        problems["fleet file"] = (Refusal.of(watcher.error),) if watcher.error else ()
+        problems["sources"] = tuple(each.problem for each in found.failed)
         return found.tables
 
     found = discovered()
@@ -275,7 +272,7 @@ def serve_fleet(
             effective,
             callback_secret=secret,
             session_token=token,
-            problems=problems.all,
+            problems=lambda: [each for some in list(problems.values()) for each in some],
         ) as service,
         stopped_by_signals(signal.SIGHUP) as stop,
     ):
@@ -286,7 +283,7 @@ def serve_fleet(
         while not stop.wait(LOOK_SECONDS):
             watcher.look()
             refused = service.server.look()
-            problems.set(CERTIFICATE, [Refusal.of(refused)] if refused else ())
+            problems["certificate"] = (Refusal.of(refused),) if refused else ()
             before, found = found, discovered()
             if found != before:
                 service.supervisor.apply(found.values())

@@ -390,12 +390,10 @@ class Supervisor:
         found: Look | Refusal
         try:
             found = state.looker.look(policy, self._settings, known)
-        except IndexServiceError as error:
-            found = Refusal.of(error)
         except Exception as error:
-            log.exception("The look at %s failed.", policy.name)
-            remedy = "Report it, with the service's log."
-            found = Refusal(IndexServiceError.code, f"{type(error).__name__}: {error}", remedy)
+            if not isinstance(error, IndexServiceError):
+                log.exception("The look at %s failed.", policy.name)
+            found = Refusal.of(error)
         with self._work.changed:
             self._ledger.mend()
             if self._work.tables.get(uri) is state and not self._work.is_ending:

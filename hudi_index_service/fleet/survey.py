@@ -15,7 +15,6 @@ from hudi_index_service.fleet.policies.discovery import Discovery
 from hudi_index_service.fleet.policies.file import FleetFile
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.signals.attention import UNREACHABLE_POLLS, attention
-from hudi_index_service.fleet.signals.problems import of_source
 from hudi_index_service.fleet.web.table_view import TableView, selected
 
 _AT_A_TIME = 8
@@ -43,7 +42,7 @@ def survey(
         observations = list(threads.map(partial(_observed, effective), policies))
     now = datetime.now(UTC)
     views = [TableView.of(each, lambda seen: attention(seen, now)) for each in observations]
-    return selected(views), list(map(of_source, found.failed))
+    return selected(views), [each.problem for each in found.failed]
 
 
 def _observed(settings: Settings, policy: TablePolicy) -> Observation:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.builds.messages import Counted, Ended, ended_by
+from hudi_index_service.fleet.builds.messages import Counted, Ended
 from hudi_index_service.fleet.builds.pool import Job
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
@@ -154,7 +154,7 @@ class Work:
         waiting, now = state.remove(request), datetime.now(UTC)
         if not state.waiting:
             self._queue.withdraw(state.uri)
-        self._take_ends(state, waiting.ended(now, now, "cancelled"))
+        self._take_ends(state, waiting.ended(now, now, Ended(request, "cancelled")))
         if waiting.action == "build" and not waiting.is_kept:
             self.settle(state, state.version)  # else the next poll would ask again
         known = self._ledger.table(state.uri)
@@ -221,7 +221,7 @@ class Work:
             parent = began.span.traceparent
             order = order_of(requests, policy, self._settings, traceparent=parent)
         except IndexServiceError as error:  # such as a secret's file that is gone
-            refused = ended_by(requests[0].id, error)
+            refused = Ended(requests[0].id, "failed", Refusal.of(error), broke_off=True)
             state.begin(requests)
             self._end(state, requests, refused, began)
             return None
@@ -253,7 +253,9 @@ class Work:
     def _end(
         self, state: TableState, requests: Sequence[Request], ended: Ended, began: "_Began"
     ) -> None:
-        began.span.end(ended.code, outcome=ended.outcome, built=ended.built)
+        error = ended.error
+        code = "" if error is None else error.code
+        began.span.end(code, outcome=ended.outcome, built=ended.built)
         started, action = state.started, requests[0].action
         self._jobs.pop(requests[0].id, None)
         state.end()
@@ -263,7 +265,7 @@ class Work:
         if is_later or (is_cancelled and self.is_cancelling):
             log.info(
                 "%s: %s later. %s",
-                *(state.policy.name, action, ended.message),
+                *(state.policy.name, action, "" if error is None else error.message),
                 extra=_extra(state.uri, ended.request, requests[0].trigger, began.span.trace),
             )
             for each in state.put_back(requests):
@@ -272,17 +274,7 @@ class Work:
             self.see(state, running=None, queued=state.queued)
             return
         now = datetime.now(UTC)
-        error = Refusal(ended.code, ended.message, ended.remedy) if ended.code else None
-        ends = [
-            replace(
-                each.ended(started, now, ended.outcome, error),
-                built=ended.built,
-                failed=ended.failed,
-                deferred=ended.deferred,
-                summary=ended.summary,
-            )
-            for each in requests
-        ]
+        ends = [each.ended(started, now, ended) for each in requests]
         self._take_ends(state, *ends)
         self._log(state, ends[0], began.span.trace)
         known = self._ledger.table(state.uri)

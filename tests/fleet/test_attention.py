@@ -3,15 +3,14 @@ on the docs' page, which is made from the codes: ``python -m tests.fleet.test_at
 
 import random
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.signals.attention import Code, attention
-from hudi_index_service.fleet.signals.seen import Shown, ranked
+from hudi_index_service.fleet.signals.attention import Code, Reason, attention, place
 from hudi_index_service.index.metadata.build_records import BuildState
 from tests.fleet.statuses import (
     EXPECTED,
@@ -41,12 +40,12 @@ def test_a_table_gives_the_expected_reasons(case: Expected) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_tables_are_ranked_as_expected(seed: int) -> None:
-    tables = [Shown(each.observation, attention(each.observation, NOW)) for each in EXPECTED]
+    tables = [each.observation for each in EXPECTED]
     random.Random(seed).shuffle(tables)
 
-    assert [each.observation.policy.name for each in ranked(tables)] == [
-        each.name for each in EXPECTED
-    ]
+    ranked = sorted(tables, key=lambda each: place(each.policy, attention(each, NOW)))
+
+    assert [each.policy.name for each in ranked] == [each.name for each in EXPECTED]
 
 
 def test_every_code_is_expected_of_some_table() -> None:
@@ -151,18 +150,17 @@ def test_entries_of_a_newer_release_are_not_missing() -> None:
     assert not attention(observation, NOW)
 
 
-def test_a_reason_is_told_as_json() -> None:
+def test_a_reason_tells_its_number_and_its_limit() -> None:
     observation = Observation(policy("t"), ago(0), status(index(100, 50, due=50, late=61)))
 
-    assert attention(observation, NOW)[1].to_dict() == {
-        "code": "low_coverage",
-        "severity": 3,
-        "since": "2026-03-02T12:00:00+00:00",
-        "words": "Index by_id covers 50.0% of the base files that it should.",
-        "value": 0.5,
-        "limit": 0.9,
-        "remedy": "hudi-index build s3://lake/t",
-    }
+    assert attention(observation, NOW)[1] == Reason(
+        Code.LOW_COVERAGE,
+        since=datetime(2026, 3, 2, 12, tzinfo=UTC),
+        words="Index by_id covers 50.0% of the base files that it should.",
+        value=0.5,
+        limit=0.9,
+        remedy="hudi-index build s3://lake/t",
+    )
 
 
 def test_resuming_a_paused_table_shows_its_reasons() -> None:

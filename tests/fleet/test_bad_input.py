@@ -16,6 +16,7 @@ from hudi_index_service.config import WebSettings
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.fleet.observation import Observation
 from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.signals.attention import Reason
 from hudi_index_service.fleet.signals.logs import log_change
 from hudi_index_service.fleet.signals.metrics import Metrics
 from hudi_index_service.fleet.signals.seen import Seen
@@ -63,7 +64,7 @@ class Shown:
     def reasons(self, name: str) -> list[str]:
         """The codes of the reasons that are shown."""
         shown = self._told.seen.shown(self.fleet.table(name), datetime.now(UTC))
-        return [str(each.code) for each in shown.reasons]
+        return [str(each.code) for each in shown]
 
     def metric(self, metric: str, **labels: str) -> float | None:
         """The value of the series with these labels; None if there is none."""
@@ -89,13 +90,13 @@ def shown(
         told = Told()
         fleet = supervising(*policies, listener=told)
 
-        def tables() -> Any:
-            return told.seen.ranked(fleet.tables(), datetime.now(UTC))
+        def reasons_of(seen: Observation) -> tuple[Reason, ...]:
+            return told.seen.shown(seen, datetime.now(UTC))
 
-        made.append(Metrics(tables, count_queries=False))
+        made.append(Metrics(fleet.tables, reasons_of))
         application = Application(
             fleet,
-            lambda each: told.seen.shown(each, datetime.now(UTC)).reasons,
+            reasons_of,
             Machinery(made[0].text),
             WebSettings(tokens=token_file(tmp_path)),
         )

@@ -86,7 +86,7 @@ def test_one_child_carries_out_many_orders(child):
 
     assert [each.outcome for each in outcomes] == ["finished", "finished", "failed", "finished"]
     assert outcomes[0].summary == outcomes[3].summary == str(one.pid)
-    assert "ZeroDivisionError: a bug" in outcomes[2].message
+    assert "ZeroDivisionError: a bug" in outcomes[2].error.message
     assert not one.is_worn
     one.end()
     assert not is_alive(one.pid)
@@ -117,8 +117,8 @@ def test_child_that_dies_has_an_outcome(child, table, outcome, says):
     ended = run(one, table)
 
     assert (ended.outcome, ended.broke_off) == (outcome, True)
-    assert says in ended.message
-    assert ended.remedy
+    assert says in ended.error.message
+    assert ended.error.remedy
     assert one.is_worn
     assert not is_alive(one.pid)
 
@@ -126,7 +126,7 @@ def test_child_that_dies_has_an_outcome(child, table, outcome, says):
 def test_build_without_progress_is_ended(child):
     one = child()
     ended = run(one, "sleeps", timeout=0.5)
-    assert (ended.outcome, ended.code) == ("hung", "BUILD_HUNG")
+    assert (ended.outcome, ended.error.code) == ("hung", "BUILD_HUNG")
     assert not is_alive(one.pid)
 
 
@@ -140,7 +140,7 @@ def test_cancelled_build_is_ended_and_has_no_error(child):
     cancelled = Event()
     cancelled.set()
     ended = run(child(), "sleeps", cancelled=cancelled)
-    assert (ended.outcome, ended.code) == ("cancelled", "")
+    assert (ended.outcome, ended.error) == ("cancelled", None)
 
 
 def test_build_that_somebody_else_ends_is_to_be_done_later(child):

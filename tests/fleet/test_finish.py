@@ -13,6 +13,7 @@ from hudi_index_service.errors import BuildInProgress, CallbackRefused, Permissi
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
 from hudi_index_service.fleet.builds.pool import Take, Threads
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.service import Service
 from hudi_index_service.fleet.supervisor import Supervisor
@@ -53,7 +54,7 @@ def failing(code: str, outcome: str = "failed", *, times: int) -> tuple[Build, l
         tables.append(order.table)
         if len(tables) > times:
             return nothing_built(order, progress)
-        return Ended(order.request, outcome, code=code, message="no", broke_off=True)
+        return Ended(order.request, outcome, Refusal(code, "no", ""), broke_off=True)
 
     return build, tables
 

@@ -49,7 +49,7 @@ PROGRESS = BuildProgress(2, 1, 0, 20, 10, None, 5, False, 0.1, None, None)
         Counted("r", {"read": 3}, [asdict(QueryTaken("scan", "cost", 2.0, 10, 5, 3, 1))]),
         Progressed("r", PROGRESS),
         Logged(20, "logger", "two\nlines \ud800"),
-        Ended("r", "failed", code="CODE", retry_seconds=1.5),
+        Ended("r", "failed", REFUSAL, retry_seconds=1.5),
         Ended("r", "finished", definitions=DefinitionsSeen(REFUSAL, drift=("a",), plan_bytes=1)),
     ],
 )

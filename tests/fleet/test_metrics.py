@@ -1,6 +1,6 @@
 """What Prometheus reads is what was seen of the tables, and what the service did."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -13,7 +13,7 @@ from hudi_index_service import __version__, open_table
 from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.observation import Observation, Refusal
 from hudi_index_service.fleet.signals.metrics import Metrics
-from hudi_index_service.fleet.signals.seen import Seen, Shown
+from hudi_index_service.fleet.signals.seen import Seen
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import EXPECTED, NOW, ago, ended, index, policy, status
 
@@ -42,19 +42,20 @@ def tables_in(series: Series) -> set[str]:
     return {dict(labels)["table"] for _, labels in series if "table" in dict(labels)}
 
 
-def shown(*observations: Observation) -> list[Shown]:
-    """Tables whose reasons have been seen twice."""
-    seen = Seen()
-    for second in (0, 1):
-        for each in observations:
-            seen.observe(replace(each, at=(each.at or NOW) + timedelta(seconds=second)), NOW)
-    return [seen.shown(each, NOW) for each in observations]
-
-
 @contextmanager
-def metrics_of(tables: Sequence[Shown], most: int = 1000) -> Iterator[Metrics]:
-    """Metrics of some tables."""
-    metrics = Metrics(lambda: tables, most_tables=most)
+def metrics_of(
+    observations: Sequence[Observation] | Callable[[], Sequence[Observation]] = (),
+    most: int = 1000,
+    problems: Sequence[Refusal] = (),
+) -> Iterator[Metrics]:
+    """Metrics of some tables whose reasons have been seen twice."""
+    seen, tables = Seen(), observations if callable(observations) else lambda: observations
+    for second in (0, 1):
+        for each in tables():
+            seen.observe(replace(each, at=(each.at or NOW) + timedelta(seconds=second)), NOW)
+    metrics = Metrics(
+        tables, lambda each: seen.shown(each, NOW), most_tables=most, problems=lambda: problems
+    )
     try:
         yield metrics
     finally:
@@ -74,7 +75,7 @@ def test_a_table_is_told_as_it_was_seen() -> None:
     )
     of = {"catalog": "glue", "database": "shop", "table": "orders"}
 
-    with metrics_of(shown(seen)) as metrics:
+    with metrics_of([seen]) as metrics:
         series = read(metrics)
 
     assert value(series, "table_up", **of) == 1
@@ -93,7 +94,7 @@ def test_a_table_is_told_as_it_was_seen() -> None:
 
 
 def test_all_tables_have_the_severity_of_their_worst_reason() -> None:
-    with metrics_of(shown(*(each.observation for each in EXPECTED))) as metrics:
+    with metrics_of([each.observation for each in EXPECTED]) as metrics:
         series = read(metrics)
 
     for each in EXPECTED:
@@ -110,14 +111,14 @@ def test_all_tables_have_the_severity_of_their_worst_reason() -> None:
 
 
 def test_what_was_not_seen_has_no_series() -> None:
-    with metrics_of(shown(Observation(policy("a_new_one")))) as metrics:
+    with metrics_of([Observation(policy("a_new_one"))]) as metrics:
         names = {name for name, labels in read(metrics) if ("table", "a_new_one") in labels}
 
     assert names == {"hudi_index_attention_severity"}
 
 
 def test_a_table_that_left_has_no_series() -> None:
-    tables = shown(*(Observation(policy(name), ago(0), status()) for name in "ab"))
+    tables = [Observation(policy(name), ago(0), status()) for name in "ab"]
 
     with metrics_of(tables) as metrics:
         assert tables_in(read(metrics)) == {"a", "b"}
@@ -126,7 +127,7 @@ def test_a_table_that_left_has_no_series() -> None:
 
 
 def test_only_the_most_needy_tables_have_series_and_the_others_are_counted() -> None:
-    with metrics_of(shown(*(each.observation for each in EXPECTED)), most=5) as metrics:
+    with metrics_of([each.observation for each in EXPECTED], most=5) as metrics:
         series = read(metrics)
 
     assert tables_in(series) == {each.name for each in EXPECTED[:5]}
@@ -137,7 +138,7 @@ def test_only_the_most_needy_tables_have_series_and_the_others_are_counted() -> 
 def test_any_name_of_a_table_can_be_read() -> None:
     names = ['quo"te', "back\\slash", "line\nbreak", "ümlaut", "lone \udc80"]
 
-    with metrics_of(shown(*(Observation(policy(each)) for each in names))) as metrics:
+    with metrics_of([Observation(policy(each)) for each in names]) as metrics:
         found = tables_in(read(metrics))
 
     assert found == {'quo"te', "back\\slash", "line\\nbreak", "ümlaut", "lone \\udc80"}
@@ -145,33 +146,31 @@ def test_any_name_of_a_table_can_be_read() -> None:
 
 def test_one_scrape_asks_once_for_the_tables() -> None:
     asked: list[int] = []
-    tables = shown(
-        *(
-            replace(each.observation, policy=policy(f"{each.name}{number}"))
-            for number in range(5)
-            for each in EXPECTED
-        )
-    )
+    tables = [
+        replace(each.observation, policy=policy(f"{each.name}{number}"))
+        for number in range(5)
+        for each in EXPECTED
+    ]
 
-    def in_memory() -> list[Shown]:
+    def in_memory() -> list[Observation]:
         asked.append(1)
         return tables
 
-    metrics = Metrics(in_memory, count_queries=False)
-
-    assert len(tables_in(read(metrics))) == 200
+    with metrics_of(in_memory) as metrics:
+        asked.clear()
+        assert len(tables_in(read(metrics))) == 200
     assert asked == [1]
 
 
 def test_builds_callbacks_and_requests_of_children_are_counted() -> None:
-    with metrics_of([]) as metrics:
+    with metrics_of() as metrics:
         before = read(metrics)
         metrics.build_ended(ended("hung", 5), 70.0)
         metrics.build_ended(ended("hung", 5), 2.0)
         metrics.build_ended(replace(ended("finished", 5), action="clean"), 9.0)
         metrics.callback("accepted")
-        metrics.store_requests({"read": 3})
-        metrics.store_requests({"read": 2, "list": 1})
+        metrics.counted(Counted("r", {"read": 3}))
+        metrics.counted(Counted("r", {"read": 2, "list": 1}))
         after = read(metrics)
 
     assert value(before, "builds_total", outcome="hung", trigger="poll") == 0
@@ -187,7 +186,7 @@ def test_builds_callbacks_and_requests_of_children_are_counted() -> None:
 
 def test_queries_of_children_are_counted_too() -> None:
     told = Counted("r", {"read": 4}, [asdict(QueryTaken("scan", "cost", 2.0, 10, 5, 3, 1))])
-    with metrics_of([]) as metrics:
+    with metrics_of() as metrics:
         before = read(metrics)
         metrics.counted(told)
         series = read(metrics)
@@ -200,16 +199,17 @@ def test_queries_of_children_are_counted_too() -> None:
 
 def test_problems_of_the_service_are_counted_by_code_while_they_last() -> None:
     problems = [Refusal(code, "It is wrong.", "Mend it.") for code in ("A", "B", "A")]
-    metrics = Metrics(list, problems=lambda: problems, count_queries=False)
-    before = read(metrics)
-    problems.clear()
+    with metrics_of(problems=problems) as metrics:
+        before = read(metrics)
+        problems.clear()
+        after = read(metrics)
 
     assert [value(before, "problems", code=code) for code in "AB"] == [2, 1]
-    assert value(read(metrics), "problems", code="A") is None
+    assert value(after, "problems", code="A") is None
 
 
 def test_a_query_is_counted_by_how_it_was_read() -> None:
-    with metrics_of([]) as metrics:
+    with metrics_of() as metrics:
         metrics.query(QueryTaken("index", "coverage", 0.02, 500, 40, 7, 3))
         series = read(metrics)
 
@@ -229,7 +229,7 @@ def test_queries_of_this_process_are_counted_until_closed(
     table.build(strategy="all").raise_for_failures()
     scan = table.scan(where="sender = 'User3'", use_index=use_index)
 
-    with metrics_of([]) as metrics:
+    with metrics_of() as metrics:
         assert scan.to_arrow().num_rows
         series = read(metrics)
     scan.to_arrow()

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.signals.attention import Code, Reason
-from hudi_index_service.fleet.signals.seen import Change, Group, Seen
+from hudi_index_service.fleet.signals.attention import Code, Reason, place
+from hudi_index_service.fleet.signals.seen import Change, Seen
 from tests.fleet.statuses import EXPECTED, NOW, ago, index, policy, status
 
 MINUTE = timedelta(minutes=1)
@@ -30,7 +30,7 @@ def observe(seen: Seen, *looks: Observation) -> list[Change]:
 
 def shown(seen: Seen, observation: Observation) -> list[Code]:
     """The codes shown at the time of a look."""
-    return codes(seen.shown(observation, observation.at or NOW).reasons)
+    return codes(seen.shown(observation, observation.at or NOW))
 
 
 def test_a_reason_is_shown_from_the_second_observation_on() -> None:
@@ -79,7 +79,7 @@ def test_the_age_is_that_of_the_first_observation() -> None:
     seen = Seen()
     observe(seen, *(look(minute) for minute in range(5)))
 
-    (reason,) = seen.shown(look(4), NOW + 4 * MINUTE).reasons
+    (reason,) = seen.shown(look(4), NOW + 4 * MINUTE)
     assert reason.since == NOW
 
 
@@ -98,10 +98,8 @@ def test_a_muted_reason_is_hidden_until_its_date() -> None:
 
     seen.mute("t", Code.DAMAGED_ENTRIES, NOW + 9 * MINUTE)
 
-    muted = seen.shown(look(8), NOW + 8 * MINUTE)
-    assert (muted.reasons, codes(muted.muted)) == ((), [Code.DAMAGED_ENTRIES])
-    assert (muted.severity, muted.group) == (None, Group.WELL)
-    assert codes(seen.shown(look(9), NOW + 9 * MINUTE).reasons) == [Code.DAMAGED_ENTRIES]
+    assert seen.shown(look(8), NOW + 8 * MINUTE) == ()
+    assert codes(seen.shown(look(9), NOW + 9 * MINUTE)) == [Code.DAMAGED_ENTRIES]
 
 
 def test_a_mute_hides_one_reason_of_one_table() -> None:
@@ -132,10 +130,13 @@ def test_tables_are_ranked_by_what_is_shown() -> None:
     for each in (*tables, *later):
         seen.observe(each, NOW)
 
-    order = [each.observation.policy.name for each in seen.ranked(reversed(later), NOW)]
-    assert order == [each.name for each in EXPECTED]
+    def names() -> list[str]:
+        by_place = sorted(later, key=lambda each: place(each.policy, seen.shown(each, NOW)))
+        return [each.policy.name for each in by_place]
+
+    assert names() == [each.name for each in EXPECTED]
 
     seen.mute("payments", Code.UNREACHABLE, NOW + MINUTE)
-    order = [each.observation.policy.name for each in seen.ranked(later, NOW)]
+    order = names()
     # What is left is the lag, of severity 3.
     assert order.index("payments") == order.index("trades") - 1

@@ -16,7 +16,6 @@ from dev.promtool import find_promtool
 from hudi_index_service.files import ALERT_RULES, DASHBOARD
 from hudi_index_service.fleet.observation import Observation, Refusal, Warmed
 from hudi_index_service.fleet.signals.metrics import Metrics
-from hudi_index_service.fleet.signals.seen import Shown
 from hudi_index_service.maintain.prewarm import Prewarmed
 from hudi_index_service.read.recording import QueryTaken
 from tests.fleet.statuses import ago, index, policy, status
@@ -29,7 +28,8 @@ def families() -> list[Metric]:
     ready = Warmed(ago(0), Prewarmed(entries=8))
     seen = Observation(policy("t"), ago(0), status(index(9, 8, due=1, late=1)), warmed=ready)
     full = Refusal("STORAGE_FAILED", "The disk is full.", "Free space.")
-    metrics = Metrics(lambda: [Shown(seen, ())], problems=lambda: [full], count_queries=False)
+    metrics = Metrics(lambda: [seen], lambda each: (), problems=lambda: [full])
+    metrics.close()
     metrics.callback("accepted")
     metrics.query(QueryTaken("index", "coverage", 1.0, 1, 1, 1, 1))
     return list(metrics.registry.collect())

@@ -195,7 +195,7 @@ def test_metrics_count_it():
     tables = [replace(seen("a"), warmed=READY), replace(seen("b"), warmed=FAILED)]
     for each in tables:
         seen_.observe(each, NOW)
-    metrics = Metrics(lambda: [seen_.shown(each, NOW) for each in tables])
+    metrics = Metrics(lambda: tables, lambda each: seen_.shown(each, NOW))
     try:
         lines = [each for each in metrics.text().decode().splitlines() if "prewarmed{" in each]
     finally:

@@ -29,9 +29,9 @@ from hudi_index_service.fleet.builds.messages import (
     Message,
     Order,
     Progressed,
+    ended_by,
     line_of,
     message_of,
-    unforeseen,
 )
 from hudi_index_service.fleet.tracing import Span, flush
 from hudi_index_service.index.metadata.build_records import BuildProgress
@@ -140,7 +140,8 @@ def main(parent: int, descriptor: int, runner: str) -> None:
         span = Span(f"{order.action} in its process", parent=order.traceparent)
         with span.present():
             ended = carried_out(run, order, pipe)
-        span.end(ended.code, outcome=ended.outcome, built=ended.built)
+        code = "" if ended.error is None else ended.error.code
+        span.end(code, outcome=ended.outcome, built=ended.built)
         pipe.count(order.request)
         pipe.send(ended)
         flush(_SECONDS_TO_FLUSH)
@@ -174,7 +175,7 @@ def carried_out(run: Runner, order: Order, pipe: Pipe) -> Ended:
         return Ended(order.request, "out_of_memory", broke_off=True)
     except Exception as error:
         logging.getLogger(__name__).exception("%s of %s failed.", order.action, order.table)
-        return unforeseen(order, error)
+        return ended_by(order, error)
 
 
 def _die_with(parent: int) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.fleet.observation import DefinitionsSeen
+from hudi_index_service.fleet.observation import DefinitionsSeen, Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
@@ -107,7 +106,7 @@ class Ended:
         outcome: ``finished``, ``failed``, ``cancelled``, ``out_of_memory``; or what is to be done
             later: ``busy``, if another process builds the table, or ``interrupted`` by a signal, as
             when systemd ends a service with its children.
-        code, message, remedy: The error; "" if there was none.
+        error: Why it did not finish; None if it did, or was ended from outside.
         built: The entries that were built.
         failed: The entries that could not be built.
         deferred: Those that failed recently, and are left to a later build.
@@ -122,9 +121,7 @@ class Ended:
 
     request: str
     outcome: str
-    code: str = ""
-    message: str = ""
-    remedy: str = ""
+    error: Refusal | None = None
     built: int = 0
     failed: int = 0
     deferred: int = 0
@@ -136,28 +133,9 @@ class Ended:
     definitions: DefinitionsSeen | None = None
 
 
-def ended_by(request: str, error: IndexServiceError, *, outcome: str = "failed") -> Ended:
+def ended_by(order: Order, error: Exception, *, outcome: str = "failed", built: int = 0) -> Ended:
     """The end of an order by an error, after which the table rests."""
-    return Ended(
-        request,
-        outcome,
-        code=error.code,
-        message=error.message,
-        remedy=error.remedies.command,
-        broke_off=True,
-    )
-
-
-def unforeseen(order: Order, error: Exception) -> Ended:
-    """The end of an order by an error of the program."""
-    return Ended(
-        order.request,
-        "failed",
-        code="INDEX_SERVICE_ERROR",
-        message=f"{type(error).__name__}: {error}",
-        remedy="Report it, with the service's log.",
-        broke_off=True,
-    )
+    return Ended(order.request, outcome, Refusal.of(error), built, broke_off=True)
 
 
 def settings_for_child(settings: Settings) -> dict[str, Any]:

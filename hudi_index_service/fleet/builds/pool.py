@@ -12,7 +12,7 @@ from threading import Event, Thread
 from time import monotonic
 
 from hudi_index_service.errors import BuildDied
-from hudi_index_service.fleet.builds.messages import Counted, Ended, Order, unforeseen
+from hudi_index_service.fleet.builds.messages import Counted, Ended, Order, ended_by
 from hudi_index_service.fleet.builds.process import RUNNER, Child, Limits
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.process import control_group_limits
@@ -139,7 +139,7 @@ class Threads(Slots):
             return self._carry_out(job.order, job.progress)
         except Exception as error:
             log.exception("%s of %s failed.", job.order.action, job.order.table)
-            return unforeseen(job.order, error)
+            return ended_by(job.order, error)
 
 
 class Pool(Slots):
@@ -179,14 +179,7 @@ class Pool(Slots):
             log.exception("%s of %s cannot be run.", job.order.action, job.order.table)
             self._end(slot)
             failure = BuildDied(f"Its process cannot be run: {error}.")
-            return Ended(
-                job.order.request,
-                "died",
-                code=failure.code,
-                message=failure.message,
-                remedy=failure.remedy,
-                broke_off=True,
-            )
+            return ended_by(job.order, failure, outcome="died")
 
     def _end(self, slot: int) -> None:
         child, self._children[slot] = self._children[slot], None

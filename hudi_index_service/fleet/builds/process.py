@@ -27,6 +27,7 @@ from hudi_index_service.fleet.builds.messages import (
     Message,
     Order,
     Progressed,
+    ended_by,
     line_of,
     message_of,
 )
@@ -247,15 +248,7 @@ class Child:
         else:
             ending = "died"
             error = BuildDied(f"{order.action} of {order.table} died: {_how(status)}.")
-        return Ended(
-            order.request,
-            ending,
-            code=error.code,
-            message=error.message,
-            remedy=error.remedy,
-            built=built,
-            broke_off=True,
-        )
+        return ended_by(order, error, outcome=ending, built=built)
 
     def _is_for_memory(self) -> bool:
         """Whether the system killed it for lack of memory, as far as can be known."""

@@ -6,6 +6,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import Ended, Order
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.table import open_table
 
 _MOST_CHARACTERS = 50_000
@@ -30,21 +31,11 @@ def run(order: Order, progress: Progress) -> Ended:
             scan = table.scan(order.where or None)
             answer = f"{scan.count():,}" if order.action == "count" else str(scan.explain())
     except IndexServiceError as error:
-        return Ended(
-            order.request,
-            "failed",
-            code=error.code,
-            message=error.message,
-            remedy=error.remedies.command,
-        )
+        return Ended(order.request, "failed", Refusal.of(error))
     except Exception as error:  # noqa: BLE001 - its text may hold what the log must not
-        return Ended(
-            order.request,
-            "failed",
-            code=IndexServiceError.code,
-            message=f"The query failed: {type(error).__name__}: {error}",
-            remedy="Run it with `hudi-index query`, and report what it says.",
-        )
+        message = f"The query failed: {type(error).__name__}: {error}"
+        remedy = "Run it with `hudi-index query`, and report what it says."
+        return Ended(order.request, "failed", Refusal(IndexServiceError.code, message, remedy))
     if len(answer) > _MOST_CHARACTERS:
         answer = f"{answer[:_MOST_CHARACTERS]}\n…"
     return Ended(order.request, "finished", summary=answer)

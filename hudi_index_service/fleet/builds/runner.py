@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from hudi_index_service.build.outcomes import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import BuildInProgress, IndexChanged, IndexServiceError
+from hudi_index_service.errors import BuildInProgress, EntryInvalid, IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.definitions import define
 from hudi_index_service.fleet.builds.messages import Ended, Order, ended_by
+from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.wording import counted
@@ -63,9 +64,9 @@ def run_with(
         version = upkeep.version() if tell_version else ""
         return _build(upkeep, order, progress, version)
     except BuildInProgress as error:
-        return ended_by(order.request, error, outcome="busy")
+        return ended_by(order, error, outcome="busy")
     except IndexServiceError as error:
-        return ended_by(order.request, error)
+        return ended_by(order, error)
 
 
 def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) -> Ended:
@@ -92,9 +93,7 @@ def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) 
     try:
         build.raise_for_failures()
     except IndexServiceError as error:
-        return replace(
-            ended, outcome="failed", code=error.code, message=error.message, remedy=error.remedy
-        )
+        return replace(ended, outcome="failed", error=Refusal.of(error))
     return ended
 
 
@@ -112,7 +111,7 @@ def _define(upkeep: TableUpkeep, order: Order) -> Ended:
         return Ended(order.request, "finished", definitions=found)
     # What failed, as on a full disk, is tried again; another plan waits for its approval.
     broke_off = not isinstance(error, IndexChanged)
-    return replace(ended_by(order.request, error), broke_off=broke_off, definitions=found)
+    return replace(ended_by(order, error), broke_off=broke_off, definitions=found)
 
 
 def _clean(upkeep: TableUpkeep, order: Order) -> Ended:
@@ -133,13 +132,10 @@ def _verify(upkeep: TableUpkeep, order: Order) -> Ended:
     if not damaged:
         return Ended(order.request, "finished", summary=summary)
     first = verification.unrepaired[0]
-    return Ended(
-        order.request,
-        "failed",
-        code="ENTRY_INVALID",
-        message=f"{summary} {first.path}: {first.reason}",
-        remedy=f"Queries scan these base files. Rebuild their entries: `hudi-index verify "
-        f"{order.table} --repair`.",
-        summary=summary,
-        damaged=damaged,
+    error = Refusal(
+        EntryInvalid.code,
+        f"{summary} {first.path}: {first.reason}",
+        f"Queries scan these base files. Rebuild their entries: `hudi-index verify {order.table} "
+        "--repair`.",
     )
+    return Ended(order.request, "failed", error, summary=summary, damaged=damaged)

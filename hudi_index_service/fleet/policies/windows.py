@@ -1,7 +1,7 @@
 """When builds may begin: windows of a week in a time zone, through summer time and back."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, available_timezones
@@ -47,6 +47,16 @@ class Window:
             raise ValueError(f"{text!r}: the window is empty; a whole day is 00:00-24:00")
         return cls(frozenset(_days_of(match["days"] or "mon-sun")), start, end)
 
+    def opening(self, day: date, zone: ZoneInfo) -> datetime:
+        """When it begins, if it does on this day, in UTC."""
+        return _moment(day, self.start, zone, last=False)
+
+    def closing(self, day: date, zone: ZoneInfo) -> datetime:
+        """When that one ends."""
+        if self.end <= self.start:
+            day += timedelta(days=1)
+        return _moment(day, self.end, zone, last=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
@@ -66,27 +76,14 @@ class Windows:
         """Whether a build may begin. `now` has a time zone of its own."""
         if not self.windows:
             return True
-        return any(start <= now < end for start, end in self._around(now))
-
-    def next_opening(self, now: datetime) -> datetime:
-        """When the next build may begin, in UTC: `now` itself if it may."""
-        if self.is_open(now):
-            return now.astimezone(UTC)
-        return min(start for start, _ in self._around(now) if start > now)
-
-    def _around(self, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """The intervals in UTC that contain `now`, or begin within the next week or so."""
         zone = ZoneInfo(self.time_zone)
         today = now.astimezone(zone).date()
-        # A week, and the next one if a change of the clock swallows a window whole.
-        for day in (today + timedelta(days=number) for number in range(-1, 2 * _WEEK + 1)):
-            for window in self.windows:
-                if day.weekday() in window.days:
-                    days = 1 if window.end <= window.start else 0
-                    start = _moment(day, window.start, zone, last=False)
-                    end = _moment(day + timedelta(days=days), window.end, zone, last=True)
-                    if start < end:
-                        yield start, end
+        return any(
+            window.opening(day, zone) <= now < window.closing(day, zone)
+            for day in (today - timedelta(days=1), today)  # on which it may have begun
+            for window in self.windows
+            if day.weekday() in window.days
+        )
 
 
 def check_time_zone(name: str) -> str:
@@ -98,11 +95,6 @@ def check_time_zone(name: str) -> str:
             + "Use a name of the IANA's database, such as Europe/Berlin.",
         )
     return name
-
-
-def windows_of(time_zone: str, texts: Sequence[str]) -> Windows:
-    """The windows of some texts. Raises ValueError, ConfigInvalid."""
-    return Windows(check_time_zone(time_zone), tuple(Window.parse(text) for text in texts))
 
 
 def _minutes(text: str, match: re.Match[str], side: str) -> int:

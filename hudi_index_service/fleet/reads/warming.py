@@ -100,8 +100,6 @@ class Warming:
             return Warmed(datetime.now(UTC), error=Refusal.of(error))
         except Exception as error:
             log.exception("%s is not made ready for queries.", name)
-            message = f"{type(error).__name__}: {error}"
-            refusal = Refusal(IndexServiceError.code, message, "Report it, with the service's log.")
-            return Warmed(datetime.now(UTC), error=refusal)
+            return Warmed(datetime.now(UTC), error=Refusal.of(error))
         log.info("%s is ready for queries: %s.", name, ready)
         return Warmed(datetime.now(UTC), ready)

@@ -6,11 +6,11 @@ from coming and going.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress
@@ -150,17 +150,9 @@ class Reason:
         """From 1, the worst, to 4."""
         return self.code.severity
 
-    def to_dict(self) -> dict[str, Any]:
-        """As API and `hudi-index fleet status` show it."""
-        return {
-            "code": str(self.code),
-            "severity": self.severity,
-            "since": self.since.isoformat(timespec="seconds"),
-            "words": self.words,
-            "value": self.value,
-            "limit": self.limit,
-            "remedy": self.remedy,
-        }
+
+ReasonsOf = Callable[[Observation], Sequence[Reason]]
+"""Why a table needs attention, as it is shown."""
 
 
 def attention(observation: Observation, now: datetime) -> tuple[Reason, ...]:

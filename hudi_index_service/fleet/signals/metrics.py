@@ -9,7 +9,7 @@ that Spark tasks, notebooks and other services run are not counted here.
 
 from collections import Counter as Numbers
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 
 from prometheus_client import (
@@ -27,8 +27,7 @@ from prometheus_client.registry import Collector
 from hudi_index_service import __version__
 from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
-from hudi_index_service.fleet.signals.attention import oldest_due
-from hudi_index_service.fleet.signals.seen import Shown, ranked
+from hudi_index_service.fleet.signals.attention import Reason, ReasonsOf, oldest_due, place
 from hudi_index_service.maintain.status import TableStatus
 from hudi_index_service.read.recording import QueryTaken, listen, stop_listening
 from hudi_index_service.storage.store import requests_made
@@ -74,31 +73,30 @@ _OF_TABLES = {
 """The gauges of each table: their help, and their labels beside those of the table."""
 
 
-class Metrics:
-    """The metrics of one service, in a registry of their own. Its methods may be called in any
-    thread.
+class Metrics(Collector):
+    """The metrics of one service, in a registry of their own. It counts the queries of this process
+    until `close`. Its methods may be called in any thread.
 
     Args:
-        tables: All tables of the fleet as they are shown; called once a scrape, so it should answer
-            from memory.
+        tables: All tables of the fleet; called once a scrape, so it should answer from memory.
+        reasons_of: Why a table needs attention.
         most_tables: Tables with series of their own. Those that need attention most have them; how
             many have none is a metric.
         problems: What is wrong with the service itself; called once a scrape, too.
-        count_queries: Whether to count the queries that this process runs, until `close`.
     """
 
     def __init__(
         self,
-        tables: Callable[[], Iterable[Shown]],
+        tables: Callable[[], Iterable[Observation]],
+        reasons_of: ReasonsOf,
         *,
         most_tables: int = MOST_TABLES,
         problems: Callable[[], Iterable[Refusal]] = tuple,
-        count_queries: bool = True,
     ) -> None:
         # Otherwise each counter has a second series, with the time of its creation.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self._tables = tables
+        self._tables, self._reasons_of = tables, reasons_of
         self._problems = problems
         self._most_tables = most_tables
         self._requests_of_children = Numbers[str]()
@@ -131,18 +129,15 @@ class Metrics:
         )
         self._hits = self._counter("cache_hits", "Index entries of queries that were open.")
         self._misses = self._counter("cache_misses", "Index entries that queries had to open.")
-        self.registry.register(_AtScrape(self._at_scrape))
-        self._is_counting_queries = count_queries
-        if count_queries:
-            listen(self.query)
+        self.registry.register(self)
+        listen(self.query)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"{PREFIX}{name}", meaning, labels, registry=self.registry)
 
     def close(self) -> None:
         """Counts no more queries of this process."""
-        if self._is_counting_queries:
-            stop_listening(self.query)
+        stop_listening(self.query)
 
     def build_ended(self, ended: EndedBuild, seconds: float) -> None:
         """Counts a build; what ended may also be a clean or a verification, which is not counted.
@@ -171,27 +166,24 @@ class Metrics:
     def counted(self, counted: Counted) -> None:
         """Counts what a child process has done since it last told: a child of builds, or one that
         runs queries for the service. Give it as a `Job`'s ``counted``."""
-        self.store_requests(counted.requests)
+        with self._counting_requests:  # of several children at once
+            self._requests_of_children.update(counted.requests)
         for each in counted.queries:
             self.query(QueryTaken(**each))
-
-    def store_requests(self, made: Mapping[str, int]) -> None:
-        """Counts requests to stores that a child made since it last told, by operation; those of
-        this process are counted already."""
-        with self._counting_requests:  # of several children at once
-            self._requests_of_children.update(made)
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text form, of the type `CONTENT_TYPE`."""
         return generate_latest(self.registry)
 
-    def _at_scrape(self) -> Iterator[Metric]:
-        tables = ranked(self._tables())
+    def collect(self) -> Iterator[Metric]:
+        """What is made when it is asked for."""
+        tables = [(seen, self._reasons_of(seen)) for seen in self._tables()]
+        tables.sort(key=lambda each: place(each[0].policy, each[1]))
         yield from _of_tables(tables[: self._most_tables])
         yield _gauge("tables", "Tables of the fleet.", len(tables))
         cut = max(0, len(tables) - self._most_tables)
         yield _gauge("tables_cut", "Tables without series of their own, as they are too many.", cut)
-        queued = sum(each.observation.queued is not None for each in tables)
+        queued = sum(seen.queued is not None for seen, _ in tables)
         yield _gauge("queue_tables", "Tables that wait for a build to begin.", queued)
         problems = GaugeMetricFamily(
             f"{PREFIX}problems",
@@ -214,44 +206,32 @@ class Metrics:
         yield requests
 
 
-class _AtScrape(Collector):
-    """Makes metrics when they are asked for."""
-
-    def __init__(self, make: Callable[[], Iterator[Metric]]) -> None:
-        self._make = make
-
-    def collect(self) -> Iterator[Metric]:
-        """The metrics."""
-        return self._make()
-
-    def describe(self) -> Iterable[Metric]:
-        """None: what they are called is not asked when they are registered."""
-        return ()
-
-
 def _gauge(name: str, meaning: str, value: float) -> Metric:
     return GaugeMetricFamily(f"{PREFIX}{name}", meaning, value)
 
 
-def _of_tables(tables: Sequence[Shown]) -> Iterator[Metric]:
+def _of_tables(
+    tables: Sequence[tuple[Observation, Sequence[Reason]]],
+) -> Iterator[Metric]:
     gauges = {
         name: GaugeMetricFamily(f"{PREFIX}{name}", meaning, labels=[*_LABELS, *labels])
         for name, (meaning, labels) in _OF_TABLES.items()
     }
-    for each in tables:
-        policy = each.observation.policy
+    for seen, reasons in tables:
+        policy = seen.policy
         labels = [printable(part) for part in (policy.catalog, policy.database, policy.name)]
-        for name, further, value in _values(each):
+        for name, further, value in _values(seen, reasons):
             gauges[name].add_metric([*labels, *further], value)
     yield from gauges.values()
 
 
-def _values(shown: Shown) -> Iterator[tuple[str, Sequence[str], float]]:
+def _values(
+    seen: Observation, reasons: Sequence[Reason]
+) -> Iterator[tuple[str, Sequence[str], float]]:
     """The values of a table: the metric, its further labels, and the number."""
-    seen = shown.observation
-    yield "attention_severity", (), shown.severity or 0
+    yield "attention_severity", (), min((each.severity for each in reasons), default=0)
     if seen.at is not None:
-        yield "table_up", (), _is_up(seen)
+        yield "table_up", (), seen.status is not None and not seen.unreachable_polls
     if seen.warmed is not None and (ready := seen.warmed.ready) is not None:
         for kind in ("entries", "files", "left_out"):
             yield "prewarmed", (kind,), getattr(ready, kind)
@@ -273,10 +253,6 @@ def _values(shown: Shown) -> Iterator[tuple[str, Sequence[str], float]]:
         yield "files", (state,), number
     for index_type, size in _bytes(status).items():
         yield "bytes", (index_type,), size
-
-
-def _is_up(seen: Observation) -> bool:
-    return seen.status is not None and not seen.unreachable_polls
 
 
 def _files(status: TableStatus) -> dict[str, int]:

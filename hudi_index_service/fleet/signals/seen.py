@@ -1,46 +1,15 @@
-"""What to show of the reasons for attention: none that comes and goes, none that an operator has
-muted, and the worst table first."""
+"""What to show of the reasons for attention: none that comes and goes, and none that an operator
+has muted."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 from threading import Lock
 
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.signals.attention import Code, Reason, attention, place
+from hudi_index_service.fleet.signals.attention import Code, Reason, attention
 
 APPEARS_AFTER = 2
 """Observations in a row that give a reason before it is shown. The first without it ends it."""
-
-
-class Group(Enum):
-    """The groups of tables, in the order in which they are shown."""
-
-    NEEDS_ATTENTION = "needs_attention"
-    WELL = "well"
-    PAUSED = "paused"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A table with the reasons to show, the worst first, and those that are muted."""
-
-    observation: Observation
-    reasons: tuple[Reason, ...]
-    muted: tuple[Reason, ...] = ()
-
-    @property
-    def severity(self) -> int | None:
-        """The severity of the worst reason; None without one."""
-        return min((each.severity for each in self.reasons), default=None)
-
-    @property
-    def group(self) -> Group:
-        """The group in which the table is shown."""
-        if not self.observation.policy.enabled:
-            return Group.PAUSED
-        return Group.NEEDS_ATTENTION if self.reasons else Group.WELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +18,6 @@ class Change:
 
     appeared: tuple[Reason, ...] = ()
     gone: tuple[Reason, ...] = ()
-
-
-def ranked(tables: Iterable[Shown]) -> list[Shown]:
-    """Tables by group, severity, priority, age of the oldest reason, and name."""
-    return sorted(tables, key=lambda each: place(each.observation.policy, each.reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +61,17 @@ class Seen:
             tuple(reason for code, reason in was.items() if code not in now_shown),
         )
 
-    def shown(self, observation: Observation, now: datetime) -> Shown:
-        """A table with what to show of it."""
+    def shown(self, observation: Observation, now: datetime) -> tuple[Reason, ...]:
+        """The reasons to show of a table, the worst first."""
         name = observation.policy.name
         with self._lock:
-            visible = tuple(_visible(self._kept.get(name, {})).values())
+            visible = _visible(self._kept.get(name, {}))
             muted = {
                 code
                 for (table, code), until in self._mutes.items()
                 if table == name and now < until
             }
-        return Shown(
-            observation,
-            tuple(each for each in visible if each.code not in muted),
-            tuple(each for each in visible if each.code in muted),
-        )
-
-    def ranked(self, observations: Iterable[Observation], now: datetime) -> list[Shown]:
-        """All tables with what to show of them, the worst first."""
-        return ranked(self.shown(each, now) for each in observations)
+        return tuple(reason for code, reason in visible.items() if code not in muted)
 
     def mute(self, table: str, code: Code, until: datetime) -> None:
         """Hides a reason of a table until a date; a date that has passed shows it again."""

@@ -27,6 +27,7 @@ from hudi_index_service.errors import (
     RequestInvalid,
 )
 from hudi_index_service.fleet.contract import Fleet
+from hudi_index_service.fleet.signals.attention import ReasonsOf
 from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.fleet.web.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.web.address import LOOPBACK, bound_socket, url_of
@@ -40,7 +41,6 @@ from hudi_index_service.fleet.web.page.pages import Pages
 from hudi_index_service.fleet.web.queries import Ask
 from hudi_index_service.fleet.web.requests import Requests
 from hudi_index_service.fleet.web.sessions import Sessions
-from hudi_index_service.fleet.web.table_view import ReasonsOf
 from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.write_options import CALLBACK_PATH
 

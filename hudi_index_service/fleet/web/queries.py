@@ -157,7 +157,7 @@ class Queries:
             why = "took too much memory" if ended.outcome == "out_of_memory" else "died"
             error = QueryCancelled(f"The query's process {why}.")
             return Refusal(error.code, error.message, "Run it with `hudi-index query`.")
-        return Refusal(ended.code, ended.message, ended.remedy) if ended.code else None
+        return ended.error
 
     def _take(self, seconds: float) -> Job | None:
         until = monotonic() + seconds

@@ -20,11 +20,11 @@ from hudi_index_service.errors import (
 from hudi_index_service.fleet.contract import Fleet, Requested
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
-from hudi_index_service.fleet.signals.attention import Code
+from hudi_index_service.fleet.signals.attention import Code, ReasonsOf
 from hudi_index_service.fleet.tracing import trace_of, traceparent
 from hudi_index_service.fleet.web.access import Action, Token
 from hudi_index_service.fleet.web.exchange import Refused
-from hudi_index_service.fleet.web.table_view import ReasonsOf, TableView
+from hudi_index_service.fleet.web.table_view import TableView
 from hudi_index_service.hook.allowed_tables import path_identity
 from hudi_index_service.wording import did_you_mean, shortened
 

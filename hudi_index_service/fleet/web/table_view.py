@@ -1,15 +1,13 @@
 """One table as API and page show it: the observation, and what follows from it."""
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hudi_index_service.fleet.observation import Observation
-from hudi_index_service.fleet.signals.attention import WELL, Reason, place
+from hudi_index_service.fleet.signals.attention import WELL, Reason, ReasonsOf, place
 from hudi_index_service.maintain.status import TableStatus
-
-ReasonsOf = Callable[[Observation], Sequence[Reason]]
 
 BUTTONS = ("build", "clean", "verify", "approve", "cancel")
 """The commands that the page and the API can carry out."""
