@@ -7,7 +7,41 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.fleet.ledger import Action
 from hudi_index_service.fleet.observation import EndedBuild, Observation, RunningBuild
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an operator may ask for of a table.
+
+    Attributes:
+        action: ``build``, ``clean``, ``verify`` all entries, or ``define``: carry out the table's
+            `Observation.plan`.
+        strategy: What a build covers; None for the table's own.
+        dry_run: Whether a clean only counts.
+        repair: Whether a verification builds damaged entries anew.
+        plan: The `Observation.plan_id` that the operator has seen; "" for the present one. If
+            another one is due by then, nothing is changed.
+    """
+
+    action: Action
+    strategy: Strategy | None = None
+    dry_run: bool = False
+    repair: bool = False
+    plan: str = ""
+
+    def __str__(self) -> str:
+        match self.action:
+            case "build" if self.strategy is not None:
+                return f"build {self.strategy.value}"
+            case "clean" if self.dry_run:
+                return "clean dry run"
+            case "verify" if self.repair:
+                return "verify and repair"
+            case "define":
+                return "approve"
+        return self.action
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +66,10 @@ class Fleet(Protocol):
     def table(self, name: str) -> Observation:
         """One table."""
 
-    def build(
-        self,
-        name: str,
-        *,
-        strategy: Strategy | None = None,
-        key: str | None = None,
-        requested_by: str = "",
+    def ask(
+        self, name: str, task: Task, *, key: str | None = None, requested_by: str = ""
     ) -> Requested:
-        """Asks for a build; the same `key` for the same table gives the same request.
+        """Asks for something; the same `key` for the same table and action gives the same request.
 
         Raises:
             CallbackRefused: too many requests wait, or the service is ending.
@@ -74,25 +103,6 @@ class Fleet(Protocol):
 
         Raises:
             CallbackRefused: the table is paused or built by polls alone, or the service is ending.
-        """
-
-    def clean(
-        self, name: str, *, dry_run: bool = False, key: str | None = None, requested_by: str = ""
-    ) -> Requested:
-        """Asks for a clean; for `key` see `build`."""
-
-    def verify(
-        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
-    ) -> Requested:
-        """Asks for a verification of all entries, and with `repair` for those that are damaged to
-        be built anew; for `key` see `build`."""
-
-    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
-        """Carries out the table's `Observation.plan`.
-
-        Args:
-            plan: The `Observation.plan_id` that the operator has seen; "" for the present one. If
-                another one is due by then, nothing is changed.
         """
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:

@@ -8,12 +8,10 @@ services on one table do no harm: the loser of a race waits.
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from hudi_index_service import config
-from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     CallbackRefused,
@@ -23,7 +21,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.fleet.builds.pool import Pool, Slots, Take, fitting
 from hudi_index_service.fleet.builds.process import RUNNER, Limits
-from hudi_index_service.fleet.contract import Requested
+from hudi_index_service.fleet.contract import Requested, Task
 from hudi_index_service.fleet.ledger import Action, Ledger
 from hudi_index_service.fleet.looks import Look
 from hudi_index_service.fleet.observation import (
@@ -213,29 +211,27 @@ class Supervisor:
         with self._work.changed:
             return () if self._ledger.problem is None else (self._ledger.problem,)
 
-    def build(
-        self,
-        name: str,
-        *,
-        strategy: Strategy | None = None,
-        key: str | None = None,
-        requested_by: str = "",
+    def ask(
+        self, name: str, task: Task, *, key: str | None = None, requested_by: str = ""
     ) -> Requested:
-        """See `Fleet.build`."""
-        text = "" if strategy is None else strategy.value
-        return self._ask(name, "build", strategy=text, key=key or "", requested_by=requested_by)
-
-    def clean(
-        self, name: str, *, dry_run: bool = False, key: str | None = None, requested_by: str = ""
-    ) -> Requested:
-        """See `Fleet.clean`."""
-        return self._ask(name, "clean", dry_run=dry_run, key=key or "", requested_by=requested_by)
-
-    def verify(
-        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
-    ) -> Requested:
-        """See `Fleet.verify`."""
-        return self._ask(name, "verify", repair=repair, key=key or "", requested_by=requested_by)
+        """See `Fleet.ask`."""
+        with self._work.changed:
+            state = self._named(name)
+            before = self._ledger.with_key(state.uri, task.action, key or "")
+            if before is not None:
+                return Requested(before.id, name, repeated=True)
+            self._refuse_if_ending()
+            if not state.policy.enabled:
+                raise CallbackRefused(
+                    f"The table {name} is paused.", remedy="Enable it in the fleet's file first."
+                )
+            if len(self._ledger.waiting()) >= MAX_WAITING:
+                raise CallbackRefused(
+                    f"{MAX_WAITING} requests are already waiting.", remedy=_NOTHING_IS_LOST
+                )
+            request = state.new_request(task, "request", key=key or "", requested_by=requested_by)
+            self._work.add(state, request)
+            return Requested(request.id, name)
 
     def callback(self, uri: str) -> Requested:
         """See `Fleet.callback`."""
@@ -292,10 +288,6 @@ class Supervisor:
                 return
             self._work.withdraw(state, request)
 
-    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
-        """See `Fleet.approve`."""
-        return self._ask(name, "define", plan=plan, requested_by=requested_by)
-
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         """See `Fleet.mute`."""
         until = datetime.now(UTC) + timedelta(days=days)
@@ -312,46 +304,6 @@ class Supervisor:
             self._ledger.mute(state.uri, code, until)
             self._listener.muted(name, code, until)
             self._work.see(state, muted=dict(self._ledger.table(state.uri).mutes))
-
-    def _ask(
-        self,
-        name: str,
-        action: Action,
-        *,
-        strategy: str = "",
-        dry_run: bool = False,
-        plan: str = "",
-        repair: bool = False,
-        key: str = "",
-        requested_by: str = "",
-    ) -> Requested:
-        with self._work.changed:
-            state = self._named(name)
-            before = self._ledger.with_key(state.uri, action, key)
-            if before is not None:
-                return Requested(before.id, name, repeated=True)
-            self._refuse_if_ending()
-            if not state.policy.enabled:
-                raise CallbackRefused(
-                    f"The table {name} is paused.", remedy="Enable it in the fleet's file first."
-                )
-            if len(self._ledger.waiting()) >= MAX_WAITING:
-                raise CallbackRefused(
-                    f"{MAX_WAITING} requests are already waiting.", remedy=_NOTHING_IS_LOST
-                )
-            request = state.new_request(
-                action,
-                "request",
-                strategy=strategy,
-                dry_run=dry_run,
-                repair=repair,
-                key=key,
-                requested_by=requested_by,
-            )
-            if plan:
-                request = replace(request, plan_id=plan)
-            self._work.add(state, request)
-            return Requested(request.id, name)
 
     def _refuse_if_ending(self) -> None:
         if self._work.is_ending:

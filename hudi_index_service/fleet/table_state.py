@@ -10,6 +10,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.fleet import tracing
 from hudi_index_service.fleet.builds.messages import Order, settings_for_child
 from hudi_index_service.fleet.builds.pool import Job
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.ledger import Action, Request
 from hudi_index_service.fleet.looks import Looker
 from hudi_index_service.fleet.observation import Observation, RunningBuild
@@ -54,31 +55,24 @@ class TableState:
     advanced: datetime = _NEVER
 
     def new_request(
-        self,
-        action: Action,
-        trigger: str,
-        *,
-        strategy: str = "",
-        dry_run: bool = False,
-        repair: bool = False,
-        key: str = "",
-        requested_by: str = "",
+        self, task: Task, trigger: str, *, key: str = "", requested_by: str = ""
     ) -> Request:
         """A request for this table, not added yet. It belongs to the present span, and an approval
-        is for the plan that is shown."""
+        is for the plan that is shown, if it names no other."""
+        is_plan = task.action == "define"
         return Request(
             secrets.token_hex(8),
             self.uri,
-            action,
+            task.action,
             trigger,
             datetime.now(UTC),
-            strategy,
-            dry_run,
+            "" if task.strategy is None else task.strategy.value,
+            task.dry_run,
             key,
             requested_by,
-            repair,
-            plan_id=self.observation.plan_id if action == "define" else "",
-            plan_bytes=self.observation.plan_bytes if action == "define" else 0,
+            task.repair,
+            plan_id=task.plan or self.observation.plan_id if is_plan else "",
+            plan_bytes=self.observation.plan_bytes if is_plan else 0,
             traceparent=tracing.traceparent(),
         )
 
@@ -131,12 +125,8 @@ class TableState:
 
     def next_together(self) -> Sequence[Request]:
         """Takes the first request, and those that ask for the same."""
-        first = self.waiting[0]
-
-        def asks_the_same(other: Request) -> bool:
-            return other.asks_for == first.asks_for
-
-        together = tuple(filter(asks_the_same, self.waiting))
+        what = self.waiting[0].asks_for
+        together = tuple(each for each in self.waiting if each.asks_for == what)
         self.waiting = [each for each in self.waiting if each not in together]
         return together
 

@@ -14,6 +14,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.builds.messages import Counted, Ended
 from hudi_index_service.fleet.builds.pool import Job
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
@@ -167,7 +168,7 @@ class Work:
         if waiting is not None and (waiting.trigger == trigger or trigger != "callback"):
             return waiting
         if waiting is None:
-            waiting = state.new_request(action, trigger)
+            waiting = state.new_request(Task(action), trigger)
         else:
             waiting = replace(waiting, trigger=trigger, traceparent=traceparent())
         self.add(state, waiting)
@@ -211,7 +212,7 @@ class Work:
 
     def _begin(self, state: TableState) -> Job | None:
         if not state.waiting:  # its failed base files are due again
-            self._ledger.add(retry := state.new_request("build", "retry"))
+            self._ledger.add(retry := state.new_request(Task("build"), "retry"))
             state.add(retry)
         requests = state.next_together()
         if state.waiting:
@@ -320,7 +321,7 @@ class Work:
         if ended.outcome == "cancelled" or not ended.broke_off:
             self.settle(state, ended.version or state.version)
         elif not self.is_ending and state.automatic("build") is None:
-            retry = state.new_request("build", "retry")
+            retry = state.new_request(Task("build"), "retry")
             self._ledger.add(retry)
             state.add(retry)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import CallbackRefused, RequestUnknown, TableNotInFleet
-from hudi_index_service.fleet.contract import Requested
+from hudi_index_service.fleet.contract import Requested, Task
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.index.metadata.build_records import BuildProgress, FailedEntry
@@ -154,18 +153,29 @@ class MemoryFleet:
             raise TableNotInFleet(f"The fleet has no table {name!r}.")
         return self.observations[name]
 
-    def build(
-        self,
-        name: str,
-        *,
-        strategy: Strategy | None = None,
-        key: str | None = None,
-        requested_by: str = "",
+    def ask(
+        self, name: str, task: Task, *, key: str | None = None, requested_by: str = ""
     ) -> Requested:
         self.table(name)
-        self._refuse_if_busy()
-        requested = self._asked(key, "build", name, requested_by, strategy and strategy.value)
-        self.change(name, queued=NOW)
+        if task.action == "build":
+            self._refuse_if_busy()
+        known = self._keys.get((name, task.action, key))
+        if known is not None:
+            return replace(known, repeated=True)
+        more: dict[str, list[object]] = {
+            "build": [task.strategy and task.strategy.value],
+            "clean": [task.dry_run],
+            "verify": ["repair"] if task.repair else [],
+            "define": [task.plan],
+        }
+        action = "approve" if task.action == "define" else task.action
+        self.calls.append((action, name, requested_by, *more[task.action]))
+        requested = Requested(f"r{next(self._numbers)}", name)
+        if key is not None:
+            self._keys[name, task.action, key] = requested
+        self._waiting[requested.id] = name
+        if task.action == "build":
+            self.change(name, queued=NOW)
         return requested
 
     def build_of(self, request: str) -> RunningBuild | EndedBuild | None:
@@ -193,19 +203,6 @@ class MemoryFleet:
                 self.end(name, "cancelled")
                 break
 
-    def clean(
-        self, name: str, *, dry_run: bool = False, key: str | None = None, requested_by: str = ""
-    ) -> Requested:
-        return self._asked(key, "clean", name, requested_by, dry_run)
-
-    def verify(
-        self, name: str, *, repair: bool = False, key: str | None = None, requested_by: str = ""
-    ) -> Requested:
-        return self._asked(key, "verify", name, requested_by, *(["repair"] if repair else []))
-
-    def approve(self, name: str, *, plan: str = "", requested_by: str = "") -> Requested:
-        return self._take("approve", name, requested_by, plan)
-
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
         self.table(name)
         self.calls.append(("mute", name, requested_by, code, days))
@@ -213,21 +210,6 @@ class MemoryFleet:
     def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
         self.table(name)
         self.calls.append(("unmute", name, requested_by, code))
-
-    def _asked(self, key: str | None, action: str, name: str, by: str, *more: object) -> Requested:
-        known = self._keys.get((name, action, key))
-        if known is not None:
-            return replace(known, repeated=True)
-        requested = self._take(action, name, by, *more)
-        if key is not None:
-            self._keys[name, action, key] = requested
-        self._waiting[requested.id] = name
-        return requested
-
-    def _take(self, action: str, name: str, by: str, *more: object) -> Requested:
-        self.table(name)
-        self.calls.append((action, name, by, *more))
-        return Requested(f"r{next(self._numbers)}", name)
 
     def _refuse_if_busy(self) -> None:
         if self.busy:

@@ -21,6 +21,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from hudi_index_service.config import HookSettings, WebSettings
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
@@ -327,7 +328,7 @@ def test_pages_fit_every_screen_and_suit_everybody(
     days = [f"day=2026-02-{day:02d}" for day in range(1, 25)]
     status = status_of("/data/hr.table_009", partitions=days)
     fleet.change("hr.table_009", plan=("Index by_city is created.",), status=status)
-    fleet.build("hr.table_009")
+    fleet.ask("hr.table_009", Task("build"))
     fleet.begin("r1", 25)
     feature = {"name": "prefers-color-scheme", "value": scheme}
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -351,7 +352,7 @@ def test_screenshots_show_what_the_guide_shows(
     folder = Path(os.environ.get("FLEET_SCREENSHOTS") or tmp_path)
     days = [f"day=2026-02-{day:02d}" for day in range(1, 5)]
     status = status_of("/data/hr.table_009", partitions=days)
-    fleet.build("hr.table_009")
+    fleet.ask("hr.table_009", Task("build"))
     fleet.begin("r1", 43)
     now = datetime.now(UTC)
     running = replace(fleet.observations["hr.table_009"].running, started=now, advanced=now)

@@ -6,6 +6,7 @@ import pytest
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.strategy import WHOLE_BACKFILL
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.policies.policy import DesiredIndex
 from hudi_index_service.fleet.work import Listener
 from tests.fleet.conftest import LIMITS, ended, seen
@@ -29,7 +30,7 @@ def test_index_of_the_file_is_created_when_approved_and_built(supervising, polic
     assert "by_ts" in waiting.plan[0]
     assert [each.name for each in open_table(table.uri).indexes()] == ["by_sender"]
 
-    assert ended(fleet, fleet.approve("orders").id).outcome == "finished"
+    assert ended(fleet, fleet.ask("orders", Task("define")).id).outcome == "finished"
 
     built = seen(fleet, "orders", covers_ts)
     assert (built.plan, built.drift) == ((), ())
@@ -43,7 +44,7 @@ def test_another_plan_than_the_approved_one_waits_for_another_approval(supervisi
     fleet.apply([table, blocking])
     running = seen(fleet, "sleeps", lambda now: now.running).running
     shown = fleet.table("orders").plan_id
-    approved = fleet.approve("orders")
+    approved = fleet.ask("orders", Task("define"))
 
     anew = DesiredIndex("anew", (Column(name="sender"),), ("btree",))
     fleet.apply([replace(table, definitions=(BY_TS, anew)), replace(blocking, enabled=False)])
@@ -54,10 +55,10 @@ def test_another_plan_than_the_approved_one_waits_for_another_approval(supervisi
     assert [each.name for each in open_table(table.uri).indexes()] == ["by_sender"]
     new = seen(fleet, "orders", lambda now: len(now.drift) == 2 and now.plan)
     assert any("anew" in each for each in new.plan)
-    old = ended(fleet, fleet.approve("orders", plan=shown).id)
+    old = ended(fleet, fleet.ask("orders", Task("define", plan=shown)).id)
     assert (old.outcome, old.error.code) == ("failed", "INDEX_CHANGED")
 
-    assert ended(fleet, fleet.approve("orders").id).outcome == "finished"
+    assert ended(fleet, fleet.ask("orders", Task("define")).id).outcome == "finished"
     assert {each.name for each in open_table(table.uri).indexes()} == {
         *("by_sender", "by_ts", "anew")
     }

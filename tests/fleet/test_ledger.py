@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from errno import ENOSPC
 
 from hudi_index_service.fleet import ledger as ledgers
+from hudi_index_service.fleet.builds.messages import Ended
 from hudi_index_service.fleet.ledger import Ledger, Request
 from hudi_index_service.fleet.observation import Refusal
 
@@ -21,8 +22,10 @@ def test_what_is_known_outlives_the_service(tmp_path):
     for name in ("waits", "ended", "failed"):
         ledger.add(request(name, key=name))
     ledger.add(request("by itself", trigger="poll"))
-    ended = request("ended").ended(NOW, NOW, "finished")
-    failed = request("failed").ended(NOW, NOW, "failed", Refusal("CODE", "what", "remedy"))
+    ended = request("ended").ended(NOW, NOW, Ended("ended", "finished"))
+    failed = request("failed").ended(
+        NOW, NOW, Ended("failed", "failed", Refusal("CODE", "what", "remedy"))
+    )
     ledger.end("/a", ended)
     ledger.end("/a", failed)
     ledger.settle("/a", "incremental 1")
@@ -57,7 +60,7 @@ def test_what_is_past_is_forgotten(tmp_path, monkeypatch):
     for number in range(50):
         each = request(str(number), key=str(number))
         ledger.add(each)
-        ledger.end("/a", each.ended(NOW, NOW, "finished"))
+        ledger.end("/a", each.ended(NOW, NOW, Ended(each.id, "finished")))
     assert ledger.find("46") is None
     assert ledger.with_key("/a", "build", "46") is None
     assert ledger.with_key("/a", "build", "47").id == "47"

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.fleet.contract import Task
 from tests.fleet.conftest import ended, is_covered, seen
 from tests.fleet.test_children import is_alive
 from tests.programs import awaited
@@ -21,6 +22,7 @@ from time import sleep
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.builds.process import Limits
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from tests.fleet.faulty_runner import RUNNER
@@ -29,7 +31,7 @@ state, *tables = sys.argv[1:]
 settings = Settings(state_folder=state)
 policies = [TablePolicy(uri.rsplit("/", 1)[1], uri) for uri in tables]
 fleet = Supervisor(policies, settings=settings, limits=Limits(slots=1), runner=RUNNER)
-asked = fleet.build("deaf", strategy=Strategy.ALL, key="k", requested_by="anna")
+asked = fleet.ask("deaf", Task("build", Strategy.ALL), key="k", requested_by="anna")
 fleet.start()
 while not fleet.table("deaf").running or not fleet.table("deaf").running.progress:
     sleep(0.01)
@@ -50,6 +52,6 @@ def test_killed_service_is_succeeded(running, policy, fleet_settings, supervisin
     assert awaited(lambda: not is_alive(child), 30)
     successor = supervising(deaf, orders, runner="hudi_index_service.fleet.builds.runner:run")
     assert ended(successor, request).requested_by == "anna"
-    assert successor.build("deaf", strategy=Strategy.ALL, key="k").id == request
+    assert successor.ask("deaf", Task("build", Strategy.ALL), key="k").id == request
     for name in ("deaf", "orders"):
         assert seen(successor, name, is_covered)

@@ -18,6 +18,7 @@ from hudi_index_service.errors import (
     TableNotInFleet,
 )
 from hudi_index_service.fleet.builds.process import Limits
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.ledger import Ledger
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.policies.policy import DesiredIndex
@@ -134,31 +135,31 @@ def test_table_that_leaves_while_it_waits_is_built_when_it_comes_back(supervisin
 def test_request_has_an_id_and_a_key(supervising, policy):
     fleet = supervising(policy("works", step="written"))
 
-    first = fleet.build("works", strategy=Strategy.ALL, key="k", requested_by="anna")
-    again = fleet.build("works", strategy=Strategy.ALL, key="k", requested_by="anna")
+    first = fleet.ask("works", Task("build", Strategy.ALL), key="k", requested_by="anna")
+    again = fleet.ask("works", Task("build", Strategy.ALL), key="k", requested_by="anna")
 
     assert (again.id, again.repeated, first.repeated) == (first.id, True, False)
     end = ended(fleet, first.id)
     assert (end.trigger, end.requested_by, end.built) == ("request", "anna", 1)
-    assert fleet.build("works", strategy=Strategy.ALL, key="k").repeated  # after its end, too
-    assert not fleet.build("works", strategy=Strategy.ALL, key="other").repeated
+    assert fleet.ask("works", Task("build", Strategy.ALL), key="k").repeated  # after its end, too
+    assert not fleet.ask("works", Task("build", Strategy.ALL), key="other").repeated
 
 
 def test_requested_strategy_prevails(supervising, policy):
     fleet = supervising(policy(step="written", poll=HOUR))
     first = seen(fleet, "orders", lambda now: now.ended).ended[0]
     assert first.built == 0
-    asked = fleet.build("orders", strategy=Strategy.ALL)
+    asked = fleet.ask("orders", Task("build", Strategy.ALL))
     assert ended(fleet, asked.id).built == 1
 
 
 def test_clean_and_verify_are_told_in_words(supervising, policy):
     fleet = supervising(policy())
     seen(fleet, "orders", is_covered)
-    assert ended(fleet, fleet.clean("orders", dry_run=True).id).summary.endswith(
+    assert ended(fleet, fleet.ask("orders", Task("clean", dry_run=True)).id).summary.endswith(
         "would be deleted."
     )
-    verified = ended(fleet, fleet.verify("orders").id)
+    verified = ended(fleet, fleet.ask("orders", Task("verify")).id)
     assert (verified.outcome, verified.action) == ("finished", "verify")
     assert verified.summary == "1 entry read, 0 damaged."
     assert {each.action for each in fleet.table("orders").ended} == {"build"}
@@ -174,12 +175,12 @@ def test_damage_is_seen(supervising, policy):
             content[len(content) // 2] ^= 0xFF
             packed.write_bytes(content)
 
-    end = ended(fleet, fleet.verify("orders").id)
+    end = ended(fleet, fleet.ask("orders", Task("verify")).id)
 
     assert (end.outcome, end.error.code) == ("failed", "ENTRY_INVALID")
     assert "verify" in end.error.remedy
     assert fleet.table("orders").damaged == 1
-    repaired = ended(fleet, fleet.verify("orders", repair=True).id)
+    repaired = ended(fleet, fleet.ask("orders", Task("verify", repair=True)).id)
     assert (repaired.outcome, repaired.summary) == (
         "finished",
         "1 entry read, 0 damaged, 1 repaired.",
@@ -234,11 +235,11 @@ def test_operators_request_waits_for_no_rest(supervising, policy, fleet_settings
     hangs = policy("sleeps", build_timeout=timedelta(seconds=1))
     fleet = supervising(policy("breaks"), hangs, settings=long_rest)
     seen(fleet, "sleeps", lambda now: now.running)
-    asked = fleet.build("sleeps", requested_by="anna")
+    asked = fleet.ask("sleeps", Task("build"), requested_by="anna")
     resting = seen(fleet, "breaks", lambda now: now.ended and now.queued and not now.running)
     assert len(resting.ended) == 1
 
-    again = fleet.build("breaks", requested_by="anna")
+    again = fleet.ask("breaks", Task("build"), requested_by="anna")
 
     assert ended(fleet, again.id).outcome == "failed"
     assert ended(fleet, asked.id).outcome == "hung"  # another time
@@ -266,7 +267,7 @@ def test_progress_is_seen_and_cancelled(supervising, policy):
 def test_waiting_request_is_cancelled(supervising, policy):
     fleet = supervising(policy("sleeps"), limits=replace(LIMITS, slots=1))
     seen(fleet, "sleeps", lambda now: now.running)
-    asked = fleet.build("sleeps", strategy=Strategy.ALL)
+    asked = fleet.ask("sleeps", Task("build", Strategy.ALL))
     assert fleet.build_of(asked.id) is None
     assert fleet.table("sleeps").queued is not None
     fleet.cancel(asked.id)
@@ -283,7 +284,7 @@ def test_store_that_does_not_answer_is_seen_and_nothing_is_lost(supervising, pol
         gone = seen(fleet, "orders", lambda now: now.unreachable_polls >= 3)
         assert gone.error.code == "TABLE_NOT_FOUND"
         assert gone.unreachable_since <= gone.at
-        asked = fleet.build("orders", requested_by="anna")
+        asked = fleet.ask("orders", Task("build"), requested_by="anna")
         away.rename(table.uri)
         back = seen(fleet, "orders", is_covered)
     assert (back.unreachable_polls, back.error) == (0, None)
@@ -296,10 +297,10 @@ def test_paused_and_unknown_tables_are_not_built(supervising, policy):
     table = policy(enabled=False)
     fleet = supervising(table)
     assert seen(fleet, "orders", lambda now: now.status).queued is None
-    for ask in (lambda: fleet.build("orders"), lambda: fleet.callback(table.uri)):
+    for ask in (lambda: fleet.ask("orders", Task("build")), lambda: fleet.callback(table.uri)):
         with pytest.raises(CallbackRefused):
             ask()
-    for ask in (lambda: fleet.build("none"), lambda: fleet.callback("/none")):
+    for ask in (lambda: fleet.ask("none", Task("build")), lambda: fleet.callback("/none")):
         with pytest.raises(TableNotInFleet):
             ask()
 
@@ -364,7 +365,7 @@ def test_service_keeps_the_tables_of_its_shard(supervising, policy):
 def test_ending_service_finishes_what_runs_and_takes_nothing_more(supervising, policy):
     fleet = supervising(policy("works", step="written"), policy("sleeps"))
     running = seen(fleet, "sleeps", lambda now: now.running and now.running.progress).running
-    asked = fleet.build("sleeps", strategy=Strategy.ALL, requested_by="anna")
+    asked = fleet.ask("sleeps", Task("build", Strategy.ALL), requested_by="anna")
     pids = fleet.pids()
 
     closing = Thread(target=fleet.close, kwargs={"seconds": 0.5})
@@ -395,7 +396,7 @@ def test_next_start_knows_requests_keys_builds_and_mutes(
     fleet = supervising(table, broken)
     built = seen(fleet, "orders", lambda now: is_covered(now) and now.ended).ended[-1]
     seen(fleet, "sleeps", lambda now: now.running)
-    asked = fleet.build("sleeps", strategy=Strategy.ALL, key="k", requested_by="anna")
+    asked = fleet.ask("sleeps", Task("build", Strategy.ALL), key="k", requested_by="anna")
     fleet.mute("orders", "coverage", days=1)
     fleet.close(seconds=0)
 
@@ -406,7 +407,9 @@ def test_next_start_knows_requests_keys_builds_and_mutes(
     assert fleet.build_of(built.id) == built
     assert fleet.build_of(asked.id) is None
     assert fleet.table("sleeps").queued is not None
-    assert fleet.build("sleeps", strategy=Strategy.ALL, key="k") == replace(asked, repeated=True)
+    assert fleet.ask("sleeps", Task("build", Strategy.ALL), key="k") == replace(
+        asked, repeated=True
+    )
     assert listener.mutes == [("orders", "coverage", True)]
     assert list(fleet.table("orders").muted) == ["coverage"]
     with caplog.at_level(logging.INFO, "hudi_index_service.fleet"):
@@ -437,7 +440,7 @@ def test_plan_is_shown_and_carried_out_when_approved(supervising, policy):
     assert seen(fleet, "defines", lambda now: now.plan).plan == ("create by_msg",)
     assert fleet.table("defines").drift == ("by_msg",)
 
-    approved = fleet.approve("defines", requested_by="anna")
+    approved = fleet.ask("defines", Task("define"), requested_by="anna")
 
     end = ended(fleet, approved.id)
     assert (end.action, end.outcome, end.requested_by) == ("define", "finished", "anna")
@@ -448,7 +451,7 @@ def test_plan_is_shown_and_carried_out_when_approved(supervising, policy):
 def test_missing_secret_is_said(supervising, policy, tmp_path):
     secret = tmp_path / "secret"
     fleet = supervising(policy(storage={"secret": FromFile(secret)}))
-    asked = fleet.build("orders")
+    asked = fleet.ask("orders", Task("build"))
     assert ended(fleet, asked.id).error.code == "CONFIG_INVALID"
     assert seen(fleet, "orders", lambda now: now.error).error.code == "CONFIG_INVALID"
     secret.write_text("canary")

@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from hudi_index_service.fleet import tracing
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.tracing import Span, traceparent
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.hook.write_options import SECRET_HEADER
@@ -150,7 +151,7 @@ def test_builds_belong_to_what_asked_for_them_also_in_their_process(
         seen(fleet, "traced", lambda now: now.ended and not now.running)
         asking = Span("asks", parent=PARENT)
         with asking.present():
-            request = fleet.build("traced")
+            request = fleet.ask("traced", Task("build"))
         inside = ended(fleet, request.id).summary
 
     build = next(each for each in spans() if each.attributes.get("hudi_index.build") == request.id)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import AccessDenied, TableNotInFleet
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.tables import ReadTables
@@ -77,10 +78,10 @@ class CallersChanges:
         """See `Maker.begin`."""
         caller, name = self._caller, wanted.table
         try:
-            if wanted.kind == "clean":
-                return self._requests.clean(caller, name, dry_run=False, key=plan).id
-            strategy = Strategy(wanted.strategy)
-            return self._requests.build(caller, name, strategy=strategy, key=plan).id
+            task = Task("clean")
+            if wanted.kind != "clean":
+                task = Task("build", Strategy(wanted.strategy))
+            return self._requests.ask(caller, name, task, key=plan).id
         except Refused as refusal:
             raise refusal.error from refusal
 

@@ -20,7 +20,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hudi_index_service import __version__
-from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import RequestInvalid
 from hudi_index_service.fleet.observation import EndedBuild, Refusal
 from hudi_index_service.fleet.reads.formats import FORMATS
@@ -110,31 +109,14 @@ def _build_of(requests: Requests, call: Call) -> BuildMessage:
     return BuildMessage.of(call.path["id"], table, build)
 
 
-def _build(requests: Requests, call: Call) -> RequestedMessage:
-    named = call.body.strategy
-    strategy = None if named is None else Strategy.named(named)
-    name = call.path["name"]
-    return RequestedMessage.of(requests.build(call.caller, name, strategy=strategy, key=call.key))
+def _ask(requests: Requests, call: Call) -> RequestedMessage:
+    name, task = call.path["name"], call.body.task()
+    return RequestedMessage.of(requests.ask(call.caller, name, task, key=call.key))
 
 
 def _cancel(requests: Requests, call: Call) -> DoneMessage:
     requests.cancel(call.caller, call.path["id"])
     return DoneMessage()
-
-
-def _clean(requests: Requests, call: Call) -> RequestedMessage:
-    name, dry_run = call.path["name"], call.body.dry_run
-    return RequestedMessage.of(requests.clean(call.caller, name, dry_run=dry_run, key=call.key))
-
-
-def _verify(requests: Requests, call: Call) -> RequestedMessage:
-    name, repair = call.path["name"], call.body.repair
-    return RequestedMessage.of(requests.verify(call.caller, name, repair=repair, key=call.key))
-
-
-def _approve(requests: Requests, call: Call) -> RequestedMessage:
-    name, plan = call.path["name"], call.body.plan
-    return RequestedMessage.of(requests.approve(call.caller, name, plan=plan))
 
 
 def _mute(requests: Requests, call: Call) -> DoneMessage:
@@ -159,17 +141,17 @@ def _asks(
     if answer is not RequestedMessage:
         return ApiRoute("POST", path, summary, act, run, answer, status, body)
     # A plan is carried out once, however often it is approved.
-    status, key = HTTPStatus.ACCEPTED, run is not _approve
+    status, key = HTTPStatus.ACCEPTED, body is not ApproveRequest
     return ApiRoute("POST", path, summary, act, run, answer, status, body, key, waits=True)
 
 
 # In the order in which they are tried: a table's name may contain a slash.
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/tables", "The tables, by attention", Action.SEE, _tables, TablesMessage),
-    _asks("/tables/{name}/builds", "Start a build", _build, body=BuildRequest),
-    _asks("/tables/{name}/clean", "Clean a table's indexes", _clean, body=CleanRequest),
-    _asks("/tables/{name}/verify", "Verify a table's entries", _verify, body=VerifyRequest),
-    _asks("/tables/{name}/approve", "Carry out a table's plan", _approve, body=ApproveRequest),
+    _asks("/tables/{name}/builds", "Start a build", _ask, body=BuildRequest),
+    _asks("/tables/{name}/clean", "Clean a table's indexes", _ask, body=CleanRequest),
+    _asks("/tables/{name}/verify", "Verify a table's entries", _ask, body=VerifyRequest),
+    _asks("/tables/{name}/approve", "Carry out a table's plan", _ask, body=ApproveRequest),
     _asks("/tables/{name}/mute", "Hide a reason", _mute, body=MuteRequest, answer=DoneMessage),
     _asks(
         "/tables/{name}/unmute", "Show it again", _unmute, body=UnmuteRequest, answer=DoneMessage

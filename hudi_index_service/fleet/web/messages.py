@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from hudi_index_service.fleet.contract import Requested
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.fleet.contract import Requested, Task
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild, Warmed
 from hudi_index_service.fleet.signals.attention import Code, Reason
 from hudi_index_service.fleet.web.table_view import TableView
@@ -328,17 +329,26 @@ class BuildRequest(_Message):
 
     strategy: Literal["incremental", "all", "refresh"] | None = None
 
+    def task(self) -> Task:
+        return Task("build", None if self.strategy is None else Strategy(self.strategy))
+
 
 class CleanRequest(_Message):
     """Entries to remove that no snapshot needs. dry_run: only say what would be removed."""
 
     dry_run: bool = False
 
+    def task(self) -> Task:
+        return Task("clean", dry_run=self.dry_run)
+
 
 class VerifyRequest(_Message):
     """Entries to verify. repair: build damaged ones anew, and delete them."""
 
     repair: bool = False
+
+    def task(self) -> Task:
+        return Task("verify", repair=self.repair)
 
 
 class UnmuteRequest(_Message):
@@ -358,6 +368,9 @@ class ApproveRequest(_Message):
     """A plan to carry out. plan: the `plan_id` that was shown; empty for the present plan."""
 
     plan: Annotated[str, Field(max_length=64)] = ""
+
+    def task(self) -> Task:
+        return Task("define", plan=self.plan)
 
 
 class EmptyRequest(_Message):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Lock
 
-from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import (
     AccessDenied,
     CallbackRefused,
@@ -17,7 +16,7 @@ from hudi_index_service.errors import (
     RequestUnknown,
     TableNotInFleet,
 )
-from hudi_index_service.fleet.contract import Fleet, Requested
+from hudi_index_service.fleet.contract import Fleet, Requested, Task
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.signals.attention import Code, ReasonsOf
@@ -162,56 +161,25 @@ class Requests:
         table = self._table_of(caller, request)
         return table, self._fleet.build_of(request)
 
-    def build(
-        self, caller: Caller, name: str, *, strategy: Strategy | None, key: str | None
-    ) -> Requested:
-        """Asks for a build. A key counts for the caller's token only.
+    def ask(self, caller: Caller, name: str, task: Task, *, key: str | None = None) -> Requested:
+        """Asks for something. A key counts for the caller's token only.
 
         Raises:
-            TableNotInFleet, CallbackRefused: see `Fleet.build`.
+            TableNotInFleet, CallbackRefused: see `Fleet.ask`.
             Refused: the table is paused.
         """
-        scoped = _scoped(caller, key)
-        how = "" if strategy is None else f" {strategy.value}"
-        return self._asked(
-            caller,
-            f"build{how}",
-            name,
-            lambda by: self._fleet.build(name, strategy=strategy, key=scoped, requested_by=by),
-        )
-
-    def clean(
-        self, caller: Caller, name: str, *, dry_run: bool, key: str | None = None
-    ) -> Requested:
-        """Asks for a clean; see `build`."""
-        scoped = _scoped(caller, key)
-        return self._asked(
-            caller,
-            "clean dry run" if dry_run else "clean",
-            name,
-            lambda by: self._fleet.clean(name, dry_run=dry_run, key=scoped, requested_by=by),
-        )
-
-    def verify(
-        self, caller: Caller, name: str, *, repair: bool = False, key: str | None = None
-    ) -> Requested:
-        """Asks for a verification; see `build`."""
-        scoped = _scoped(caller, key)
-        return self._asked(
-            caller,
-            "verify and repair" if repair else "verify",
-            name,
-            lambda by: self._fleet.verify(name, repair=repair, key=scoped, requested_by=by),
-        )
-
-    def approve(self, caller: Caller, name: str, *, plan: str = "") -> Requested:
-        """Carries out the plan for a table. See `Fleet.approve`."""
-        return self._asked(
-            caller,
-            "approve",
-            name,
-            lambda by: self._fleet.approve(name, plan=plan, requested_by=by),
-        )
+        self._require_table(caller, Action.OPERATE, name)
+        if not self._fleet.table(name).policy.enabled:
+            raise Refused(HTTPStatus.CONFLICT, paused(name))  # to try again does not help
+        by = caller.token.name
+        scoped = None if key is None else f"{by}:{key}"
+        requested = self._fleet.ask(name, task, key=scoped, requested_by=by)
+        with self._lock:
+            self._tables[requested.id] = name
+            while len(self._tables) > _MOST_REQUESTS:
+                self._tables.popitem(last=False)
+        _log(caller, str(task), name, requested.id, uri=self._uri_of(name))
+        return requested
 
     def mute(self, caller: Caller, name: str, code: str, *, days: int) -> None:
         """Hides a reason for some days.
@@ -238,20 +206,6 @@ class Requests:
         self._fleet.cancel(request, requested_by=caller.token.name)
         _log(caller, "cancel", table or "", request)
         return table
-
-    def _asked(
-        self, caller: Caller, action: str, name: str, ask: Callable[[str], Requested]
-    ) -> Requested:
-        self._require_table(caller, Action.OPERATE, name)
-        if not self._fleet.table(name).policy.enabled:
-            raise Refused(HTTPStatus.CONFLICT, paused(name))  # to try again does not help
-        requested = ask(caller.token.name)
-        with self._lock:
-            self._tables[requested.id] = name
-            while len(self._tables) > _MOST_REQUESTS:
-                self._tables.popitem(last=False)
-        _log(caller, action, name, requested.id, uri=self._uri_of(name))
-        return requested
 
     def _uri_of(self, name: str) -> str:
         return self._fleet.table(name).policy.uri
@@ -294,10 +248,6 @@ def unread(name: str) -> CallbackRefused:
         f"The service answers no queries on {name}.",
         remedy="The fleet's file says `reads: false`.",
     )
-
-
-def _scoped(caller: Caller, key: str | None) -> str | None:
-    return None if key is None else f"{caller.token.name}:{key}"
 
 
 def _code(text: str) -> str:

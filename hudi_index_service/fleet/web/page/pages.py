@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestInvalid,
 )
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.web.access import Action
 from hudi_index_service.fleet.web.events import Streams
@@ -49,6 +50,14 @@ _NOTICES = {
     "unmute": "The reason is shown again.",
 }
 """What a page says after a form. A link can choose among these, and nothing else."""
+
+_TASKS: Mapping[str, Callable[[Mapping[str, str]], Task]] = {
+    "build": lambda fields: Task("build", _strategy(fields.get("strategy", ""))),
+    "clean": lambda fields: Task("clean", dry_run="dry_run" in fields),
+    "verify": lambda fields: Task("verify", repair="repair" in fields),
+    "approve": lambda fields: Task("define", plan=fields.get("plan", "")[:64]),
+}
+"""What a table's forms ask for, by the ends of their paths, and of their fields."""
 
 _MARKS = {
     1: "unreachable or damaged",
@@ -96,10 +105,7 @@ class Pages:
             Route("/logout", self._logout, methods=["POST"]),
             Route("/events", self._events, methods=["GET"]),
             Route("/static/{name}", self._file, methods=["GET"]),
-            form(f"{table}/build", self._build),
-            form(f"{table}/clean", self._clean),
-            form(f"{table}/verify", self._verify),
-            form(f"{table}/approve", self._approve),
+            *(form(f"{table}/{word}", partial(self._asked, word)) for word in _TASKS),
             form(f"{table}/mute", self._mute),
             form(f"{table}/unmute", self._unmute),
             form("/builds/{id}/cancel", self._cancel),
@@ -287,32 +293,10 @@ class Pages:
 
         return respond
 
-    def _build(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
-        name, strategy = request.path_params["name"], fields.get("strategy", "")
-        self._requests.build(
-            caller,
-            name,
-            strategy=Strategy.named(strategy) if strategy else None,
-            key=fields.get("key") or None,
-        )
-        return _after("build", name)
-
-    def _clean(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
-        name = request.path_params["name"]
-        key = fields.get("key") or None
-        self._requests.clean(caller, name, dry_run="dry_run" in fields, key=key)
-        return _after("clean", name)
-
-    def _verify(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
-        name = request.path_params["name"]
-        key = fields.get("key") or None
-        self._requests.verify(caller, name, repair="repair" in fields, key=key)
-        return _after("verify", name)
-
-    def _approve(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
-        name = request.path_params["name"]
-        self._requests.approve(caller, name, plan=fields.get("plan", "")[:64])
-        return _after("approve", name)
+    def _asked(self, word: str, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
+        name, task = request.path_params["name"], _TASKS[word](fields)
+        self._requests.ask(caller, name, task, key=fields.get("key") or None)
+        return _after(word, name)
 
     def _mute(self, request: Request, caller: Caller, fields: Mapping[str, str]) -> str:
         name, days = request.path_params["name"], _number(fields.get("days", ""))
@@ -388,6 +372,10 @@ def _partitions(status: TableStatus | None) -> list[tuple[IndexStatus, Sequence[
         )
         found.append((each, by_need[:_PARTITIONS], max(0, len(by_need) - _PARTITIONS)))
     return found
+
+
+def _strategy(name: str) -> Strategy | None:
+    return Strategy.named(name) if name else None
 
 
 def _url_of(name: str) -> str:
