@@ -4,15 +4,12 @@ change. Only the fleet's own definitions are ever changed; another owner's is le
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hudi_index_service import config
-from hudi_index_service.build.estimate import estimate
 from hudi_index_service.build.executor import LocalExecutor
-from hudi_index_service.build.reconcile import due_entries
-from hudi_index_service.build.sample import Sample
+from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
@@ -22,7 +19,6 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy, settings_for
-from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import (
     FLEET,
     Column,
@@ -31,14 +27,11 @@ from hudi_index_service.index.metadata.definitions import (
     IndexDefinition,
 )
 from hudi_index_service.index.metadata.requirements import is_in_key
-from hudi_index_service.index.metadata.retention import retained_instants
 from hudi_index_service.maintain.define import undefined_index
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
-
-_RECORDS_FOR_ESTIMATE = 100
 
 _GROWTH = 1.1
 """Of a backfill, between its plan and the approval: meanwhile the table is written."""
@@ -251,30 +244,25 @@ def plan_of(
             changes.append(change)
     own = settings_for(policy, config.effective(settings))
     built = [each.name for each in changes if each.after is not None]
-    due = built and due_entries(
+    plan = DefinitionPlan(found, tuple(changes), invalid)
+    if not built:
+        return plan
+    build = run_build(
         hudi_table,
         Definitions(tuple(after.values()), definitions.complete),
-        Strategy.INCREMENTAL,
-        base_files=hudi_table.snapshot().base_files(),
-        on=policy.on,
-        indexes=built,
-        retained_instants=retained_instants(hudi_table, own),
-        backfill=policy.backfill,
-    )
-    if not due:
-        return DefinitionPlan(found, tuple(changes), invalid)
-    records = BuildRecords(hudi_table.storage, stale_seconds=own.build.stale_seconds)
-    cost = estimate(
-        due,
-        islice(records.newest_first(), _RECORDS_FOR_ESTIMATE),
+        strategy=Strategy.INCREMENTAL,
         executor=LocalExecutor(own.build.parallelism),
-        sample=Sample(hudi_table.storage, (each.base_file for each in due), own.build),
+        settings=own,
+        indexes=built,
+        backfill=policy.backfill,
+        dry_run=True,
     )
-    return DefinitionPlan(
-        found,
-        tuple(changes),
-        invalid,
-        files=len({each.base_file.path for each in due}),
+    cost = build.estimate
+    if cost is None:  # nothing is due
+        return plan
+    return replace(
+        plan,
+        files=len({each.base_file.path for each in build.due}),
         bytes=cost.table_bytes,
         minutes=None if cost.seconds is None else cost.seconds / 60,
         unknown=cost.unknown,

@@ -11,7 +11,6 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.build.strategy import Budget, Strategy
-from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.messages import Order
@@ -65,13 +64,12 @@ def test_missing_command_is_said():
 
 
 def test_only_what_is_due_counts_and_at_most_the_budget(indexed_table):
-    settings = Settings()
     with open_table(indexed_table) as table:
 
         def is_large(above: int | None, strategy: Strategy = Strategy.ALL, **budget: int) -> bool:
             policy = TablePolicy("t", table.uri, spark_above=above, budget=Budget(**budget))
             asked = Order("r", "build", policy)
-            return is_for_spark(asked, table, strategy, settings)
+            return is_for_spark(asked, table, strategy)
 
         size = sum(each.size for each in table.hudi_table.snapshot().base_files())
         assert [is_large(None), is_large(size), is_large(size - 1)] == [False, False, True]

@@ -18,9 +18,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from hudi_index_service.build.reconcile import due_entries
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed
 from hudi_index_service.fleet.builds.child import Progress
 from hudi_index_service.fleet.builds.messages import (
@@ -32,8 +30,6 @@ from hudi_index_service.fleet.builds.messages import (
     line_of,
     message_of,
 )
-from hudi_index_service.index.metadata.definitions import DefinitionStore
-from hudi_index_service.index.metadata.retention import retained_instants
 from hudi_index_service.storage.store import count_requests
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import reason, shortened
@@ -49,7 +45,7 @@ _TICK = 0.5
 _LINES = 5
 
 
-def is_for_spark(order: Order, table: IndexedTable, strategy: Strategy, settings: Settings) -> bool:
+def is_for_spark(order: Order, table: IndexedTable, strategy: Strategy) -> bool:
     """Whether what a build would read is more than its table's policy leaves to this machine.
 
     Raises:
@@ -58,16 +54,9 @@ def is_for_spark(order: Order, table: IndexedTable, strategy: Strategy, settings
     above, budget = order.policy.spark_above, order.policy.budget
     if above is None:
         return False
-    hudi_table = table.hudi_table
-    due = due_entries(
-        hudi_table,
-        DefinitionStore(hudi_table.storage).read(),
-        strategy,
-        base_files=hudi_table.snapshot().base_files(),
-        on=settings.build.on,
-        retained_instants=retained_instants(hudi_table, settings),
-        backfill=order.policy.backfill,
-    )
+    due = table.build(
+        strategy=strategy, backfill=order.policy.backfill, dry_run=True, with_estimate=False
+    ).due
     sizes = {each.base_file.path: each.base_file.size for each in due}
     due_bytes = sum(sizes.values())
     return (due_bytes if budget.bytes is None else min(due_bytes, budget.bytes)) > above

@@ -73,7 +73,7 @@ def _build(upkeep: TableUpkeep, order: Order, progress: Progress, version: str) 
     strategy = Strategy(order.strategy) if order.strategy else None
     if order.policy.spark_above is not None:
         what = strategy or upkeep.peek().strategy
-        if is_for_spark(order, upkeep.table, what, Settings(**order.settings)):
+        if is_for_spark(order, upkeep.table, what):
             return build_by_spark(order, progress)
     build = upkeep.run(
         strategy=strategy,
