@@ -303,7 +303,7 @@ class Supervisor:
             log.info("%s: %s %s.", name, code, what, extra={"table": state.uri})
             self._ledger.mute(state.uri, code, until)
             self._listener.muted(name, code, until)
-            self._work.see(state, muted=dict(self._ledger.table(state.uri).mutes))
+            self._work.see(state)
 
     def _refuse_if_ending(self) -> None:
         if self._work.is_ending:

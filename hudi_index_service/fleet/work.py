@@ -158,8 +158,7 @@ class Work:
         self._take_ends(state, waiting.ended(now, now, Ended(request, "cancelled")))
         if waiting.action == "build" and not waiting.is_kept:
             self.settle(state, state.version)  # else the next poll would ask again
-        known = self._ledger.table(state.uri)
-        self.see(state, queued=state.queued, ended=tuple(known.builds))
+        self.see(state)
         self.changed.notify_all()
 
     def wake(self, state: TableState, trigger: str, action: Action = "build") -> Request:
@@ -181,7 +180,7 @@ class Work:
         self._queue.wake(state.uri, monotonic(), priority=state.policy.priority)
         if request.is_kept:
             self._queue.end_rest(state.uri)
-        self.see(state, queued=state.queued)
+        self.see(state)
         self.changed.notify_all()
 
     def take(self, seconds: float) -> Job | None:
@@ -235,7 +234,7 @@ class Work:
         )
         state.begin(requests, job)
         self._jobs[requests[0].id] = job
-        self.see(state, queued=state.queued, running=state.running)
+        self.see(state)
         return job
 
     def _progressed(self, state: TableState, progress: BuildProgress) -> None:
@@ -243,7 +242,7 @@ class Work:
             if state.progress is None:
                 self._log_begin(state, progress)
             state.advance(progress)
-            self.see(state, running=state.running)
+            self.see(state)
 
     def _ended(
         self, state: TableState, requests: Sequence[Request], ended: Ended, began: "_Began"
@@ -272,13 +271,12 @@ class Work:
             for each in state.put_back(requests):
                 self._forget(each)
             self._rest(state, failed=True)
-            self.see(state, running=None, queued=state.queued)
+            self.see(state)
             return
         now = datetime.now(UTC)
         ends = [each.ended(started, now, ended) for each in requests]
-        self._take_ends(state, *ends)
         self._log(state, ends[0], began.span.trace)
-        known = self._ledger.table(state.uri)
+        self._take_ends(state, *ends)
         if action == "build":
             self._after_build(state, ended)
             self._listener.build_ended(state.policy, ends[0], monotonic() - began.at)
@@ -289,20 +287,15 @@ class Work:
                 state.planned = None  # once it has rested, it is tried again
                 self.see(state, drift=state.drift)
         elif action == "verify":  # one that broke off is tried again in a week
-            self._ledger.verify(state.uri, now, known.damaged if ended.broke_off else ended.damaged)
+            before = self._ledger.table(state.uri).damaged
+            self._ledger.verify(state.uri, now, before if ended.broke_off else ended.damaged)
         self._rest(state, failed=ended.broke_off if action in ("build", "define") else None)
         if any(each.is_kept for each in state.waiting):  # asked for while it ran
             self._queue.end_rest(state.uri)
         if ended.retry_seconds is not None and self._is_member(state):
             self._queue.wake_later(state.uri, monotonic(), ended.retry_seconds)
         state.is_stale = True
-        self.see(
-            state,
-            running=None,
-            queued=state.queued,
-            ended=tuple(known.builds),
-            damaged=known.damaged,
-        )
+        self.see(state)
         self._look_soon(state.uri)
 
     def _take_ends(self, state: TableState, *ends: EndedBuild) -> None:
@@ -366,8 +359,17 @@ class Work:
             log.info("%s: %s %s: %s", name, what, ended.outcome, found, extra=extra)
 
     def see(self, state: TableState, **changes: Any) -> None:
-        """Changes fields of the table's observation."""
-        before = state.observation
-        state.observation = replace(before, **changes)
+        """Brings the table's observation up to what waits, runs and has ended, and changes further
+        fields of it."""
+        before, known = state.observation, self._ledger.table(state.uri)
+        state.observation = replace(
+            before,
+            queued=state.queued,
+            running=state.running,
+            ended=tuple(known.builds),
+            damaged=known.damaged,
+            muted=dict(known.mutes),
+            **changes,
+        )
         if state.observation != before:
             self._listener.observed(state.observation)
