@@ -96,6 +96,16 @@ class IndexServiceError(Exception):
         return (_rebuild, (type(self), self.message, self.remedies))
 
 
+def error_class(code: str) -> type[IndexServiceError] | None:
+    """The class of errors with this code; None for one of another release."""
+    kinds = [IndexServiceError]
+    for kind in kinds:
+        if kind.code == code:
+            return kind
+        kinds.extend(kind.__subclasses__())
+    return None
+
+
 def _rebuild(kind: type[IndexServiceError], message: str, remedy: Remedy) -> IndexServiceError:
     return kind(message, remedy=remedy)
 

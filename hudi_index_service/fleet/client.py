@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import IO, Any
 from urllib.parse import quote, urlencode
 
-from hudi_index_service.errors import ConfigInvalid, IndexServiceError, UsageInvalid
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError, UsageInvalid, error_class
 from hudi_index_service.wording import reason
 
 _PREFIX = "/api/v1"
@@ -139,7 +139,8 @@ class FleetClient:
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
         content = self._parsed(error)
-        refusal = _kind(content.get("code", ""))(
+        kind = error_class(content.get("code", "")) or IndexServiceError
+        refusal = kind(
             str(content.get("message", f"The service answers {error.code}.")),
             remedy=str(content.get("remedy") or "") or None,
         )
@@ -174,13 +175,3 @@ class _Busy(Exception):
     def __init__(self, error: IndexServiceError, seconds: float) -> None:
         super().__init__(error.message)
         self.error, self.seconds = error, seconds
-
-
-def _kind(code: str) -> type[IndexServiceError]:
-    """The class of errors with this code; the base of all for one of another release."""
-    kinds = [IndexServiceError]
-    for kind in kinds:
-        if kind.code == code:
-            return kind
-        kinds.extend(kind.__subclasses__())
-    return IndexServiceError

@@ -3,16 +3,21 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
-from hudi_index_service.errors import IndexServiceError, Remedy, StatementFailed, StatementInvalid
+from hudi_index_service.errors import (
+    IndexServiceError,
+    Remedy,
+    StatementFailed,
+    StatementInvalid,
+    error_class,
+)
 
 log = logging.getLogger(__name__)
 
@@ -72,22 +77,10 @@ def services_errors_again() -> Iterator[None]:
         yield
     except AnalysisException as error:
         parts = error.getMessageParameters() or {}
-        kind = _kinds().get(error.getErrorClass() or "")
+        kind = error_class(error.getErrorClass() or "")
         if kind is None or "remedy" not in parts:
             raise
         raise kind(parts["message"], remedy=parts["remedy"]) from error
-
-
-@cache
-def _kinds() -> Mapping[str, type[IndexServiceError]]:
-    """Code → class of the service's errors."""
-    kinds: dict[str, type[IndexServiceError]] = {}
-    pending: list[type[IndexServiceError]] = [IndexServiceError]
-    while pending:
-        kind = pending.pop()
-        kinds.setdefault(kind.code, kind)
-        pending.extend(kind.__subclasses__())
-    return kinds
 
 
 def _with_full_stop(sentence: str) -> str:

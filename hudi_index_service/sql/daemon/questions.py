@@ -33,7 +33,6 @@ from starlette.responses import JSONResponse, Response
 
 from hudi_index_service.cancellation import Cancellation
 from hudi_index_service.errors import IndexServiceError, RequestRefused
-from hudi_index_service.hook.server import refusal, report
 from hudi_index_service.hook.streaming import Begun, StreamedAnswer, while_wanted
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.daemon.statements import SessionStatements
@@ -81,7 +80,8 @@ class Questions:
             answer = _answering(request, reader, statements)
             text = _json_object(body)
         except RequestRefused as error:
-            return refusal(HTTPStatus.BAD_REQUEST, error)
+            log.warning("Request refused (%d): %s", HTTPStatus.BAD_REQUEST, error)
+            return _error(error, HTTPStatus.BAD_REQUEST)
         try:
             question = request.path_params["question"]
             cancellation = Cancellation()
@@ -98,7 +98,7 @@ class Questions:
         except Exception as error:  # of this program: sessions that wait need an answer
             log.exception("A session gets no answer.")
             failure = IndexServiceError(f"The daemon has failed: {type(error).__name__}.")
-            return JSONResponse(report(failure), HTTPStatus.INTERNAL_SERVER_ERROR)
+            return _error(failure, HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _piece(self, work: Callable[[], Any]) -> Any:
         return await to_thread.run_sync(work, limiter=self._pieces)
@@ -131,6 +131,11 @@ def _answering(request: Request, reader: RelationReader, statements: SessionStat
     if question not in known:
         raise RequestRefused(f"There is no question {question[:50]!r}.")
     return known[question]
+
+
+def _error(error: IndexServiceError, status: HTTPStatus) -> Response:
+    content = {"code": error.code, "message": error.message, "remedy": error.remedy}
+    return JSONResponse(content, status)
 
 
 def _json(text: str) -> Response:
