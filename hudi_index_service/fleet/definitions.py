@@ -116,7 +116,6 @@ class DefinitionPlan:
         files: Number of base files to index.
         bytes: Their total length.
         minutes: The estimated time; None if it is unknown.
-        unknown: Why it is unknown; None if it is known.
     """
 
     differences: Differences
@@ -125,7 +124,6 @@ class DefinitionPlan:
     files: int = 0
     bytes: int = 0
     minutes: float | None = 0.0
-    unknown: str | None = None
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -174,14 +172,6 @@ class DefinitionPlan:
             and policy.apply == "auto"
             and self.bytes <= policy.max_backfill_bytes
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What was changed, and what could not be."""
-
-    changes: tuple[Change, ...]
-    failed: Mapping[str, IndexServiceError] = field(default_factory=dict)
 
 
 def differences(live: Iterable[IndexDefinition], policy: TablePolicy) -> Differences:
@@ -265,12 +255,16 @@ def plan_of(
         files=len({each.base_file.path for each in build.due}),
         bytes=cost.table_bytes,
         minutes=None if cost.seconds is None else cost.seconds / 60,
-        unknown=cost.unknown,
     )
 
 
-def apply(table: IndexedTable, policy: TablePolicy, plan: DefinitionPlan) -> Applied:
+def apply(
+    table: IndexedTable, policy: TablePolicy, plan: DefinitionPlan
+) -> Mapping[str, IndexServiceError]:
     """Makes the changes of a plan; builds nothing. One that fails holds up no other, and is logged.
+
+    Returns:
+        Name → why an index stays as it is.
 
     Raises:
         IndexChanged: the definitions or the file are no longer those of the plan; nothing was done.
@@ -283,7 +277,6 @@ def apply(table: IndexedTable, policy: TablePolicy, plan: DefinitionPlan) -> App
             "made.",
             remedy="Approve the new plan.",
         )
-    done: list[Change] = []
     failed: dict[str, IndexServiceError] = {}
     for change in plan.changes:
         try:
@@ -293,8 +286,7 @@ def apply(table: IndexedTable, policy: TablePolicy, plan: DefinitionPlan) -> App
             failed[change.name] = error
         else:
             log.info("%s: %s", policy.name, change)
-            done.append(change)
-    return Applied(tuple(done), failed)
+    return failed
 
 
 def _make(table: IndexedTable, change: Change) -> None:

@@ -1,4 +1,5 @@
-"""Carries out an order in a child: builds, cleans or verifies one table."""
+"""Carries out an order in a child: builds, cleans or verifies one table, or changes its
+definitions."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,9 +11,9 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, EntryInvalid, IndexChanged, IndexServiceError
 from hudi_index_service.fleet.builds.by_spark import build_by_spark, is_for_spark
 from hudi_index_service.fleet.builds.child import Progress
-from hudi_index_service.fleet.builds.definitions import define
 from hudi_index_service.fleet.builds.messages import Ended, Order, ended_by
-from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.definitions import apply, plan_of
+from hudi_index_service.fleet.observation import DefinitionsSeen, Refusal
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.index.metadata.build_records import BuildState
 from hudi_index_service.wording import counted
@@ -106,10 +107,34 @@ def _retry_seconds(build: Build, order: Order) -> float | None:
 
 
 def _define(upkeep: TableUpkeep, order: Order) -> Ended:
-    found, error = define(upkeep.table, order)
+    """Plans what would bring the table's definitions to what the fleet's file says, and changes
+    them if that is approved, or need not be. It may start a JVM."""
+    table, policy = upkeep.table, order.policy
+    plan = plan_of(table, policy, settings=Settings(**order.settings))
+    sentences, drift, failed = plan.sentences, plan.differences.drift, dict(plan.invalid)
+    error: IndexServiceError | None = None
+    too_much = plan.why_not_as_approved(order.plan_id, order.plan_bytes) if order.is_asked else ""
+    if too_much:
+        error = IndexChanged(too_much, remedy="Approve the new plan, if it is as it should be.")
+    is_approved = order.is_asked and not too_much
+    if plan.changes and (is_approved or plan.may_apply_unasked(policy)):
+        unchanged = apply(table, policy, plan)
+        failed |= unchanged
+        too_much, error = "", next(iter(unchanged.values()), None)
+        done = {each.name for each in plan.changes} - unchanged.keys()
+        sentences, drift = (), tuple(name for name in drift if name not in done)
+    found = DefinitionsSeen(
+        invalid_definition=next(map(Refusal.of, failed.values()), None),
+        clash=plan.differences.clash,
+        drift=drift,
+        plan=(too_much, *sentences) if too_much else sentences,
+        plan_id=plan.id if sentences else "",
+        plan_bytes=plan.bytes if sentences else 0,
+    )
     if error is None:
         return Ended(order.request, "finished", definitions=found)
-    # What failed, as on a full disk, is tried again; another plan waits for its approval.
+    # What failed, as on a full disk, is tried again; another plan waits for its approval. An index
+    # that the table cannot have is no failure.
     broke_off = not isinstance(error, IndexChanged)
     return replace(ended_by(order, error), broke_off=broke_off, definitions=found)
 
