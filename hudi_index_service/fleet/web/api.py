@@ -111,7 +111,7 @@ def _build_of(requests: Requests, call: Call) -> BuildMessage:
 
 def _ask(requests: Requests, call: Call) -> RequestedMessage:
     name, task = call.path["name"], call.body.task()
-    return RequestedMessage.of(requests.ask(call.caller, name, task, key=call.key))
+    return RequestedMessage.model_validate(requests.ask(call.caller, name, task, key=call.key))
 
 
 def _cancel(requests: Requests, call: Call) -> DoneMessage:

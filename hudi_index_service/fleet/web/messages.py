@@ -1,21 +1,21 @@
 """What the API takes and gives, as models from which its description is made too."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.fleet.contract import Requested, Task
+from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild, Warmed
-from hudi_index_service.fleet.signals.attention import Code, Reason
+from hudi_index_service.fleet.signals.attention import Code
 from hudi_index_service.fleet.web.table_view import TableView
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    # Made from objects with attributes of the same names, too, also where one is a field of it.
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -42,11 +42,6 @@ class ErrorMessage(_Message):
     message: str
     remedy: str
 
-    @classmethod
-    def of(cls, refusal: Refusal) -> "ErrorMessage":
-        """The message of an error that was seen."""
-        return cls(code=refusal.code, message=refusal.message, remedy=refusal.remedy)
-
 
 class ReasonMessage(_Message):
     """Why a table needs attention; severity 1 is the worst, and the remedy a command."""
@@ -58,12 +53,6 @@ class ReasonMessage(_Message):
     limit: float | str | None
     words: str
     remedy: str
-
-    @classmethod
-    def of(cls, reason: Reason) -> "ReasonMessage":
-        """The message of a reason."""
-        fields = {name: getattr(reason, name) for name in cls.model_fields}
-        return cls(**{**fields, "code": str(reason.code)})
 
 
 class BuildMessage(_Message):
@@ -113,7 +102,7 @@ class BuildMessage(_Message):
                 started=build.started,
                 ended=build.ended,
                 built=build.built,
-                error=None if build.error is None else ErrorMessage.of(build.error),
+                error=build.error,
                 requested_by=build.requested_by,
             )
         return cls(
@@ -204,7 +193,7 @@ class PrewarmedMessage(_Message):
         """The message of what was made ready."""
         ready = warmed.ready
         if ready is None:
-            return cls(at=warmed.at, error=warmed.error and ErrorMessage.of(warmed.error))
+            return cls(at=warmed.at, error=warmed.error)
         return cls(
             at=warmed.at,
             entries=ready.entries,
@@ -247,7 +236,7 @@ class TableStatusMessage(TableMessage):
         return cls(
             **_fields(view),
             status=None if seen.status is None else seen.status.to_dict(),
-            error=None if seen.error is None else ErrorMessage.of(seen.error),
+            error=seen.error,
             ended=[BuildMessage.of(each.id, view.name, each) for each in seen.ended],
             plan=list(seen.plan),
             plan_id=seen.plan_id,
@@ -255,7 +244,7 @@ class TableStatusMessage(TableMessage):
             orphaned_bytes=seen.orphaned_bytes,
             erased=seen.erased,
             muted=[MuteMessage(code=code, until=until) for code, until in view.muted],
-            timeline=[InstantMessage(**asdict(each)) for each in seen.timeline],
+            timeline=seen.timeline,
             prewarmed=None if seen.warmed is None else PrewarmedMessage.of(seen.warmed),
         )
 
@@ -272,7 +261,7 @@ def _fields(view: TableView) -> dict[str, Any]:
         "enabled": policy.enabled,
         "state": view.state,
         "severity": view.severity if view.reasons else 0,
-        "reasons": [ReasonMessage.of(each) for each in view.reasons],
+        "reasons": view.reasons,
         "coverage": view.coverage,
         "due": view.due,
         "lag_seconds": view.lag_seconds,
@@ -296,7 +285,7 @@ class TablesMessage(_Message):
         """The message of a list."""
         return cls(
             tables=[TableMessage.of(view) for view in views],
-            problems=[ErrorMessage.of(each) for each in problems],
+            problems=problems,
         )
 
 
@@ -311,11 +300,6 @@ class RequestedMessage(_Message):
     table: str
     repeated: bool
     build: BuildMessage | None = None
-
-    @classmethod
-    def of(cls, requested: Requested) -> "RequestedMessage":
-        """The message of a request."""
-        return cls(id=requested.id, table=requested.table, repeated=requested.repeated)
 
 
 class DoneMessage(_Message):
