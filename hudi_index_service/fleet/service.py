@@ -16,10 +16,10 @@ from hudi_index_service.errors import RequestRefused
 from hudi_index_service.fleet.builds.messages import Counted
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policies.discovery import Discovery
+from hudi_index_service.fleet.policies.file import FleetFileWatcher
 from hudi_index_service.fleet.policies.found_before import FoundBefore
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.policies.references import resolved
-from hudi_index_service.fleet.policies.reload import FleetFileWatcher
 from hudi_index_service.fleet.reads.tables import ReadTables
 from hudi_index_service.fleet.reads.warming import Warming
 from hudi_index_service.fleet.shard import Shard
@@ -229,7 +229,6 @@ def serve_fleet(
     shard: Shard | None = None,
     host: str | None = None,
     port: int | None = None,
-    settings: Settings | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
     """Keeps the tables of a fleet file until SIGTERM or SIGINT, then finishes the running builds.
@@ -246,7 +245,7 @@ def serve_fleet(
         FleetFileInvalid: the file has mistakes.
         ConfigInvalid: the address cannot be bound, or the file of tokens is refused.
     """
-    effective = with_address(config.effective(settings), "web", host, port)
+    effective = with_address(config.settings(), "web", host, port)
     gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
     count_repeats()
     watcher = FleetFileWatcher(path)

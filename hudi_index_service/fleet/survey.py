@@ -21,10 +21,7 @@ _AT_A_TIME = 8
 
 
 def survey(
-    file: FleetFile,
-    wanted: Callable[[str], bool] = lambda name: True,
-    *,
-    settings: Settings | None = None,
+    file: FleetFile, wanted: Callable[[str], bool] = lambda name: True
 ) -> tuple[list[TableView], list[Refusal]]:
     """The tables of the file by attention, and the problems of its sources. A table that cannot be
     looked at is looked at as often as makes it unreachable.
@@ -35,11 +32,10 @@ def survey(
     Args:
         wanted: Whether a table is to be looked at, by its name.
     """
-    effective = config.effective(settings)
     found = Discovery().discover(file)
     policies = [each for name, each in found.tables.items() if wanted(name)]
     with ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="survey") as threads:
-        observations = list(threads.map(partial(_observed, effective), policies))
+        observations = list(threads.map(partial(_observed, config.settings()), policies))
     now = datetime.now(UTC)
     views = [TableView.of(each, lambda seen: attention(seen, now)) for each in observations]
     return selected(views), [each.problem for each in found.failed]

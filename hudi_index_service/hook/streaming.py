@@ -108,13 +108,18 @@ def _next_of(pieces: Generator[bytes]) -> tuple[bytes, bool]:
     return bytes(data), True
 
 
+async def client_left(receive: Receive) -> None:
+    """Returns once the client of a request has gone, whose body has been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 @asynccontextmanager
 async def while_wanted(request: Request, cancellation: Cancellation) -> AsyncIterator[None]:
     """Ends the queries within it when the client leaves. The request's body has been read."""
 
     async def cancel_when_left() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
+        await client_left(request.receive)
         cancellation.cancel()
 
     leaving = asyncio.create_task(cancel_when_left())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.errors import FleetFileInvalid
-from hudi_index_service.fleet.policies.reload import FleetFileWatcher
+from hudi_index_service.fleet.policies.file import FleetFileWatcher
 
 
 def text(owner: str) -> str:

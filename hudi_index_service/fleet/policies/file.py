@@ -5,7 +5,9 @@ and what these do not state is built in.
 """
 
 import hashlib
+import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from types import UnionType
@@ -54,6 +56,12 @@ from hudi_index_service.fleet.policies.policy import (
 from hudi_index_service.fleet.policies.sources import Place, parse_source
 from hudi_index_service.fleet.policies.windows import Window, Windows
 from hudi_index_service.wording import counted, did_you_mean, reason
+
+log = logging.getLogger(__name__)
+
+
+_SHAPED = {"on", "definitions", "windows", "budget", "prewarm"}
+"""The rules that a policy has by the same name in another form."""
 
 
 class _Model(BaseModel):
@@ -201,40 +209,25 @@ class FleetFile(_Model):
         """
         rules = self.rules(group)
         windows, budget, prewarm = rules.windows, rules.budget, rules.prewarm
+        alike = {each.name for each in fields(TablePolicy)} & Rules.model_fields.keys()
         return TablePolicy(
+            **{name: getattr(rules, name) for name in alike - _SHAPED},
             name=name,
             uri=place.uri,
             catalog=place.catalog,
             database=place.database,
             table=place.table,
             group=group.name,
-            enabled=rules.enabled,
-            owner=rules.owner,
-            labels=rules.labels,
-            priority=rules.priority,
-            strategy=rules.strategy,
-            poll=rules.poll,
-            max_lag=rules.max_lag,
-            min_coverage=rules.min_coverage,
-            max_orphaned=rules.max_orphaned,
             build_timeout=rules.build.timeout,
             spark_above=rules.build.spark.above if rules.build.spark else None,
             spark_submit=tuple(rules.build.spark.submit) if rules.build.spark else (),
             on=tuple(rules.on),
-            retention=rules.retention,
             definitions=tuple(each.desired() for each in rules.definitions),
-            apply=rules.apply,
-            max_backfill_bytes=rules.max_backfill_bytes,
-            backfill=rules.backfill,
-            on_removed=rules.on_removed,
             windows=Windows(windows.time_zone, tuple(map(Window.parse, windows.times)))
             if windows
             else Windows(),
             budget=Budget(**budget.model_dump()) if budget else UNLIMITED,
             verify_sample=rules.verify.sample,
-            storage=rules.storage,
-            reads=rules.reads,
-            agents=rules.agents,
             prewarm=None if prewarm is None else prewarm.wanted(),
         )
 
@@ -259,6 +252,44 @@ def read_fleet_file(path: Path) -> FleetFile:
             remedy="Name a file that the service's user may read.",
             mistakes=(f"{path} cannot be read: {reason(error)}",),
         ) from error
+
+
+class FleetFileWatcher:
+    """Keeps the last valid form of a fleet file. It compares the content, so that it notices a link
+    that is led elsewhere, as Kubernetes does with a ConfigMap. Not for several threads at once.
+
+    Args:
+        path: The file, or a link to it.
+
+    Raises:
+        FleetFileInvalid: the file has mistakes. Later ones raise nothing; see `error`.
+
+    Attributes:
+        file: The fleet that holds.
+        error: Why the file as it is now is not used; None if it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.file: FleetFile = read_fleet_file(path)
+        self.error: FleetFileInvalid | None = None
+
+    def look(self) -> bool:
+        """Reads the file again. Returns whether another fleet holds from now on; a wrong file
+        leaves the one that holds."""
+        try:
+            read = read_fleet_file(self._path)
+        except FleetFileInvalid as error:
+            if self.error is None or self.error.message != error.message:
+                log.error("The fleet stays as it was: %s", error)
+            self.error = error
+            return False
+        self.error = None
+        if read.digest == self.file.digest:
+            return False
+        log.info("%s has changed: its new form holds from now on.", self._path)
+        self.file = read
+        return True
 
 
 def parse_fleet_file(content: bytes, source: str) -> FleetFile:

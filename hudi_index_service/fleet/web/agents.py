@@ -34,6 +34,7 @@ from hudi_index_service.fleet.web.agents_tables import CallersChanges, CallersTa
 from hudi_index_service.fleet.web.exchange import Gate, Refused, address_of, body_of
 from hudi_index_service.fleet.web.requests import Caller, Requests
 from hudi_index_service.hook.daemon import extra_required
+from hudi_index_service.hook.streaming import client_left
 from hudi_index_service.mcp.answers import Answers
 from hudi_index_service.mcp.changes import Changes, Plans
 
@@ -161,8 +162,7 @@ class _Answer(Response):
         async with create_task_group() as group:
 
             async def cancel_when_left() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
+                await client_left(receive)
                 group.cancel_scope.cancel()
 
             group.start_soon(cancel_when_left)

@@ -28,6 +28,7 @@ from hudi_index_service.fleet.web.exchange import (
     json_of,
 )
 from hudi_index_service.fleet.web.requests import Caller, Requests, paused
+from hudi_index_service.hook.streaming import client_left
 from hudi_index_service.hook.write_options import (
     CALLBACK_PATH,
     SECRET_HEADER,
@@ -118,18 +119,12 @@ async def _end_of(
     except RequestUnknown:  # the table has left
         return None
     # Not a thread for each writer that waits, which would leave none for others.
-    end, left = asyncio.wrap_future(promised), asyncio.create_task(_disconnected(request))
+    end, left = asyncio.wrap_future(promised), asyncio.create_task(client_left(request.receive))
     try:
         await asyncio.wait((end, left), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         left.cancel()
     return end.result() if end.done() and not end.cancelled() else None
-
-
-async def _disconnected(request: Request) -> None:
-    """Returns once the client has gone. Its body was read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _answer(end: EndedBuild | None) -> JsonAnswer:

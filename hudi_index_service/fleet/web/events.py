@@ -12,6 +12,7 @@ from hudi_index_service.errors import AccessRefused, IndexServiceError
 from hudi_index_service.fleet.web.exchange import RETRY_SECONDS, Refused
 
 _LOOK_SECONDS = 1.0
+"""How often each stream looks whether anything has changed."""
 _QUIET_SECONDS = 15.0  # a proxy may close a connection that is silent for longer
 
 
@@ -20,11 +21,10 @@ class Streams:
 
     Args:
         most: Their maximum number.
-        look_seconds: How often each looks whether anything has changed.
     """
 
-    def __init__(self, *, most: int, look_seconds: float = _LOOK_SECONDS) -> None:
-        self._most, self._look_seconds = most, look_seconds
+    def __init__(self, *, most: int) -> None:
+        self._most = most
         self._closing = asyncio.Event()
         self.open = 0
 
@@ -68,7 +68,7 @@ class Streams:
         until = monotonic() + seconds
         try:
             while not holds() and (rest := until - monotonic()) > 0 and not await gone():
-                if await self._closes(min(rest, self._look_seconds / 4)):
+                if await self._closes(min(rest, _LOOK_SECONDS / 4)):
                     return
         finally:
             self.open -= 1
@@ -77,8 +77,8 @@ class Streams:
         yield "retry: 3000\n\n"
         try:
             last, quiet = look(), 0.0
-            while not await self._closes(self._look_seconds):
-                now, quiet = look(), quiet + self._look_seconds
+            while not await self._closes(_LOOK_SECONDS):
+                now, quiet = look(), quiet + _LOOK_SECONDS
                 if now != last:
                     yield "event: changed\ndata:\n\n"
                     last, quiet = now, 0.0

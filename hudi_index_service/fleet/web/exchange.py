@@ -169,11 +169,8 @@ def address_of(request: Request) -> str:
 class Gate:
     """Lets in who has a token, and slows down who guesses. Only for the event loop's thread."""
 
-    def __init__(
-        self, tokens: Tokens, refusals: Refusals, attempts: Attempts | None = None
-    ) -> None:
-        self._tokens, self._refusals = tokens, refusals
-        self._attempts = Attempts() if attempts is None else attempts
+    def __init__(self, tokens: Tokens, refusals: Refusals) -> None:
+        self._tokens, self._refusals, self._attempts = tokens, refusals, Attempts()
 
     def bearer(self, request: Request, *, header: str = "") -> Token:
         """The token of a request's Authorization, or of a header of its own.

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from time import monotonic
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -17,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from hudi_index_service.cancellation import Cancellation
-from hudi_index_service.errors import RequestInvalid
+from hudi_index_service.errors import NotCovered, RequestInvalid
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.formats import (
     ARROW,
@@ -54,7 +55,6 @@ from hudi_index_service.fleet.web.exchange import (
     body_of,
 )
 from hudi_index_service.fleet.web.requests import Caller, Requests
-from hudi_index_service.fleet.web.when_covered import when_covered
 from hudi_index_service.hook.streaming import Begun, StreamedAnswer, while_wanted
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.wording import first_mistake
@@ -148,7 +148,7 @@ class Reads:
 
             patience = question.wait if isinstance(question, SnapshotQuestion) else 0.0
             looks = partial(requests.looked, caller, name)
-            begun = await when_covered(begin, looks, patience, request, streams)
+            begun = await _when_covered(begin, looks, patience, request, streams)
             if isinstance(begun, Response):
                 return begun
             return StreamedAnswer(request, begun, cancellation, self._work)
@@ -180,6 +180,39 @@ class Reads:
 
     async def _work(self, work: Callable[[], T]) -> T:
         return await to_thread.run_sync(work, limiter=self._threads)
+
+
+async def _when_covered(
+    begin: Callable[[], Awaitable[T]],
+    looks: Callable[[], object],
+    seconds: float,
+    request: Request,
+    streams: Streams,
+) -> T:
+    """The beginning of an answer, tried again whenever the fleet has seen something new of the
+    table, such as the end of a build, while it is not covered and there is time to wait.
+
+    Args:
+        looks: What the fleet has seen of the table.
+
+    Raises:
+        NotCovered: it is still not, or too many requests wait already.
+    """
+    until = monotonic() + seconds
+    while True:
+        seen = looks()  # before the try, so that nothing is missed after it
+        try:
+            return await begin()
+        except NotCovered:
+            if (rest := until - monotonic()) <= 0:
+                raise
+            await streams.until(partial(_has_changed, looks, seen), rest, request.is_disconnected)
+            if looks() == seen:
+                raise
+
+
+def _has_changed(looks: Callable[[], object], seen: object) -> bool:
+    return looks() != seen
 
 
 async def _question(model: type[Question], request: Request) -> Question:
