@@ -255,7 +255,7 @@ def serve_fleet(
     def discovered() -> Mapping[str, TablePolicy]:
         found = discovery.discover(watcher.file)
         problems["fleet file"] = (Refusal.of(watcher.error),) if watcher.error else ()
-        problems["sources"] = tuple(each.problem for each in found.failed)
+        problems["sources"] = tuple(Refusal.of(each.problem) for each in found.failed)
         return found.tables
 
     found = discovered()

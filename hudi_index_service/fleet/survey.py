@@ -38,7 +38,7 @@ def survey(
         observations = list(threads.map(partial(_observed, config.settings()), policies))
     now = datetime.now(UTC)
     views = [TableView.of(each, lambda seen: attention(seen, now)) for each in observations]
-    return selected(views), [each.problem for each in found.failed]
+    return selected(views), [Refusal.of(each.problem) for each in found.failed]
 
 
 def _observed(settings: Settings, policy: TablePolicy) -> Observation:

@@ -4,7 +4,7 @@ catalogs, and for each table the policy of the first group that includes it."""
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from hudi_index_service.catalog import tables_in_glue, tables_in_hive
@@ -16,7 +16,6 @@ from hudi_index_service.errors import (
     StorageUnsupported,
     TableNotFound,
 )
-from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.file import FleetFile, Group
 from hudi_index_service.fleet.policies.found_before import Found, FoundBefore
 from hudi_index_service.fleet.policies.policy import TablePolicy
@@ -59,10 +58,9 @@ class FailedSource:
     kept: int
 
     @property
-    def problem(self) -> Refusal:
-        """The error as it is shown, with where the file has the source."""
-        error = Refusal.of(self.error)
-        return replace(error, message=f"{self.source} of group {self.group}: {error.message}")
+    def problem(self) -> IndexServiceError:
+        """The error, with where the file has the source."""
+        return self.error.reworded(f"{self.source} of group {self.group}: {self.error.message}")
 
 
 @dataclass(frozen=True, slots=True)
