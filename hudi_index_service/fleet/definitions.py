@@ -19,6 +19,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import DesiredIndex, TablePolicy, settings_for
+from hudi_index_service.hook.table_keys import options_by_name
 from hudi_index_service.index.metadata.definitions import (
     FLEET,
     Column,
@@ -330,7 +331,7 @@ def _change(after: dict[str, IndexDefinition], change: Change, table: IndexedTab
 def _is(definition: IndexDefinition, desired: DesiredIndex) -> bool:
     return (
         set(definition.index_types) == set(desired.index_types)
-        and _by_name(definition.columns) == _by_name(desired.columns)
+        and options_by_name(definition.columns) == options_by_name(desired.columns)
         and _keys(definition.columns, desired) == _keys(desired.columns, desired)
     )
 
@@ -341,8 +342,3 @@ def _keys(columns: Sequence[Column], desired: DesiredIndex) -> list[list[str]]:
         [each.name.lower() for each in columns if is_in_key(each.options_of(name))]
         for name in sorted(desired.index_types)
     ]
-
-
-def _by_name(columns: Iterable[Column]) -> dict[str, dict[str, str]]:
-    """The options of each column, by lower-case name."""
-    return {column.name.lower(): column.options for column in columns}

@@ -3,7 +3,7 @@ that the service remembers between runs, and the index that they define."""
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,9 +156,9 @@ def define(
 
 
 def _matches(definition: IndexDefinition, keys: WriteKeys) -> bool:
-    return set(definition.index_types) == set(keys.types) and _by_name(
+    return set(definition.index_types) == set(keys.types) and options_by_name(
         definition.columns
-    ) == _by_name(keys.columns)
+    ) == options_by_name(keys.columns)
 
 
 def _change(table: IndexedTable, current: IndexDefinition, keys: WriteKeys) -> None:
@@ -169,7 +169,7 @@ def _change(table: IndexedTable, current: IndexDefinition, keys: WriteKeys) -> N
             remedy=f"Drop it: hudi-index drop {table.uri} {INDEX_NAME}. The next write with the "
             "keys creates it again.",
         )
-    before, after = _by_name(current.columns), _by_name(keys.columns)
+    before, after = options_by_name(current.columns), options_by_name(keys.columns)
     table.alter_index(
         INDEX_NAME,
         add=[column for column in keys.columns if column.name.lower() not in before],
@@ -182,6 +182,6 @@ def _change(table: IndexedTable, current: IndexDefinition, keys: WriteKeys) -> N
     )
 
 
-def _by_name(columns: tuple[Column, ...]) -> dict[str, dict[str, str]]:
+def options_by_name(columns: Iterable[Column]) -> dict[str, dict[str, str]]:
     """The options of each column, by lower-case name."""
     return {column.name.lower(): column.options for column in columns}

@@ -43,43 +43,22 @@ class Prewarm:
 
 @dataclass(frozen=True, slots=True)
 class TablePolicy:
-    """What the fleet does for a table, and what it expects of it.
+    """What the fleet does for a table, and what it expects of it: the rules of its group, see
+    `policies.file.Rules`, and beside them what is said here.
 
     Attributes:
         name: The table's name in the fleet, unique: the catalog's, or the last parts of its path.
         uri: Its base path.
         catalog, database, table: Where a catalog has it, and as what; "" for a path.
         group: The group of the file that it belongs to.
-        enabled: False for a table that is paused: seen, never built.
-        owner: Who answers for it.
-        labels: Further labels.
-        priority: The higher, the sooner it is built and shown; 0 by default.
-        strategy: Which base files builds cover.
-        poll: The time between two looks at its timeline.
-        max_lag: How long a due base file may wait; None for no limit.
-        min_coverage: The fraction of base files, from 0 to 1, that each index should cover.
-        max_orphaned: How many bytes may lie in entries that no snapshot needs.
         build_timeout: How long a build may make no progress.
         spark_above: The bytes of due base files above which spark-submit runs the build; None for
             never.
         spark_submit: The command for that, with its options.
-        on: What builds of the strategy incremental follow.
-        retention: How long entries are kept; None for the setting `clean.retention`.
         definitions: The indexes that the fleet defines; None if it leaves definitions as they are.
-        apply: Whether definitions are changed when an operator approves (``plan``), or at once.
-        max_backfill_bytes: With ``auto``, changes whose backfill reads more than this wait for an
-            operator, too.
-        backfill: Of the base files that were there when an index was defined, those of how long
-            before are built: `NO_BACKFILL`, `WHOLE_BACKFILL`, or a number of days.
-        on_removed: Whether a definition that left the file is kept, or dropped.
-        windows: When builds may begin.
-        budget: The limits of one build.
         verify_sample: The fraction of the entries, from 0 to 1, that is verified each week; 0 for
             no verification.
         storage: Options of the store; see `hudi_index_service.fleet.policies.references.resolved`.
-        reads: Whether the service answers queries on the table.
-        agents: What agents may do: nothing (``none``), read rows, or make changes, too.
-        prewarm: What it makes ready for them; None for nothing.
         clean: Whether each build is followed by a clean.
         write_config: Keys ``hoodie.index.*`` that override those of the table's commits.
         woken_by: What has it built. A fleet file has no word for it: its tables are woken by
