@@ -21,7 +21,6 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.fleet.builds.pool import Pool, Slots, Take, fitting
 from hudi_index_service.fleet.builds.process import RUNNER, Limits
-from hudi_index_service.fleet.contract import Requested, Task
 from hudi_index_service.fleet.ledger import Action, Ledger
 from hudi_index_service.fleet.looks import Look
 from hudi_index_service.fleet.observation import (
@@ -35,6 +34,7 @@ from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.polls import Polls, share_of
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.table_state import TableState
+from hudi_index_service.fleet.task import Requested, Task
 from hudi_index_service.fleet.tracing import Span
 from hudi_index_service.fleet.work import Listener, Work
 from hudi_index_service.storage.store import normalize_uri
@@ -50,7 +50,8 @@ _NOTHING_IS_LOST = "Nothing is lost: the service builds what is due from the tab
 
 
 class Supervisor:
-    """See `contract.Fleet` for what it answers; its methods may be called in any thread.
+    """Its methods may be called in any thread. What it tells of tables comes from memory, at once;
+    those that name one raise `TableNotInFleet` for an unknown one.
 
     Args:
         policies: The tables.
@@ -197,12 +198,12 @@ class Supervisor:
     # --- what is asked ---------------------------------------------------------------------
 
     def tables(self) -> Sequence[Observation]:
-        """See `Fleet.tables`."""
+        """All tables, in order of their names."""
         with self._work.changed:
             return [each.observation for each in self._by_name.values()]
 
     def table(self, name: str) -> Observation:
-        """See `Fleet.table`."""
+        """One table."""
         with self._work.changed:
             return self._named(name).observation
 
@@ -214,7 +215,11 @@ class Supervisor:
     def ask(
         self, name: str, task: Task, *, key: str | None = None, requested_by: str = ""
     ) -> Requested:
-        """See `Fleet.ask`."""
+        """Asks for something; the same `key` for the same table and action gives the same request.
+
+        Raises:
+            CallbackRefused: too many requests wait, or the service is ending.
+        """
         with self._work.changed:
             state = self._named(name)
             before = self._ledger.with_key(state.uri, task.action, key or "")
@@ -234,7 +239,12 @@ class Supervisor:
             return Requested(request.id, name)
 
     def callback(self, uri: str) -> Requested:
-        """See `Fleet.callback`."""
+        """A writer has committed to the table at this base path: asks for a build. Callbacks that
+        come before it begins share one.
+
+        Raises:
+            CallbackRefused: the table is paused or built by polls alone, or the service is ending.
+        """
         wanted = normalize_uri(uri)  # it looks at the disk, which others need not wait for
         with self._work.changed:
             state = self._work.tables.get(wanted)
@@ -255,7 +265,7 @@ class Supervisor:
             return Requested(request.id, state.policy.name)
 
     def build_of(self, request: str) -> RunningBuild | EndedBuild | None:
-        """See `Fleet.build_of`."""
+        """The build of a request; None while it waits. Raises RequestUnknown."""
         with self._work.changed:
             ended = self._ledger.end_of(request)
             if ended is not None:
@@ -263,7 +273,9 @@ class Supervisor:
             return self._state_of(request).running_of(request)
 
     def end_of(self, request: str) -> Future[EndedBuild]:
-        """See `Fleet.end_of`."""
+        """How a request ends, once it has. It is cancelled if the request will have no end, as when
+        its table leaves the fleet. Others wait for it, too: do not cancel it. Raises
+        RequestUnknown."""
         with self._work.changed:
             ended = self._ledger.end_of(request)
             if ended is None:
@@ -274,7 +286,8 @@ class Supervisor:
         return known
 
     def cancel(self, request: str, *, requested_by: str = "") -> None:
-        """See `Fleet.cancel`. A build that several requests share is cancelled for all of them."""
+        """Cancels a waiting or running build, which several requests may share. One that has ended
+        stays as it is. Raises RequestUnknown."""
         with self._work.changed:
             if self._ledger.end_of(request) is not None:
                 return
@@ -289,12 +302,12 @@ class Supervisor:
             self._work.withdraw(state, request)
 
     def mute(self, name: str, code: str, *, days: int, requested_by: str = "") -> None:
-        """See `Fleet.mute`."""
+        """Hides a reason of a table for some days: `code` is one of `attention.Code`."""
         until = datetime.now(UTC) + timedelta(days=days)
         self._mute(name, code, until, f"is muted for {counted(days, 'day')} by {requested_by}")
 
     def unmute(self, name: str, code: str, *, requested_by: str = "") -> None:
-        """See `Fleet.unmute`."""
+        """Shows a reason of a table again."""
         self._mute(name, code, datetime.now(UTC), f"is muted no more, by {requested_by}")
 
     def _mute(self, name: str, code: str, until: datetime, what: str) -> None:

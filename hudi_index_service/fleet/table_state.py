@@ -10,12 +10,12 @@ from hudi_index_service.config import Settings
 from hudi_index_service.fleet import tracing
 from hudi_index_service.fleet.builds.messages import Order, settings_for_child
 from hudi_index_service.fleet.builds.pool import Job
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.ledger import Action, Request
 from hudi_index_service.fleet.looks import Looker
 from hudi_index_service.fleet.observation import Observation, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy, settings_for
 from hudi_index_service.fleet.policies.references import resolved
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.index.metadata.build_records import BuildProgress
 
 _NEVER = datetime.min.replace(tzinfo=UTC)

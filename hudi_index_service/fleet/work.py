@@ -14,12 +14,12 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.fleet.builds.messages import Counted, Ended
 from hudi_index_service.fleet.builds.pool import Job
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.ledger import Action, Ledger, Request
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.queue import FairQueue
 from hudi_index_service.fleet.table_state import TableState, order_of
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.tracing import Span, trace_of, traceparent
 from hudi_index_service.index.metadata.build_records import BuildProgress
 from hudi_index_service.storage.waiting import Backoff
@@ -147,7 +147,7 @@ class Work:
         return self.tables.pop(uri)
 
     def end_of(self, request: str) -> Future[EndedBuild]:
-        """See `Fleet.end_of`, of a request that waits or runs."""
+        """See `Supervisor.end_of`, of a request that waits or runs."""
         return self._ends.setdefault(request, Future())
 
     def withdraw(self, state: TableState, request: str) -> None:

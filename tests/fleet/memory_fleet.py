@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from hudi_index_service.errors import CallbackRefused, RequestUnknown, TableNotInFleet
-from hudi_index_service.fleet.contract import Requested, Task
 from hudi_index_service.fleet.observation import EndedBuild, Observation, Refusal, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
+from hudi_index_service.fleet.task import Requested, Task
 from hudi_index_service.index.metadata.build_records import BuildProgress, FailedEntry
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition, SeenTimeline
 from hudi_index_service.maintain.status import (
@@ -94,7 +94,7 @@ def progress(done: int, total: int = 100) -> BuildProgress:
 
 @dataclass
 class MemoryFleet:
-    """A `Fleet` for tests.
+    """What `Supervisor` is for pages and the API, for tests.
 
     Attributes:
         calls: What was asked for: action, table or id, who, and more.
@@ -143,7 +143,7 @@ class MemoryFleet:
         ended = EndedBuild(run.id, run.trigger, NOW, later, outcome, error, 7, run.requested_by)
         self.change(table, running=None, ended=(ended, *self.observations[table].ended))
 
-    # The contract.
+    # As the supervisor has it.
 
     def tables(self) -> Sequence[Observation]:
         return [self.observations[name] for name in sorted(self.observations)]

@@ -21,10 +21,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from hudi_index_service.config import HookSettings, WebSettings
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import Refusal
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.timeline import SeenInstant
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.fleet.web.api import Machinery

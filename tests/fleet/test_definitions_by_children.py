@@ -6,8 +6,8 @@ import pytest
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.strategy import WHOLE_BACKFILL
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.policies.policy import DesiredIndex
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.work import Listener
 from tests.fleet.conftest import LIMITS, ended, seen
 

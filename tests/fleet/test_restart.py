@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.fleet.contract import Task
+from hudi_index_service.fleet.task import Task
 from tests.fleet.conftest import ended, is_covered, seen
 from tests.fleet.test_children import is_alive
 from tests.programs import awaited
@@ -22,7 +22,7 @@ from time import sleep
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.contract import Task
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.supervisor import Supervisor
 from tests.fleet.faulty_runner import RUNNER

@@ -18,13 +18,13 @@ from hudi_index_service.errors import (
     TableNotInFleet,
 )
 from hudi_index_service.fleet.builds.process import Limits
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.ledger import Ledger
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.policies.policy import DesiredIndex
 from hudi_index_service.fleet.policies.references import FromFile
 from hudi_index_service.fleet.shard import Shard
 from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.work import Listener
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import Column

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from hudi_index_service.fleet import tracing
-from hudi_index_service.fleet.contract import Task
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.tracing import Span, traceparent
 from hudi_index_service.fleet.web.access import Role
 from hudi_index_service.hook.write_options import SECRET_HEADER

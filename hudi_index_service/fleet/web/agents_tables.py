@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import AccessDenied, TableNotInFleet
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import EndedBuild, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.reads.tables import ReadTables
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.web.access import Action
 from hudi_index_service.fleet.web.exchange import Refused
 from hudi_index_service.fleet.web.requests import Caller, Requests

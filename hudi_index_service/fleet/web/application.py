@@ -26,8 +26,8 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestInvalid,
 )
-from hudi_index_service.fleet.contract import Fleet
 from hudi_index_service.fleet.signals.attention import ReasonsOf
+from hudi_index_service.fleet.supervisor import Supervisor
 from hudi_index_service.fleet.traced import Traced
 from hudi_index_service.fleet.web.access import Role, Token, Tokens, digest_of
 from hudi_index_service.fleet.web.address import LOOPBACK, bound_socket, url_of
@@ -90,7 +90,7 @@ class Application:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: Supervisor,
         reasons_of: ReasonsOf,
         machinery: Machinery,
         settings: WebSettings,

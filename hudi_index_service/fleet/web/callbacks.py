@@ -15,8 +15,8 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestUnknown,
 )
-from hudi_index_service.fleet.contract import Requested
 from hudi_index_service.fleet.observation import EndedBuild
+from hudi_index_service.fleet.task import Requested
 from hudi_index_service.fleet.web.access import Action, Token
 from hudi_index_service.fleet.web.api import Machinery
 from hudi_index_service.fleet.web.exchange import (

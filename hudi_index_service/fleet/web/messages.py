@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild, Warmed
 from hudi_index_service.fleet.signals.attention import Code
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.web.table_view import TableView
 
 

@@ -16,10 +16,11 @@ from hudi_index_service.errors import (
     RequestUnknown,
     TableNotInFleet,
 )
-from hudi_index_service.fleet.contract import Fleet, Requested, Task
 from hudi_index_service.fleet.observation import EndedBuild, Refusal, RunningBuild
 from hudi_index_service.fleet.policies.policy import TablePolicy
 from hudi_index_service.fleet.signals.attention import Code, ReasonsOf
+from hudi_index_service.fleet.supervisor import Supervisor
+from hudi_index_service.fleet.task import Requested, Task
 from hudi_index_service.fleet.tracing import trace_of, traceparent
 from hudi_index_service.fleet.web.access import Action, Token
 from hudi_index_service.fleet.web.exchange import Refused
@@ -62,7 +63,7 @@ class Requests:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: Supervisor,
         reasons_of: ReasonsOf,
         problems: Callable[[], Sequence[Refusal]] = tuple,
     ) -> None:
@@ -145,11 +146,11 @@ class Requests:
         return None
 
     def callback(self, policy: TablePolicy) -> Requested:
-        """A writer has committed to a table; see `Fleet.callback`."""
+        """A writer has committed to a table; see `Supervisor.callback`."""
         return self._fleet.callback(policy.uri)
 
     def end_of(self, requested: Requested) -> Future[EndedBuild]:
-        """How what this caller has just asked for ends; see `Fleet.end_of`."""
+        """How what this caller has just asked for ends; see `Supervisor.end_of`."""
         return self._fleet.end_of(requested.id)
 
     def build_of(
@@ -165,7 +166,7 @@ class Requests:
         """Asks for something. A key counts for the caller's token only.
 
         Raises:
-            TableNotInFleet, CallbackRefused: see `Fleet.ask`.
+            TableNotInFleet, CallbackRefused: see `Supervisor.ask`.
             Refused: the table is paused.
         """
         self._require_table(caller, Action.OPERATE, name)

@@ -21,8 +21,8 @@ from hudi_index_service.errors import (
     IndexServiceError,
     RequestInvalid,
 )
-from hudi_index_service.fleet.contract import Task
 from hudi_index_service.fleet.observation import Refusal
+from hudi_index_service.fleet.task import Task
 from hudi_index_service.fleet.web.access import Action
 from hudi_index_service.fleet.web.events import Streams
 from hudi_index_service.fleet.web.exchange import Gate, Refused, address_of, refused
