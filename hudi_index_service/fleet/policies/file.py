@@ -7,7 +7,6 @@ and what these do not state is built in.
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from types import UnionType
@@ -58,10 +57,6 @@ from hudi_index_service.fleet.policies.windows import Window, Windows
 from hudi_index_service.wording import counted, did_you_mean, reason
 
 log = logging.getLogger(__name__)
-
-
-_SHAPED = {"on", "definitions", "windows", "budget", "prewarm"}
-"""The rules that a policy has by the same name in another form."""
 
 
 class _Model(BaseModel):
@@ -209,25 +204,40 @@ class FleetFile(_Model):
         """
         rules = self.rules(group)
         windows, budget, prewarm = rules.windows, rules.budget, rules.prewarm
-        alike = {each.name for each in fields(TablePolicy)} & Rules.model_fields.keys()
         return TablePolicy(
-            **{name: getattr(rules, name) for name in alike - _SHAPED},
             name=name,
             uri=place.uri,
             catalog=place.catalog,
             database=place.database,
             table=place.table,
             group=group.name,
+            enabled=rules.enabled,
+            owner=rules.owner,
+            labels=rules.labels,
+            priority=rules.priority,
+            strategy=rules.strategy,
+            poll=rules.poll,
+            max_lag=rules.max_lag,
+            min_coverage=rules.min_coverage,
+            max_orphaned=rules.max_orphaned,
             build_timeout=rules.build.timeout,
             spark_above=rules.build.spark.above if rules.build.spark else None,
             spark_submit=tuple(rules.build.spark.submit) if rules.build.spark else (),
             on=tuple(rules.on),
+            retention=rules.retention,
             definitions=tuple(each.desired() for each in rules.definitions),
+            apply=rules.apply,
+            max_backfill_bytes=rules.max_backfill_bytes,
+            backfill=rules.backfill,
+            on_removed=rules.on_removed,
             windows=Windows(windows.time_zone, tuple(map(Window.parse, windows.times)))
             if windows
             else Windows(),
             budget=Budget(**budget.model_dump()) if budget else UNLIMITED,
             verify_sample=rules.verify.sample,
+            storage=rules.storage,
+            reads=rules.reads,
+            agents=rules.agents,
             prewarm=None if prewarm is None else prewarm.wanted(),
         )
 
