@@ -17,6 +17,16 @@ pub enum Node {
 }
 
 impl Node {
+    /// In how many places a column is tested.
+    pub fn places(&self, column: usize) -> usize {
+        match self {
+            Node::Leaf(leaf) => usize::from(leaf.column == column),
+            Node::And(nodes) | Node::Or(nodes) => {
+                nodes.iter().map(|node| node.places(column)).sum()
+            }
+        }
+    }
+
     /// TRUE where all nodes are; tests of one column become one leaf, and numbers come first.
     pub fn all(nodes: Vec<Node>) -> Self {
         let mut flat: Vec<Node> = Vec::new();

@@ -54,25 +54,27 @@ pub struct FilePages<'a> {
     keeping: Option<Keeping<'a>>,
     /// By their offsets.
     dictionaries: Mutex<HashMap<u64, Shared>>,
-    /// Pages by their offsets; None if no page is used twice.
-    held: Option<Mutex<HashMap<u64, Arc<OpenPage>>>>,
+    /// The leaves whose pages are held for this read, because another step of it uses them.
+    used_again: Vec<usize>,
+    /// Those pages by their offsets.
+    held: Mutex<HashMap<u64, Arc<OpenPage>>>,
     read: Mutex<Vec<Range<u64>>>,
 }
 
 impl<'a> FilePages<'a> {
-    /// `holds` says whether all pages that are used are held for this read, for others of its steps.
     pub fn new(
         file: &'a ParquetFile,
         local: Arc<LocalFile>,
         keeping: Option<Keeping<'a>>,
-        holds: bool,
+        used_again: Vec<usize>,
     ) -> Self {
         Self {
             file,
             local,
             keeping: keeping.filter(|keeping| keeping.cache.here().is_some()),
             dictionaries: Mutex::default(),
-            held: holds.then(Mutex::default),
+            used_again,
+            held: Mutex::default(),
             read: Mutex::default(),
         }
     }
@@ -86,13 +88,12 @@ impl<'a> FilePages<'a> {
         let Ok(start) = u64::try_from(page.location.offset) else {
             return (None, false);
         };
-        let held = self.held.as_ref();
-        if let Some(held) = held.and_then(|held| lock(held).get(&start).cloned()) {
-            return (Some(held), true);
+        if let Some(held) = lock(&self.held).get(&start) {
+            return (Some(held.clone()), true);
         }
         let kept = self.in_cache(start, page);
         if let Some(kept) = &kept {
-            self.hold(start, kept);
+            self.hold(start, page.column, kept);
         }
         (kept, false)
     }
@@ -104,9 +105,9 @@ impl<'a> FilePages<'a> {
         }
     }
 
-    fn hold(&self, start: u64, page: &Arc<OpenPage>) {
-        if let Some(held) = &self.held {
-            lock(held).insert(start, page.clone());
+    fn hold(&self, start: u64, column: Column, page: &Arc<OpenPage>) {
+        if self.used_again.contains(&column.leaf) {
+            lock(&self.held).insert(start, page.clone());
         }
     }
 
@@ -128,7 +129,7 @@ impl<'a> FilePages<'a> {
         let opened = open_page(class, is_nullable, chunk, location, bytes, page.rows)?;
         let opened = opened.map(Arc::new);
         if let Some(opened) = &opened {
-            self.hold(start, opened);
+            self.hold(start, *column, opened);
             self.keep(start, Kept::Page(opened.clone()), is_sparse);
         }
         Ok(opened)

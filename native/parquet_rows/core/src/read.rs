@@ -50,7 +50,7 @@ pub fn read_rows(
         request.load_offset_index(footer, source)?
     };
     let file = ParquetFile::new(metadata)?;
-    let pages = file_pages(&file, source, None, false);
+    let pages = file_pages(&file, source, None, Vec::new());
     decode(&file, source, &request, threads, pages.as_ref())
 }
 
@@ -64,7 +64,7 @@ pub fn read_known_rows(
     keeping: Option<Keeping<'_>>,
 ) -> Result<Rows> {
     let request = Request::new(file.metadata(), rows, columns)?;
-    let pages = file_pages(file, source, keeping, false);
+    let pages = file_pages(file, source, keeping, Vec::new());
     decode(file, source, &request, threads, pages.as_ref())
 }
 
@@ -82,6 +82,23 @@ pub struct Condition {
     pub columns: Vec<String>,
     /// Tests of them, by their numbers.
     pub node: Node,
+}
+
+impl Condition {
+    /// The leaves whose pages a read of `columns` uses after a test of them: those of columns that
+    /// it returns, too, or tests in several places.
+    fn leaves_used_again(
+        &self,
+        file: &ParquetFile,
+        columns: Option<&[String]>,
+    ) -> Result<Vec<usize>> {
+        let tested = self.columns.iter().enumerate();
+        let again = tested.filter(|(number, name)| {
+            columns.is_none_or(|columns| columns.contains(name)) || self.node.places(*number) > 1
+        });
+        let names: Vec<String> = again.map(|(_, name)| name.clone()).collect();
+        leaves_of(file.metadata(), Some(&names))
+    }
 }
 
 /// Rows among which to look, and their columns to read.
@@ -102,7 +119,8 @@ pub fn read_matching(
     threads: usize,
     keeping: Option<Keeping<'_>>,
 ) -> Result<Option<Matching>> {
-    let Some(pages) = file_pages(file, source, keeping, true) else {
+    let used_again = wanted.condition.leaves_used_again(file, wanted.columns)?;
+    let Some(pages) = file_pages(file, source, keeping, used_again) else {
         return Ok(None);
     };
     let Some(selected) = selected(&pages, wanted.rows, wanted.condition, threads, false)? else {
@@ -134,7 +152,8 @@ pub fn count_matching(
     threads: usize,
     keeping: Option<Keeping<'_>>,
 ) -> Result<Option<(usize, PageCounts)>> {
-    let Some(pages) = file_pages(file, source, keeping, true) else {
+    let used_again = condition.leaves_used_again(file, Some(&[]))?;
+    let Some(pages) = file_pages(file, source, keeping, used_again) else {
         return Ok(None);
     };
     let selected = selected(&pages, rows, condition, threads, true)?;
@@ -194,7 +213,7 @@ pub fn column_bytes(
     columns: &[String],
     keeping: Option<Keeping<'_>>,
 ) -> Result<Vec<ColumnBytes>> {
-    let pages = file_pages(file, source, keeping, false)
+    let pages = file_pages(file, source, keeping, Vec::new())
         .ok_or_else(|| Error::Argument("only pages of local files are kept".into()))?;
     let metadata = file.metadata();
     let plain = |leaf: usize| {
@@ -216,10 +235,10 @@ fn file_pages<'a>(
     file: &'a ParquetFile,
     source: &Source,
     keeping: Option<Keeping<'a>>,
-    holds: bool,
+    used_again: Vec<usize>,
 ) -> Option<FilePages<'a>> {
     let local = source.local_file()?;
-    Some(FilePages::new(file, local.clone(), keeping, holds))
+    Some(FilePages::new(file, local.clone(), keeping, used_again))
 }
 
 /// Rows of one of several local files.
@@ -264,12 +283,14 @@ pub fn read_files(
         sources.push(Source::file(each.path.clone(), each.size)?);
     }
     let counts = wanted.columns.is_some_and(<[String]>::is_empty);
-    // Rows that match are taken from pages that were tested.
-    let holds = wanted.condition.is_some() && !counts;
-    let pages = files.iter().zip(&sources);
-    let pages: Vec<_> = pages
-        .filter_map(|(each, source)| file_pages(each.file, source, keeping, holds))
-        .collect();
+    let mut pages = Vec::with_capacity(files.len());
+    for (each, source) in files.iter().zip(&sources) {
+        let used_again = match wanted.condition {
+            Some(condition) => condition.leaves_used_again(each.file, wanted.columns)?,
+            None => Vec::new(),
+        };
+        pages.extend(file_pages(each.file, source, keeping, used_again));
+    }
     let mut selected = match wanted.condition {
         None => None,
         Some(condition) => {

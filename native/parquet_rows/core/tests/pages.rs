@@ -557,6 +557,40 @@ fn rows_that_match_a_condition_are_read_with_few_pages() {
 }
 
 #[test]
+fn a_page_that_is_tested_twice_and_returned_is_read_once() {
+    let file = file_of(&batch(true), properties(Compression::SNAPPY).build());
+    let footer = file.footer();
+    let leaf = |test| {
+        Node::Leaf(Leaf {
+            column: 0,
+            tests: vec![(test, false)],
+        })
+    };
+    let name = "double".to_owned();
+    let condition = Condition {
+        columns: vec![name.clone()],
+        node: Node::Or(vec![leaf(Test::keys(vec![key_of(1.5)])), leaf(Test::Null)]),
+    };
+    let matched = Matched {
+        rows: &Positions::Range(0..ROWS as i64),
+        condition: &condition,
+        columns: Some(&[name]),
+        numbered: false,
+    };
+    let mut source = Source::file(file.path.clone(), None).unwrap();
+    let found = read_matching(&footer, &mut source, &matched, 2, None)
+        .unwrap()
+        .unwrap();
+    assert!(found.count > 0);
+    let chunks = footer.metadata().row_groups().iter().map(|group| {
+        let mut columns = group.columns().iter();
+        let chunk = columns.find(|each| each.column_path().string() == "double");
+        chunk.unwrap().compressed_size() as u64
+    });
+    assert_eq!(source.traffic.bytes, chunks.sum::<u64>());
+}
+
+#[test]
 fn damaged_bytes_are_errors_and_never_panics_of_this_crate() {
     let panics: Arc<Mutex<HashSet<String>>> = Arc::default();
     let seen = panics.clone();
