@@ -36,6 +36,7 @@ use parquet_rows::file::ParquetFile;
 use parquet_rows::hash;
 use parquet_rows::leaf_writer::{self, Groups, SortedKeys};
 use parquet_rows::leaves::{self, KeyList, LeafRecord, Search};
+use parquet_rows::memory::LargeBlocks;
 use parquet_rows::metadata;
 use parquet_rows::own_footer::OwnFooter;
 use parquet_rows::parallel::{Work, in_parallel};
@@ -52,6 +53,9 @@ use crate::python::{
     Callback, ParquetReadError, ask_while_working, check_while_working, copy_buffer, guard,
     is_wanted, raise_ended, raised,
 };
+
+#[global_allocator]
+static MEMORY: LargeBlocks = LargeBlocks::new();
 
 /// `FileRows` of the package.
 #[derive(FromPyObject)]

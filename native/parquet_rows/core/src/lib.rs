@@ -15,6 +15,7 @@ pub mod leaf_writer;
 pub mod leaves;
 pub mod lists;
 pub mod local_file;
+pub mod memory;
 pub mod metadata;
 pub mod own_footer;
 pub mod page;
