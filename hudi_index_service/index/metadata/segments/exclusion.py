@@ -18,6 +18,7 @@ import pyarrow as pa
 from hudi_index_service.index.metadata.documents import UNREADABLE
 from hudi_index_service.index.metadata.segments.bounds import (
     ByteBounds,
+    Keys,
     Mask,
     is_routed,
 )
@@ -103,7 +104,8 @@ class Exclusion:
         condition = leaf.operand if isinstance(leaf, Not) else leaf
         match condition:
             case IsNull(column) | Compare(column) | In(column) | Like(column):
-                may = self._by_facts(column, lambda facts: facts.may_be_true(leaf))
+                sought = _sought(leaf)
+                may = self._by_facts(column, lambda facts: facts.may_be_true(leaf, sought))
                 return _Part(may, _numbers(leaf))
         return _Part(self._all())
 
@@ -150,7 +152,7 @@ class _Facts(NamedTuple):
         """The number of the segment's base files."""
         return self.segment.document.files
 
-    def may_be_true(self, leaf: Condition) -> Mask:
+    def may_be_true(self, leaf: Condition, sought: "_Sought | None") -> Mask:
         """The files in which a condition may be TRUE for a row, as far as the column is known."""
         may, bounds = self.statistics.may_be_value, self.statistics.bounds
         match leaf:
@@ -165,15 +167,10 @@ class _Facts(NamedTuple):
             case Like() if isinstance(bounds, ByteBounds):
                 prefix = prefix_of(leaf)
                 return may if prefix is None else may & bounds.with_prefix(prefix)
-        values = _listed(leaf)
         # The run is asked only where statistics leave a file.
-        if values is None or len(values) > _VALUES_A_FILE * self.files or not may.any():
+        if sought is None or sought.size > _VALUES_A_FILE * self.files or not may.any():
             return may
-        return may & self.by_run(lambda run: self.located(run, values).any())
-
-    def located(self, run: Run, values: pa.Array) -> Routed:
-        """Which of some values the files may hold, by the column's run."""
-        return run.located(run.keys_of(values), self.files)
+        return may & self.by_run(lambda run: run.located(sought.keys_in(run), self.files).any())
 
     def by_run(self, ask: Callable[[Run], Mask | None]) -> Mask:
         """The files that may hold what the column's run is asked for; all where it does not say."""
@@ -191,15 +188,25 @@ class _Facts(NamedTuple):
             return None
 
 
-def _listed(leaf: Condition) -> pa.Array | None:
-    """The only values for which a condition is TRUE; None if there are others, or no run has
-    them."""
+class _Sought(NamedTuple):
+    """The only values for which a condition is TRUE: how many, and their keys in a run."""
+
+    size: int
+    keys_in: Callable[[Run], Keys]
+
+
+def _sought(leaf: Condition) -> _Sought | None:
+    """None if the condition is TRUE for other values, too, or no run has them."""
     match leaf:
         case Compare(column, operator, value) if operator in _EQUALITIES:
-            is_routed_here = value.type == column.type and is_routed(value.type)
-            return pa.repeat(value, 1) if is_routed_here else None
+            number = encode_range(operator, value, column.type) if is_number(column.type) else None
+            if number is not None and not number.is_empty:
+                # Without an array of it, whose cast would give the interpreter's lock away.
+                return _Sought(1, lambda run: run.key_of(number.low))
+            if value.type == column.type and is_routed(value.type):
+                return _Sought(1, lambda run: run.keys_of(pa.repeat(value, 1)))
         case In(column, values) if values.type == column.type and is_routed(values.type):
-            return values
+            return _Sought(len(values), lambda run: run.keys_of(values))
     return None
 
 
@@ -244,7 +251,7 @@ def located_values(segment: SegmentFile, key: ColumnKey, values: pa.Array) -> Lo
         return None
     statistics = segment.statistics(key)
     facts = _Facts(segment, key, statistics)
-    by_run = facts.asked(lambda run: facts.located(run, values))
+    by_run = facts.asked(lambda run: run.located(run.keys_of(values), facts.files))
     if by_run is None:
         return _located_by_bounds(statistics, values)
     if statistics.is_routed.all():

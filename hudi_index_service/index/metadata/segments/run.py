@@ -27,6 +27,7 @@ from hudi_index_service.index.metadata.segments.bounds import (
     hashes,
     hashes_of_exact,
 )
+from hudi_index_service.index.number_encoding import INT64_MIN
 from hudi_index_service.index.routed import Routed
 from hudi_index_service.index.sorted_pairs import is_new, sorted_pairs
 
@@ -271,6 +272,15 @@ class Run:
         """
         exact = exact_keys(values) if self.layout.by_value else None
         return hashes(values) if exact is None else exact
+
+    def key_of(self, encoded: int) -> Keys:
+        """The key of one number in this run.
+
+        Args:
+            encoded: The number, as `encode_array` encodes it.
+        """
+        exact = np.array([encoded - INT64_MIN], dtype=np.uint64)
+        return exact if self.layout.by_value else hashes_of_exact(exact)
 
     def located(self, keys: Keys, files: int) -> Routed:
         """Which values files may hold.
