@@ -14,6 +14,9 @@ pub const LARGE: usize = 128 << 10;
 /// How many bytes of freed blocks are kept, at most.
 pub const KEPT: usize = 40 << 20;
 
+/// The largest block that is kept.
+const MOST_OF_ONE: usize = KEPT / 2;
+
 /// The largest alignment of a mapped block: the smallest page of a system.
 const ALIGNMENT: usize = 4096;
 
@@ -47,7 +50,7 @@ impl LargeBlocks {
 
     /// Keeps a freed block in place of the oldest ones, if it is not too large for that.
     fn give_back(&self, block: Block) {
-        let (Ok(mut freed), true) = (self.freed.try_lock(), block.bytes <= KEPT / 2) else {
+        let (Ok(mut freed), true) = (self.freed.try_lock(), block.bytes <= MOST_OF_ONE) else {
             return unmap(block);
         };
         freed.push(block);
@@ -126,8 +129,12 @@ fn mapped_bytes(layout: Layout) -> Option<usize> {
 
 fn map(bytes: usize) -> *mut u8 {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // With all its pages at once, which takes less time than one by one at their first use.
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    let mut kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    if bytes <= MOST_OF_ONE {
+        // All its pages at once, which takes less time than one by one at their first use. A larger
+        // block may be what a damaged file claims to need, and never be used.
+        kind |= libc::MAP_POPULATE;
+    }
     // SAFETY: a new mapping, of no file.
     or_null(unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) })
 }

@@ -1,6 +1,7 @@
 //! Blocks of memory of all sizes, small, large and in between.
 
 use std::fs;
+use std::hint::black_box;
 use std::thread;
 
 use parquet_rows::memory::{KEPT, LARGE, LargeBlocks};
@@ -62,4 +63,12 @@ fn freed_memory_goes_back_to_the_system() {
     let stay: Vec<Vec<u8>> = blocks.into_iter().step_by(2).collect();
     let (stays, others) = (stay.len() * (4 << 20), 16 << 20);
     assert!(resident_bytes() < before + stays + KEPT + others);
+}
+
+#[test]
+fn a_block_that_is_never_used_takes_no_memory() {
+    let before = resident_bytes();
+    let block: Vec<u8> = Vec::with_capacity(4 << 30);
+    let block = black_box(block);
+    assert!(block.is_empty() && resident_bytes() < before + (300 << 20));
 }
