@@ -17,12 +17,12 @@ pub enum Node {
 }
 
 impl Node {
-    /// In how many places a column is tested.
-    pub fn places(&self, column: usize) -> usize {
+    /// The number of leaves that test a column.
+    pub fn leaves_of(&self, column: usize) -> usize {
         match self {
             Node::Leaf(leaf) => usize::from(leaf.column == column),
             Node::And(nodes) | Node::Or(nodes) => {
-                nodes.iter().map(|node| node.places(column)).sum()
+                nodes.iter().map(|node| node.leaves_of(column)).sum()
             }
         }
     }

@@ -15,7 +15,7 @@ pub const LARGE: usize = 128 << 10;
 pub const KEPT: usize = 40 << 20;
 
 /// The largest block that is kept.
-const MOST_OF_ONE: usize = KEPT / 2;
+const LARGEST_KEPT: usize = KEPT / 2;
 
 /// The largest alignment of a mapped block: the smallest page of a system.
 const ALIGNMENT: usize = 4096;
@@ -50,7 +50,7 @@ impl LargeBlocks {
 
     /// Keeps a freed block in place of the oldest ones, if it is not too large for that.
     fn give_back(&self, block: Block) {
-        let (Ok(mut freed), true) = (self.freed.try_lock(), block.bytes <= MOST_OF_ONE) else {
+        let (Ok(mut freed), true) = (self.freed.try_lock(), block.bytes <= LARGEST_KEPT) else {
             return unmap(block);
         };
         freed.push(block);
@@ -130,7 +130,7 @@ fn mapped_bytes(layout: Layout) -> Option<usize> {
 fn map(bytes: usize) -> *mut u8 {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let mut kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    if bytes <= MOST_OF_ONE {
+    if bytes <= LARGEST_KEPT {
         // All its pages at once, which takes less time than one by one at their first use. A larger
         // block may be what a damaged file claims to need, and never be used.
         kind |= libc::MAP_POPULATE;

@@ -94,7 +94,7 @@ impl Condition {
     ) -> Result<Vec<usize>> {
         let tested = self.columns.iter().enumerate();
         let again = tested.filter(|(number, name)| {
-            columns.is_none_or(|columns| columns.contains(name)) || self.node.places(*number) > 1
+            columns.is_none_or(|columns| columns.contains(name)) || self.node.leaves_of(*number) > 1
         });
         let names: Vec<String> = again.map(|(_, name)| name.clone()).collect();
         leaves_of(file.metadata(), Some(&names))
