@@ -13,6 +13,7 @@ from hudi_index_parquet import ParquetReadError, read_columns
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.read.base_file.key_join import KeyJoin
 from hudi_index_service.read.keys.key_routes import KeyRoutes
+from hudi_index_service.read.keys.tag_location import RequestedKeys
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 from tests.read.key_locations import Location, by_spark, key_search, locations
@@ -24,7 +25,8 @@ def located(table: IndexedTable, search_keys: pa.StringArray) -> pa.Table:
     statistics = ReadStatistics()
     statistics.start(plan.slices)
     routes = KeyRoutes(locator.keys, search_keys)
-    return locator.locate(dict(enumerate(plan.slices)), routes, statistics)
+    found = locator.locate(dict(enumerate(plan.slices)), routes, statistics)
+    return RequestedKeys(pa.table({"record_key": search_keys})).named(found)
 
 
 @pytest.fixture

@@ -51,6 +51,14 @@ def test_integers_are_compared_as_numbers(type):
     assert may_hold(text_or_number(type), (-3, 20), "9" * 19, "9" * 30) == [True, False]
 
 
+def test_many_keys_within_the_bounds_of_few_rows_are_not_sorted(monkeypatch):
+    monkeypatch.setattr("hudi_index_service.read.keys.key_routes.VALUES_SAMPLED", 2_048)
+    values = next(key_values(NO_INDEX, pa.array([f"k{number:04}" for number in range(4_096)])))
+    assert len(values.within((b"k1000", b"k3999"), rows=500)) == 4_096
+    assert len(values.within((b"k1000", b"k3999"), rows=4_000)) == 3_000
+    assert len(values.within((b"k1000", b"k1009"), rows=5)) == 10
+
+
 def test_no_keys_give_an_empty_result():
     assert may_hold(NO_INDEX, (b"a", b"b")) == []
     assert may_hold(text_or_number(pa.int64()), (1, 2)) == []

@@ -40,7 +40,7 @@ from hudi_index_service.read.base_file.key_join import KeyJoin, Numbers
 from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, positions, row_positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
-from hudi_index_service.read.keys.key_routes import KEY, PARTITION, KeyRoutes, SoughtKeys
+from hudi_index_service.read.keys.key_routes import PARTITION, KeyRoutes, SoughtKeys
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.slices.many_entries import RowsOfOpen, listed_rows
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -54,9 +54,11 @@ _Read = TypeVar("_Read", bound=tuple[Any, ...])
 _FILES_AT_ONCE = 32  # of small ones
 _LOG_ONLY = -1
 
+PLACE = "place"
+
 LOCATIONS = pa.schema(
     [
-        (KEY, pa.string()),
+        (PLACE, pa.int64()),
         (PARTITION, pa.string()),
         ("file_id", pa.string()),
         ("instant", pa.string()),
@@ -64,7 +66,8 @@ LOCATIONS = pa.schema(
         ("deleted", pa.bool_()),
     ]
 )
-"""The columns of each key found. ``deleted``: whether a log file is known to delete the row."""
+"""The columns of each key found. ``place``: the position of the key in the search keys.
+``deleted``: whether a log file is known to delete the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +359,7 @@ def _locations(
     )
     return pa.table(
         [
-            join.search_keys.take(numbers_array(keys)),
+            numbers_array(keys),
             *(texts_array(each, pa.string()).take(numbers_array(of_rows)) for each in columns),
             numbers_array(rows, rows == _LOG_ONLY),
             truths_array(deleted.astype(bool)),

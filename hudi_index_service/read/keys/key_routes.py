@@ -39,6 +39,9 @@ _NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 _LONG_NUMBER = "^-?[1-9][0-9]{18}$"
 """A number that may have more than 64 bits."""
 
+VALUES_SAMPLED = 65_536
+_VALUES_A_SAMPLE = 512
+
 Mask = npt.NDArray[np.bool_]
 
 Bounds = tuple[bytes, bytes] | tuple[int, int]
@@ -60,12 +63,32 @@ class KeyValues:
     keys: Numbers
     anywhere: Numbers
 
-    def within(self, bounds: Bounds) -> Numbers:
-        """The positions of the values within bounds."""
+    def within(self, bounds: Bounds, rows: int | None = None) -> Numbers:
+        """The positions of the values within bounds.
+
+        Args:
+            rows: Of the base file with these bounds. If a sample shows that more values lie within
+                them than it has rows, the positions of all values are returned: to sort many values
+                takes longer than to read the keys of the file's rows.
+        """
+        if rows is not None and len(self.values) >= VALUES_SAMPLED:
+            in_sample = len(self._sample.within(bounds)) - 1
+            if in_sample * _VALUES_A_SAMPLE > rows:
+                return self._every
         order, values = self._order
         first = bisect_left(order, bounds[0], key=lambda at: values[at].as_py())
         end = bisect_right(order, bounds[1], key=lambda at: values[at].as_py(), lo=first)
         return order[first:end]
+
+    @cached_property
+    def _sample(self) -> "KeyValues":
+        chosen = self._every[::_VALUES_A_SAMPLE]
+        values = self.values.take(numbers_array(chosen))
+        return KeyValues(self.column, values, self.keys[chosen], self.anywhere)
+
+    @cached_property
+    def _every(self) -> Numbers:
+        return np.arange(len(self.values))
 
     @cached_property
     def _order(self) -> tuple[Numbers, pa.Array]:
@@ -224,7 +247,7 @@ class KeyRoutes:
         for values in self._columns:
             bounds = bounds_of(plan, values.column[0])
             if bounds is not None:
-                return SoughtKeys(values, values.within(bounds))
+                return SoughtKeys(values, values.within(bounds, plan.total))
         return SoughtKeys(self._unknown, self._unknown.keys)
 
     def _mask_of(self, partition: str) -> Mask:

@@ -24,7 +24,7 @@ from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.optimizer.decide import each_task_reads_all_keys
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.base_file.record_keys import RecordKeys
-from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.key_routes import (
     KEY,
     PARTITION,
@@ -34,6 +34,7 @@ from hudi_index_service.read.keys.key_routes import (
 )
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
+    NAMED_LOCATIONS,
     KeySearch,
     RequestedKeys,
     key_columns,
@@ -75,7 +76,7 @@ class _LocatorTask:
     def locations(
         self, work: Iterable[tuple[int, RequestedKeys]]
     ) -> Iterator[tuple[RequestedKeys, pa.Table]]:
-        """The same keys, and their locations (`LOCATIONS`) in groups of slices.
+        """The same keys, and their `LOCATIONS` in groups of slices.
 
         Args:
             work: Numbers of groups, those of one group consecutive, and the keys to look for.
@@ -117,20 +118,22 @@ def answer(
             return search.answer(requested)
         plan, locator = search.planned(partitioned=requested.partitioned)
         with reader.failures_named():
-            return requested.answered(_locations_by_job(spark, locator, plan, requested))
+            located = _locations_by_job(spark, locator, plan, requested)
+            return requested.answered(requested.placed(located))
     except TableFeatureUnsupported as error:
         with reader.failures_named():
             rows = _by_meta_columns(reader, error)
             schema = from_arrow_schema(requested.table.schema)
             frame = spark.createDataFrame(requested.table.to_pylist(), schema)
             locations = rows.join(frame, frame.columns, "left_semi")
-            return requested.answered(collected(locations.select(*LOCATIONS.names)).cast(LOCATIONS))
+            named = collected(locations.select(*NAMED_LOCATIONS.names)).cast(NAMED_LOCATIONS)
+            return requested.answered(requested.placed(named))
 
 
 def _locations_by_job(
     spark: SparkSession, locator: KeyLocator, plan: QueryPlan, requested: RequestedKeys
 ) -> pa.Table:
-    """The locations (`LOCATIONS`) of keys that the driver holds, found by one job."""
+    """The locations (`NAMED_LOCATIONS`) of keys that the driver holds, found by one job."""
     asked = requested.by_partition()
     slices = [
         each
@@ -138,7 +141,7 @@ def _locations_by_job(
         if len(requested.every_key if asked is None else asked(each.file_slice.partition))
     ]
     if not slices:
-        return pa.Table.from_batches([], LOCATIONS)
+        return pa.Table.from_batches([], NAMED_LOCATIONS)
     tasks = min(len(slices), _tasks(spark))
     ends = [part * len(slices) // tasks for part in range(tasks + 1)]
     task = _LocatorTask.of(locator, [slices[start:end] for start, end in pairwise(ends)])
@@ -147,11 +150,11 @@ def _locations_by_job(
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         requested = RequestedKeys(broadcast.value)
         for _, located in task.locations((number, requested) for number in numbers_in(batches)):
-            yield from located.to_batches(max_chunksize=_ROWS_PER_BATCH)
+            yield from requested.named(located).to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     numbers = spark.range(0, tasks, 1, tasks)
     try:
-        return collected(numbers.mapInArrow(locate, from_arrow_schema(LOCATIONS)))
+        return collected(numbers.mapInArrow(locate, from_arrow_schema(NAMED_LOCATIONS)))
     finally:
         broadcast.destroy()
 
@@ -226,13 +229,13 @@ def _answer_by_groups(locator: KeyLocator, plan: QueryPlan, requested: DataFrame
                 yield pa.record_batch([numbers, group_keys], schema=_ROUTED_KEYS)
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, located in task.locations(portions(_by_group(batches), _KEYS_AT_ONCE)):
-            yield from located.to_batches(max_chunksize=_ROWS_PER_BATCH)
+        for keys, located in task.locations(portions(_by_group(batches), _KEYS_AT_ONCE)):
+            yield from keys.named(located).to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     routed_keys = distinct_keys.mapInArrow(to_groups, from_arrow_schema(_ROUTED_KEYS))
     by_group = routed_keys.repartition(max(1, min(tasks, len(groups))), _GROUP)
     key_locations = by_group.sortWithinPartitions(_GROUP).mapInArrow(
-        locate, from_arrow_schema(LOCATIONS)
+        locate, from_arrow_schema(NAMED_LOCATIONS)
     )
     if locator.find_deleted:
         key_locations = _living(key_locations)

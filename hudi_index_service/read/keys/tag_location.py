@@ -27,7 +27,7 @@ from hudi_index_service.optimizer.decide import are_many
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.base_file.key_join import Numbers
 from hudi_index_service.read.base_file.record_keys import record_keys
-from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.key_locator import LOCATIONS, PLACE, KeyLocator
 from hudi_index_service.read.keys.key_routes import KEY, PARTITION, KeyRoutes
 from hudi_index_service.read.planner import QueryPlanner
 from hudi_index_service.read.query import Query
@@ -40,7 +40,10 @@ log = logging.getLogger(__name__)
 
 _NAMES = {KEY: (KEY, "_hoodie_record_key"), PARTITION: (PARTITION, "_hoodie_partition_path")}
 
-ANSWER = pa.schema([field for field in LOCATIONS if field.name != "deleted"])
+NAMED_LOCATIONS = LOCATIONS.set(0, pa.field(KEY, pa.string()))
+"""Locations with their keys in place of the positions of these, as Spark's tasks return them."""
+
+ANSWER = pa.schema([field for field in NAMED_LOCATIONS if field.name != "deleted"])
 """The answer's columns, with one row for each key, or several rows for a key in several places.
 ``file_id`` is NULL if the key is absent, ``row_id`` if only log files hold it. ``instant`` is the
 requested time of the instant that wrote the base file."""
@@ -85,9 +88,13 @@ class RequestedKeys:
         return PARTITION in self.table.column_names
 
     @cached_property
+    def _encoded(self) -> pa.DictionaryArray:
+        return self.table.column(KEY).dictionary_encode().combine_chunks()
+
+    @property
     def every_key(self) -> pa.StringArray:
         """All keys, each once, without NULL."""
-        return pc.unique(self.table.column(KEY)).drop_null()
+        return self._encoded.dictionary
 
     def by_partition(self) -> Callable[[str], Numbers] | None:
         """A function that returns the positions in `every_key` of the keys to look up in a
@@ -110,14 +117,13 @@ class RequestedKeys:
         """The answer (`ANSWER`): one row per key, or several if the key has several locations.
 
         Args:
-            locations: The locations found (`LOCATIONS`).
+            locations: The locations found (`LOCATIONS`), with positions in `every_key`.
             ordered: Whether rows are in the requested order, and then in that of locations.
         """
         if ordered:
             order = [(name, "ascending") for name in (PARTITION, "file_id", "row_id")]
             locations = locations.sort_by(order)
-        places = _positions(locations.column(KEY), self.every_key)
-        asked = self._places
+        places, asked = as_numbers(locations.column(PLACE)), self._places
         if self.partitioned:
             names = pc.unique(self.table.column(PARTITION))
             places = self._pairs(places, locations.column(PARTITION), names)
@@ -137,16 +143,29 @@ class RequestedKeys:
         is_absent = counts[rows] == 0
         at[is_absent] = 0
         taken = by_place[at] if len(by_place) else at
-        found = locations.select(ANSWER.names).take(numbers_array(taken, is_absent))
-        for name in self.table.column_names:
-            column = self.table.column(name).take(numbers_array(rows))
-            found = found.set_column(ANSWER.get_field_index(name), name, column)
-        return found.cast(ANSWER)
+        asked_for, found = numbers_array(rows), numbers_array(taken, is_absent)
+        columns = [
+            self.table.column(name).take(asked_for)
+            if name in self.table.column_names
+            else locations.column(name).take(found)
+            for name in ANSWER.names
+        ]
+        return pa.table(columns, schema=ANSWER)
 
-    @cached_property
+    def named(self, locations: pa.Table) -> pa.Table:
+        """Locations (`LOCATIONS`) with their keys (`NAMED_LOCATIONS`)."""
+        keys = self.every_key.take(locations.column(PLACE))
+        return locations.set_column(0, NAMED_LOCATIONS.field(0), keys)
+
+    def placed(self, locations: pa.Table) -> pa.Table:
+        """Locations with their keys (`NAMED_LOCATIONS`) as `LOCATIONS`."""
+        places = numbers_array(_positions(locations.column(KEY), self.every_key))
+        return locations.set_column(0, LOCATIONS.field(0), places)
+
+    @property
     def _places(self) -> Numbers:
         """The position of each requested key in `every_key`; -1 for NULL."""
-        return _positions(self.table.column(KEY), self.every_key)
+        return _filled(self._encoded.indices)
 
     def _pairs(self, places: Numbers, partitions: pa.ChunkedArray, names: pa.Array) -> Numbers:
         """A number for each pair of a key and a partition; -1 for none."""
@@ -157,8 +176,12 @@ class RequestedKeys:
 
 def _positions(values: pa.ChunkedArray, among: pa.Array) -> Numbers:
     """The position of each text among others; -1 for NULL and absent ones."""
-    places = pc.index_in(values, value_set=among.drop_null(), skip_nulls=True).combine_chunks()
-    filled = pc.fill_null(places, integer_scalar(-1, places.type))
+    return _filled(pc.index_in(values, value_set=among.drop_null(), skip_nulls=True))
+
+
+def _filled(positions: pa.Array | pa.ChunkedArray) -> Numbers:
+    """Positions, -1 in place of NULL."""
+    filled = pc.fill_null(positions, integer_scalar(-1, positions.type))
     return as_numbers(filled).astype(np.int64)
 
 
