@@ -653,8 +653,9 @@ fn search(py: Python<'_>, source: &LeafSource, work: Vec<LeafSearch>) -> PyResul
         return Ok(None);
     };
     let bytes = PyBytes::new_with(py, rows.len() * size_of::<u32>(), |bytes| {
-        for (place, row) in bytes.chunks_exact_mut(size_of::<u32>()).zip(rows) {
-            place.copy_from_slice(&row.to_ne_bytes());
+        let (places, _) = bytes.as_chunks_mut();
+        for (place, row) in places.iter_mut().zip(rows) {
+            *place = row.to_ne_bytes();
         }
         Ok(())
     })?;

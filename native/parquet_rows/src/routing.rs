@@ -116,8 +116,9 @@ fn bytes_of<'py, T: Copy, const SIZE: usize>(
     each: impl Fn(T) -> [u8; SIZE],
 ) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, numbers.len() * SIZE, |bytes| {
-        for (place, number) in bytes.chunks_exact_mut(SIZE).zip(numbers) {
-            place.copy_from_slice(&each(*number));
+        let (places, _) = bytes.as_chunks_mut();
+        for (place, number) in places.iter_mut().zip(numbers) {
+            *place = each(*number);
         }
         Ok(())
     })

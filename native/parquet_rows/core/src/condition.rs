@@ -368,8 +368,31 @@ fn packed_word(answers: &[u8; 64]) -> u64 {
 /// The answers for all numbers of `W` bytes as bits.
 fn of_numbers<const W: usize>(values: &Values, is_true: impl Fn([u8; W]) -> bool) -> Vec<u64> {
     let (numbers, _) = values.numbers().as_chunks();
-    let answers = numbers.iter().map(|&number| u8::from(is_true(number)));
-    packed(&answers.collect::<Vec<u8>>())
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function is compiled for.
+        return packed(&unsafe { answers_by_avx2(numbers, is_true) });
+    }
+    packed(&answers(numbers, is_true))
+}
+
+/// Compares several numbers of 8 bytes at once, as processors without AVX2 cannot.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn answers_by_avx2<const W: usize>(
+    numbers: &[[u8; W]],
+    is_true: impl Fn([u8; W]) -> bool,
+) -> Vec<u8> {
+    answers(numbers, is_true)
+}
+
+#[inline(always)]
+fn answers<const W: usize>(numbers: &[[u8; W]], is_true: impl Fn([u8; W]) -> bool) -> Vec<u8> {
+    let mut answers = vec![0; numbers.len()];
+    for (answer, &number) in answers.iter_mut().zip(numbers) {
+        *answer = u8::from(is_true(number));
+    }
+    answers
 }
 
 /// The answers for 0 to `len` as bits.

@@ -205,17 +205,15 @@ impl Task<'_> {
         };
         match (values.class().width(), width_of(self.data_type)) {
             (0, _) => (piece.lengths, piece.texts) = texts(values, &positions),
-            (1, 1) => put::<1>(self.out, &positions, values),
-            (4, 4) => put::<4>(self.out, &positions, values),
-            (8, 8) => put::<8>(self.out, &positions, values),
-            (_, 16) => {
-                let (places, _) = self.out.as_chunks_mut();
-                for (place, &at) in places.iter_mut().zip(&positions) {
-                    if at != NULL {
-                        *place = i128::from(values.integer(at as usize)).to_le_bytes();
-                    }
-                }
-            }
+            (1, 1) => put::<1, 1>(self.out, &positions, values, |value| value),
+            (4, 4) => put::<4, 4>(self.out, &positions, values, |value| value),
+            (8, 8) => put::<8, 8>(self.out, &positions, values, |value| value),
+            (4, 16) => put(self.out, &positions, values, |value| {
+                i128::from(i32::from_le_bytes(value)).to_le_bytes()
+            }),
+            (8, 16) => put(self.out, &positions, values, |value| {
+                i128::from(i64::from_le_bytes(value)).to_le_bytes()
+            }),
             (kept, wanted) => unreachable!("{kept} bytes are kept for {wanted}"),
         }
         Ok(piece)
@@ -245,11 +243,17 @@ fn texts(values: &Values, positions: &[u32]) -> (Vec<u32>, Vec<u8>) {
     (lengths, texts)
 }
 
-fn put<const W: usize>(out: &mut [u8], positions: &[u32], values: &Values) {
-    let ((places, _), (values, _)) = (out.as_chunks_mut::<W>(), values.numbers().as_chunks::<W>());
+/// Puts the values of `KEPT` bytes at some positions as values of `WANTED` bytes.
+fn put<const KEPT: usize, const WANTED: usize>(
+    out: &mut [u8],
+    positions: &[u32],
+    values: &Values,
+    as_wanted: impl Fn([u8; KEPT]) -> [u8; WANTED],
+) {
+    let ((places, _), (values, _)) = (out.as_chunks_mut(), values.numbers().as_chunks());
     for (place, &at) in places.iter_mut().zip(positions) {
         if let Some(value) = values.get(at as usize) {
-            *place = *value; // there is none at `NULL`
+            *place = as_wanted(*value); // there is none at `NULL`
         }
     }
 }

@@ -440,12 +440,15 @@ fn for_each_number(bytes: &[u8], width: usize, each: impl FnMut(u64)) {
 }
 
 fn fixed<const WIDTH: usize>(bytes: &[u8], each: impl FnMut(u64)) {
-    let widened = |chunk: &[u8]| {
+    let widened = |chunk: &[u8; WIDTH]| {
         let mut all = [0; NUMBER];
-        all[..WIDTH].copy_from_slice(chunk);
+        if let Some(first) = all.first_chunk_mut() {
+            *first = *chunk;
+        }
         u64::from_le_bytes(all)
     };
-    bytes.chunks_exact(WIDTH).map(widened).for_each(each);
+    let (chunks, _) = bytes.as_chunks();
+    chunks.iter().map(widened).for_each(each);
 }
 
 /// The least number whose key, as big-endian bytes, is not below a byte string.

@@ -102,7 +102,7 @@ pub fn open_dictionary(
             num_values,
             encoding: Encoding::PLAIN | Encoding::PLAIN_DICTIONARY,
             ..
-        }) => Ok(Some(Values::plain(class, buf, num_values as usize)?)),
+        }) => Ok(Some(Values::dictionary(class, buf, num_values as usize)?)),
         Some(Page::DictionaryPage { .. }) => Ok(None),
         _ => Err(Error::Malformed("a chunk has no dictionary".into())),
     }

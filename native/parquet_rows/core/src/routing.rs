@@ -268,8 +268,8 @@ impl Routing {
     fn pair(&self, at: u32, packed: &[u8]) -> (u64, u32) {
         let (width, file_bits) = (self.width(), self.layout.file_bits);
         let bit = at as usize * width;
-        let mut word = [0; WORD];
-        word.copy_from_slice(&packed[bit / 8..bit / 8 + WORD]);
+        let word = packed[bit / 8..bit / 8 + WORD].try_into();
+        let word = word.expect("a whole word");
         let pair = (u64::from_le_bytes(word) >> (bit % 8)) & ((1 << width) - 1);
         (pair >> file_bits, (pair & ((1 << file_bits) - 1)) as u32)
     }

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// Bytes before each text: its length.
 const LENGTH: usize = 4;
 
+/// Bytes that are copied at once of texts of up to this length.
+pub const SHORT: usize = 16;
+
 /// What values are, and how they are kept: numbers as little-endian integers of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
@@ -92,6 +95,19 @@ impl Values {
         })
     }
 
+    /// The values of a dictionary, which are read many times each: behind the last text are enough
+    /// bytes to copy it as a short one.
+    ///
+    /// # Errors
+    /// As `plain`.
+    pub fn dictionary(class: Class, data: Bytes, len: usize) -> Result<Self> {
+        let mut values = Self::plain(class, data, len)?;
+        if class == Class::Bytes {
+            values.data = [&values.data, &[0; SHORT][..]].concat().into();
+        }
+        Ok(values)
+    }
+
     /// FALSE and TRUE.
     pub fn booleans() -> Self {
         Values {
@@ -102,10 +118,12 @@ impl Values {
         }
     }
 
+    #[inline]
     pub fn class(&self) -> Class {
         self.class
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -115,16 +133,19 @@ impl Values {
     }
 
     /// The text, or bytes, at a position.
+    #[inline]
     pub fn bytes(&self, at: usize) -> &[u8] {
         &self.data[self.offsets[at] as usize..self.offsets[at + 1] as usize - LENGTH]
     }
 
     /// The bytes from the start of a text on, if so many are known.
-    pub fn short(&self, at: usize) -> Option<&[u8; 16]> {
+    #[inline]
+    pub fn short(&self, at: usize) -> Option<&[u8; SHORT]> {
         self.data[self.offsets[at] as usize..].first_chunk()
     }
 
     /// The number at a position.
+    #[inline]
     pub fn integer(&self, at: usize) -> i64 {
         match self.class.width() {
             1 => self.data[at].into(),
@@ -134,10 +155,10 @@ impl Values {
     }
 
     /// The bytes of the number at a position; `W` is the width of the class.
+    #[inline]
     pub fn fixed<const W: usize>(&self, at: usize) -> [u8; W] {
-        let mut bytes = [0; W];
-        bytes.copy_from_slice(&self.data[at * W..at * W + W]);
-        bytes
+        let (all, _) = self.data.as_chunks();
+        all[at]
     }
 
     /// The bytes of all numbers, or of all texts with their lengths.
@@ -183,8 +204,8 @@ fn widened(narrow: Bytes, width: usize) -> Bytes {
     padded.extend_from_slice(&[0; 8]);
     let mut wide = Vec::with_capacity(count * 8);
     for at in 0..count {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(&padded[at * width..at * width + 8]);
+        let eight = padded[at * width..at * width + 8].try_into();
+        let eight = eight.expect("eight bytes");
         wide.extend_from_slice(&(i64::from_be_bytes(eight) >> (64 - 8 * width)).to_le_bytes());
     }
     wide.into()

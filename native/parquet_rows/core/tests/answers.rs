@@ -194,3 +194,15 @@ fn a_text_is_found_only_where_it_is_the_whole_value() {
         assert!(found.eq(same), "{sought:?}");
     }
 }
+
+#[test]
+fn the_last_text_of_a_dictionary_is_copied_as_a_short_one() {
+    let data = [&2_u32.to_le_bytes()[..], b"no"].concat();
+    let short_of = |values: &Values| values.short(0).map(|bytes| bytes.to_vec());
+    let dictionary = Values::dictionary(Class::Bytes, data.clone().into(), 1).unwrap();
+    assert_eq!(dictionary.bytes(0), b"no");
+    assert!(short_of(&dictionary).is_some_and(|bytes| bytes.starts_with(b"no")));
+    assert!(short_of(&plain(&[b"no"])).is_none());
+    let too_short = data[..data.len() - 1].to_vec();
+    assert!(Values::dictionary(Class::Bytes, too_short.into(), 1).is_err());
+}
