@@ -14,6 +14,8 @@ from hudi_index_service.errors import StorageFailed
 from hudi_index_service.predicate import keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.file_scan import FileScan
+from hudi_index_service.read.base_file.kept_pages import forget_pages
+from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_reader import NumberedRows, RowReader
 from hudi_index_service.storage.store import Storage
 from tests.read.file_scans import footer_of, scan_of
@@ -95,6 +97,20 @@ def test_no_page_is_read_when_nothing_can_match(local):
         file_scan = scan(local, ["number", "name"])
         assert list(file_scan.candidates(normal(where))) == []
         assert file_scan.statistics.bytes_read == 0, where
+
+
+def test_bounds_are_compared_only_if_a_page_has_to_be_read(local, recorded):
+    forget_pages()
+    text = contents()["text"][ROWS // 2 + 1].as_py()
+    compared = recorded(PageBounds, "rows", lambda _, leaf: leaf)
+    calls = []
+    for _ in range(3):  # a scan keeps pages that are read again
+        before = len(compared)
+        batches = checked(scan(local, ["number", "text"]).candidates(normal(f"text = '{text}'")))
+        assert [batch["text"].to_pylist() for batch in batches] == [[text]]
+        calls.append(len(compared) - before)
+    assert calls == [1, 1, 0]
+    forget_pages()
 
 
 def test_a_full_scan_keeps_the_order_and_rereads_few_pages(local):

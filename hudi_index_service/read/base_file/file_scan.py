@@ -36,7 +36,9 @@ from hudi_index_service.hudi.files.parquet_file import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file import kept_pages as kept
 from hudi_index_service.read.base_file.kept_pages import kept_pages
+from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     row_counts,
@@ -155,7 +157,14 @@ class FileScan:
     def _rows_of_matching_pages(
         self, footer: Footer, predicate: Predicate, rows: RowIds | range
     ) -> RowIds | range:
-        """The given rows whose pages may hold a match."""
+        """The given rows whose pages may hold a match; all if the row reader tests the predicate in
+        pages that are kept, which takes less time than to compare the bounds of these."""
+        native = native_condition(predicate, footer.schema)
+        if native is not None and native.is_whole:
+            columns = sorted(predicate.columns())
+            sizes = kept.column_bytes(self.storage, self.base_file, footer, columns)
+            if sizes is not None and not any(to_read for to_read, _ in sizes):
+                return rows
         source = row_source(self.storage, self.base_file.path)
         bounds = PageBounds(footer, source, self.base_file.size)
         candidates = matching_rows(predicate, bounds.rows).possible
