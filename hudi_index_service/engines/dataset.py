@@ -3,7 +3,7 @@ filter, and drops the filter: so the rows that it gets are filtered exactly.
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -23,6 +23,15 @@ from hudi_index_service.read.planner import QueryType, UseIndex
 from hudi_index_service.table import IndexedTable
 
 Columns: TypeAlias = Sequence[str] | Mapping[str, pc.Expression]
+
+
+def _refused(what: str) -> Callable[..., NoReturn]:
+    """A method that raises DatasetUnsupported."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise DatasetUnsupported(f"A HudiDataset has no {what}.")
+
+    return refuse
 
 
 class HudiDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
@@ -99,57 +108,20 @@ class HudiDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         names = self.schema.names if columns is None else columns
         return self._rows.explain(names, condition.implied.predicate)
 
-    @property
-    def partition_expression(self) -> NoReturn:
-        """Raises DatasetUnsupported, as all of these methods."""
-        raise _unsupported("partition_expression")
-
-    @property
-    def partitioning(self) -> NoReturn:
-        raise _unsupported("partitioning")
-
-    @property
-    def files(self) -> NoReturn:
-        raise _unsupported("files")
-
-    @property
-    def filesystem(self) -> NoReturn:
-        raise _unsupported("filesystem")
-
-    @property
-    def format(self) -> NoReturn:
-        raise _unsupported("format")
-
-    def replace_schema(self, schema: pa.Schema) -> NoReturn:
-        raise _unsupported("replace_schema")
-
-    def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:
-        raise _unsupported("get_fragments")
-
-    def _get_fragments(self, filter: pc.Expression | None) -> NoReturn:
-        raise _unsupported("get_fragments")
-
-    def filter(self, expression: pc.Expression) -> NoReturn:
-        raise _unsupported("filter")
-
-    def take(self, indices: object, *arguments: object, **options: object) -> NoReturn:
-        raise _unsupported("take")
-
-    def sort_by(self, sorting: object, **options: object) -> NoReturn:
-        raise _unsupported("sort_by")
-
-    def join(self, right_dataset: object, *arguments: object, **options: object) -> NoReturn:
-        raise _unsupported("join")
-
-    def join_asof(self, right_dataset: object, *arguments: object, **options: object) -> NoReturn:
-        raise _unsupported("join_asof")
-
-    def __reduce__(self) -> NoReturn:
-        raise _unsupported("pickling")
-
-
-def _unsupported(what: str) -> DatasetUnsupported:
-    return DatasetUnsupported(f"A HudiDataset has no {what}.")
+    # What datasets of files have, and this one has not.
+    partition_expression = property(_refused("partition_expression"))
+    partitioning = property(_refused("partitioning"))
+    files = property(_refused("files"))
+    filesystem = property(_refused("filesystem"))
+    format = property(_refused("format"))
+    replace_schema = _refused("replace_schema")
+    get_fragments = _get_fragments = _refused("get_fragments")
+    filter = _refused("filter")
+    take = _refused("take")
+    sort_by = _refused("sort_by")
+    join = _refused("join")
+    join_asof = _refused("join_asof")
+    __reduce__ = _refused("pickling")
 
 
 _EVERY_ROW = Implied(exact=True)
