@@ -33,7 +33,7 @@ _GLUE = "glue://"
 _HIVE = "hive://"
 _NAME = re.compile(r"(spark_catalog\.)?\w+\.\w+")
 _HIVE_NAME = re.compile(
-    r"(?P<host>[^/:]+|\[[^]/]+\])(:(?P<port>\d{1,5}))?/(?P<table>[\w-]+\.[\w-]+)"
+    r"(?P<host>[^/:]+|\[[^]/]+\])(:(?P<port>\d{1,5}))?/(?P<names>[\w-]+(\.[\w-]+)?)"
 )
 _HIVE_PORT = 9083
 _HIGHEST_PORT = 65535
@@ -94,17 +94,23 @@ def _in_glue(text: str) -> CatalogTable:
 
 
 def _in_hive(text: str) -> CatalogTable:
-    match = _HIVE_NAME.fullmatch(text.removeprefix(_HIVE))
-    port = int((match and match["port"]) or _HIVE_PORT)
-    if match is None or port > _HIGHEST_PORT:
-        raise StorageUnsupported(
-            f"{text} does not name a table in a Hive metastore.",
-            remedy=f"Write hive://host:{_HIVE_PORT}/database.table.",
-        )
+    host, port, (database, name) = _in_metastore(text, "database", "table")
     with _installed(text, "hive"):
         from hudi_index_service.catalog.hive import hive_table
-    database, _, name = match["table"].partition(".")
-    return hive_table(text, match["host"].strip("[]"), port, database, name)
+    return hive_table(text, host, port, database, name)
+
+
+def _in_metastore(text: str, *kinds: str) -> tuple[str, int, list[str]]:
+    """Host and port of a Hive metastore, and the names of these kinds that follow."""
+    match = _HIVE_NAME.fullmatch(text.removeprefix(_HIVE))
+    port = int((match and match["port"]) or _HIVE_PORT)
+    names = match["names"].split(".") if match else []
+    if match is None or port > _HIGHEST_PORT or len(names) != len(kinds):
+        raise StorageUnsupported(
+            f"{text} does not name a {kinds[-1]} in a Hive metastore.",
+            remedy=f"Write hive://host:{_HIVE_PORT}/{'.'.join(kinds)}.",
+        )
+    return match["host"].strip("[]"), port, names
 
 
 def tables_in_glue(database: str) -> list[tuple[str, CatalogTable]]:
@@ -131,16 +137,10 @@ def tables_in_hive(metastore: str, database: str) -> list[tuple[str, CatalogTabl
         StorageUnsupported: not a metastore, or its client is not installed.
     """
     text = f"{metastore}/{database}"
-    match = _HIVE_NAME.fullmatch(f"{text.removeprefix(_HIVE)}.any")
-    port = int((match and match["port"]) or _HIVE_PORT)
-    if match is None or port > _HIGHEST_PORT:
-        raise StorageUnsupported(
-            f"{text} does not name a database in a Hive metastore.",
-            remedy=f"Write hive://host:{_HIVE_PORT}/database.",
-        )
+    host, port, _ = _in_metastore(text, "database")
     with _installed(text, "hive"):
         from hudi_index_service.catalog.hive import hive_tables
-    return hive_tables(text, match["host"].strip("[]"), port, database)
+    return hive_tables(text, host, port, database)
 
 
 def _in_spark(spark: "SparkSession", text: str) -> str:
