@@ -1,12 +1,11 @@
 """The Spark session that a caller brings, and the distribution that it comes from: which ones the
 service refuses, and which were not tested. Imports no PySpark."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from weakref import WeakSet
 
 from hudi_index_service.errors import ConfigInvalid, SparkUnsupported
-from hudi_index_service.tested import WITH_SPARK, name_untested, own_python
+from hudi_index_service.tested import WITH_SPARK, name_untested, own_python, version_of
 
 _CLASSIC, _CLIENT = "pyspark", "pyspark-client"
 """Both bring the package `pyspark`, the second one without JVM. Installers do not object."""
@@ -20,7 +19,7 @@ _asked: WeakSet[Any] = WeakSet()
 
 def mixed_pyspark() -> SparkUnsupported | None:
     """What is wrong if two distributions have written over each other's files; else None."""
-    classic, client = _version(_CLASSIC), _version(_CLIENT)
+    classic, client = version_of(_CLASSIC), version_of(_CLIENT)
     if classic is None or client is None or classic == client:
         return None
     return SparkUnsupported(
@@ -41,7 +40,7 @@ def require_pyspark() -> None:
     """
     if mixed := mixed_pyspark():
         raise mixed
-    if _version(_CLASSIC) is None and (client := _version(_CLIENT)):
+    if version_of(_CLASSIC) is None and (client := version_of(_CLIENT)):
         raise SparkUnsupported(
             f"{_CLIENT} {client} is installed, which has no JVM, and {_CLASSIC} is not.",
             remedy="Install 'hudi-index-service[spark]' in an environment without "
@@ -88,10 +87,3 @@ def _versions(spark: Any) -> dict[str, str]:
         if hudi is not None:
             found["Hudi"] = str(hudi)
     return found
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 
 import pyarrow as pa
@@ -51,6 +52,14 @@ _LATER_RUNS_EARLIER = {"glibc"}
 
 _naming = Lock()
 _named: set[tuple[str, str]] = set()
+
+
+def version_of(distribution: str) -> str | None:
+    """The version of an installed distribution; None if it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
 
 
 def own_python() -> str:

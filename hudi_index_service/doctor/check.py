@@ -4,10 +4,12 @@ by what this package's own metadata requires, for itself and for each of its ext
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import requires
 from typing import Any
 
 from packaging.requirements import Requirement
+
+from hudi_index_service.tested import version_of
 
 OWN = "hudi-index-service"
 
@@ -71,9 +73,8 @@ def package_check(name: str, purpose: str, extra: str = "") -> Check:
     """
     missing, wrong, present = [], [], []
     for requirement in _requirements(extra):
-        try:
-            found = version(requirement.name)
-        except PackageNotFoundError:
+        found = version_of(requirement.name)
+        if found is None:
             missing.append(requirement.name)
             continue
         present.append(f"{requirement.name} {found}")

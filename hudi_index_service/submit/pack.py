@@ -33,6 +33,7 @@ from packaging.utils import canonicalize_name
 
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.index.factory import ENTRY_POINT_GROUP
+from hudi_index_service.tested import version_of
 from hudi_index_service.wording import reason
 
 SUFFIXES = (".tar.gz", ".tgz")
@@ -122,7 +123,7 @@ def needed_distributions() -> list[Distribution]:
         point.dist.name for point in entry_points(group=ENTRY_POINT_GROUP) if point.dist is not None
     }
     distributions: dict[str, Distribution] = {}
-    clients = filter(_is_installed, _CLIENTS)
+    clients = filter(version_of, _CLIENTS)
     pending = [(name, "") for name in sorted({_OWN, *providers, *clients})]
     while pending:
         name, needed_by = pending.pop()
@@ -146,14 +147,6 @@ def _requirements(package: Distribution) -> Iterator[str]:
     for requirement in map(Requirement, package.requires or ()):
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             yield requirement.name
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        distribution(name)
-    except PackageNotFoundError:
-        return False
-    return True
 
 
 def _files(distributions: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:
