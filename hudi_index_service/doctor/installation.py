@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, entry_points, metadata, version
+from importlib import import_module
+from importlib.metadata import entry_points, metadata, version
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -24,7 +25,7 @@ from hudi_index_service.hudi.bundle import (
 from hudi_index_service.index.factory import ENTRY_POINT_GROUP, index_type
 from hudi_index_service.index.lucene.jvm import supported_java
 from hudi_index_service.spark_session import mixed_pyspark
-from hudi_index_service.tested import WITHOUT_SPARK, described, untested, versions_here
+from hudi_index_service.tested import WITHOUT_SPARK, described, untested, version_of, versions_here
 
 _SPARKS_JAVA = 17
 """The latest Java that Spark 3.5 supports."""
@@ -40,9 +41,9 @@ def installation_checks() -> Iterator[Check]:
     yield _python()
     yield package_check("packages", "The service needs them")
     yield _java()
-    yield _lucene()
-    yield _importable("row reader", "hudi_index_parquet", "hudi-index-parquet")
-    yield _importable("object stores", "obstore", "obstore")
+    yield _runs("index type lucene", "hudi-index-pylucene", partial(_check_runtime, "lucene"))
+    yield _runs("row reader", "hudi-index-parquet", partial(import_module, "hudi_index_parquet"))
+    yield _runs("object stores", "obstore", partial(import_module, "obstore"))
     yield from _spark_checks()
     yield package_check("callback listener", "`hudi-index serve` needs them", "hook")
     yield package_check("HBase client", "The index type hbase needs it", "hbase")
@@ -106,10 +107,6 @@ def _java_version(home: Path) -> str | None:
     return found[1] if found else None
 
 
-def _lucene() -> Check:
-    return _runs("index type lucene", "hudi-index-pylucene", partial(_check_runtime, "lucene"))
-
-
 def _plugged_in() -> Iterator[Check]:
     """The index types of other distributions, each by what it says itself."""
     for point in entry_points(group=ENTRY_POINT_GROUP):
@@ -122,34 +119,18 @@ def _check_runtime(name: str) -> None:
     index_type(name).check_runtime()
 
 
-def _importable(name: str, module: str, package: str) -> Check:
-    def load() -> None:
-        try:
-            __import__(module)
-        except ImportError as error:
-            raise NativeModuleMissing(
-                f"{module} cannot be imported: {error}.",
-                remedy=f"Install {package} again, for this Python.",
-            ) from error
-
-    return _runs(name, package, load)
-
-
-def _runs(name: str, package: str, load: Callable[[], None]) -> Check:
+def _runs(name: str, package: str, load: Callable[[], object]) -> Check:
+    """Whether a package can be loaded."""
     try:
         load()
         return Check(name, Status.OK, f"{package} {version(package)}.")
     except (IndexTypeUnknown, NativeModuleMissing) as error:
-        return Check(name, _status(package), error.message, error.remedies.command)
-
-
-def _status(package: str) -> Status:
-    """What is wrong with a package that cannot be loaded."""
-    try:
-        version(package)
-    except PackageNotFoundError:
-        return Status.MISSING
-    return Status.FAILED
+        detail, remedy = error.message, error.remedies.command
+    except ImportError as error:
+        detail = f"{package} cannot be imported: {error}."
+        remedy = f"Install {package} again, for this Python."
+    status = Status.MISSING if version_of(package) is None else Status.FAILED
+    return Check(name, status, detail, remedy)
 
 
 def _spark_checks() -> Iterator[Check]:
