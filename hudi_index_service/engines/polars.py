@@ -3,16 +3,15 @@ table's own source; the index finds the rows, and Polars' own expression filters
 """
 
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.engines.implied import UNKNOWN
 from hudi_index_service.engines.rows import Rows
-from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.read.explanation import Explanation
 from hudi_index_service.read.planner import QueryType, UseIndex
+from hudi_index_service.read.scan import require_package
 from hudi_index_service.table import IndexedTable
 
 if TYPE_CHECKING:
@@ -74,11 +73,7 @@ def explain_hudi(
 
 def _frame(rows: Rows, explained: Callable[[Explanation], None] | None = None) -> "pl.LazyFrame":
     """The LazyFrame; if `explained` is given, its source reads nothing and says how it would."""
-    if find_spec("polars") is None:
-        raise ConfigInvalid(
-            "The package polars is not installed.",
-            remedy="Install it: pip install 'hudi-index-service[polars]'.",
-        )
+    require_package("polars")
     import polars as pl
     from polars.io.plugins import register_io_source
 

@@ -166,7 +166,7 @@ class Scan:
         Raises:
             ConfigInvalid: pandas is not installed.
         """
-        _require("pandas")
+        require_package("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> "pl.DataFrame":
@@ -176,7 +176,7 @@ class Scan:
         Raises:
             ConfigInvalid: Polars is not installed.
         """
-        _require("polars")
+        require_package("polars")
         import polars as pl
 
         return pl.DataFrame(self.to_arrow())
@@ -386,7 +386,7 @@ class Scan:
         return every_row.to(self._planner.schema()).output
 
 
-def _require(package: str) -> None:
+def require_package(package: str) -> None:
     """Raises ConfigInvalid if an optional package is not installed."""
     if find_spec(package) is None:
         raise ConfigInvalid(

@@ -8,8 +8,8 @@ import pytest
 from polars.io.plugins import register_io_source
 
 from hudi_index_service import explain_hudi, open_table, scan_hudi
-from hudi_index_service.engines import polars as module
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.read import scan as scan_module
 from tests.read.by_pages import BY_PAGES
 
 TABLES = ["nested_types", "awkward_with_logs_partitioned", "null_partitions", "wall_clock_times"]
@@ -148,7 +148,7 @@ def test_polars_plan_names_the_table(table):
 def test_bad_arguments_and_a_missing_polars(table, monkeypatch):
     with pytest.raises(ConfigInvalid, match="use_index"):
         scan_hudi(table, use_index="sometimes")
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(scan_module, "find_spec", lambda name: None)
     with pytest.raises(ConfigInvalid, match="polars is not installed") as raised:
         scan_hudi(table)
     assert raised.value.remedy == "Install it: pip install 'hudi-index-service[polars]'."
