@@ -33,7 +33,7 @@ from hudi_index_service.engines.implied import (
     negated,
 )
 from hudi_index_service.predicate.expression import BoundColumn, Like, Operator
-from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.like import escaped_text, parse_like
 
 _COMPARISONS = {
     "Eq": Operator.EQ,
@@ -152,19 +152,14 @@ def _pattern(column: BoundColumn | None, kind: _Node, text: _Node) -> Implied:
         return UNKNOWN
     match kind, text:
         case "StartsWith", {"Literal": {"Scalar": {"String": str(value)}}}:
-            pattern = f"{_escaped(value)}%"
+            pattern = f"{escaped_text(value)}%"
         case "EndsWith", {"Literal": {"Scalar": {"String": str(value)}}}:
-            pattern = f"%{_escaped(value)}"
+            pattern = f"%{escaped_text(value)}"
         case {"Contains": {"literal": True}}, {"Literal": {"Scalar": {"String": str(value)}}}:
-            pattern = f"%{_escaped(value)}%"
+            pattern = f"%{escaped_text(value)}%"
         case _:
             return UNKNOWN
     return exactly(Like(column, pattern, "!", parse_like(pattern, "!")))
-
-
-def _escaped(text: str) -> str:
-    """A LIKE pattern for the text itself, with `!` as its escape character."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _values(stream: bytes) -> pa.Array:

@@ -59,6 +59,11 @@ def _escaped_character(pattern: str, escape: str, character: str | None) -> str:
     return character
 
 
+def escaped_text(text: str) -> str:
+    """A pattern for the text itself, with ``!`` as its escape character."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
 def like_regex(parts: tuple[LikePart, ...]) -> str:
     """A regular expression for RE2 that matches the same whole texts as the pattern.
 

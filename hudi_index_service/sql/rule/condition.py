@@ -36,7 +36,7 @@ from hudi_index_service.predicate.expression import (
     conjunction,
     disjunction,
 )
-from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.like import escaped_text, parse_like
 from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
 from hudi_index_service.predicate.text.operands import Texts, number_literal
 from hudi_index_service.read.query import Where
@@ -182,7 +182,7 @@ def _leaf(column: BoundColumn, condition: Condition) -> Predicate:
             except RegexUnsupported as error:
                 raise _Untranslatable from error
         case _ if op in _PATTERNS:
-            return _like(column, _PATTERNS[op].format(_escaped(_text(column, condition))), "!")
+            return _like(column, _PATTERNS[op].format(escaped_text(_text(column, condition))), "!")
         case "=" | "<=>" | "<" | "<=" | ">" | ">=":
             literal = _literal(condition["type"], *condition["values"])
             return compare(column, Operator(op), literal, UTC)
@@ -242,8 +242,3 @@ def _decimal(value: Any) -> pa.Scalar:
     if not number.is_finite() or abs(int(number.as_tuple().exponent)) > MAX_PRECISION:
         raise _Untranslatable  # Spark has no such number
     return number_literal(f"{number:f}BD")
-
-
-def _escaped(text: str) -> str:
-    """A LIKE pattern for the text itself, with `!` as its escape character."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
