@@ -20,6 +20,7 @@ from hudi_index_service.cli.output import (
     print_rows,
 )
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.daemon import extra_required
 from hudi_index_service.read.explanation import ExplainedSlice
 from hudi_index_service.read.planner import UseIndex
 from hudi_index_service.row_formats import python_rows
@@ -143,7 +144,7 @@ def sql(
     """Run SQL in a new Spark session: index statements, queries through the indexes, and all of
     Hudi's statements. Exit status 1 if an entry could not be built. Needs Hudi's Spark bundle:
     HUDI_INDEX_HUDI_JAR, or --conf spark.jars=…."""
-    try:
+    with extra_required("SQL", "spark"):
         from hudi_index_service.sql import IndexSession
         from hudi_index_service.sql.command_line import (
             FORMATS,
@@ -151,13 +152,6 @@ def sql(
             own_session,
             spark_errors_named,
         )
-    except ModuleNotFoundError as error:
-        if error.name not in ("pyspark", "py4j"):
-            raise
-        raise ConfigInvalid(
-            "PySpark is not installed.",
-            remedy="Install it: pip install 'hudi-index-service[spark]'.",
-        ) from error
     if output is None and format is not None:
         output = Format.TEXT if format == "table" else Format(format)
     kind = format_of_rows(output)
