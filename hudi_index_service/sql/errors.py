@@ -18,6 +18,7 @@ from hudi_index_service.errors import (
     StatementInvalid,
     error_class,
 )
+from hudi_index_service.predicate.values import string_sql
 
 log = logging.getLogger(__name__)
 
@@ -45,46 +46,33 @@ def hudis_errors_named(beginning: str, *, remedy: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        raise StatementFailed(
-            f"{beginning}: {_with_full_stop(first_line(error))}", remedy=remedy
-        ) from error
+        reason = first_line(error).removesuffix(".")
+        raise StatementFailed(f"{beginning}: {reason}.", remedy=remedy) from error
 
 
 @contextmanager
-def paths_in_queries_named(query: str) -> Iterator[None]:
-    """Raises StatementInvalid for a query that names a Hudi table by its path, which Spark supports
-    only for its own file formats."""
+def errors_of_queries_named(query: str) -> Iterator[None]:
+    """Raises the service's errors that the JVM shows as Spark's as what they are; and
+    StatementInvalid for a query that names a Hudi table by its path, which Spark supports only for
+    its own file formats."""
     try:
         yield
     except AnalysisException as error:
+        parts = error.getMessageParameters() or {}
+        kind = error_class(error.getErrorClass() or "")
+        if kind is not None and "remedy" in parts:
+            raise kind(parts["message"], remedy=parts["remedy"]) from error
         match = _PATH.search(query)
         if match is None or error.getErrorClass() != _BY_PATH:
             raise
         path = match[1].replace("``", "`")
-        quoted = "'" + path.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        quoted = string_sql(path)
         raise StatementInvalid(
             f"Spark does not support a Hudi table by its path in a query: {match[0]}.",
             remedy="Give it a name and query that: CREATE TEMPORARY VIEW t USING hudi "
             f"OPTIONS (path {quoted}) for this session, CREATE TABLE t USING hudi LOCATION "
             f"{quoted} for its catalog.",
         ) from error
-
-
-@contextmanager
-def services_errors_again() -> Iterator[None]:
-    """Raises the service's errors that the JVM shows as Spark's as what they are."""
-    try:
-        yield
-    except AnalysisException as error:
-        parts = error.getMessageParameters() or {}
-        kind = error_class(error.getErrorClass() or "")
-        if kind is None or "remedy" not in parts:
-            raise
-        raise kind(parts["message"], remedy=parts["remedy"]) from error
-
-
-def _with_full_stop(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
 
 
 @contextmanager

@@ -18,10 +18,9 @@ from hudi_index_service.sql.call import (
     serviced_table_of,
 )
 from hudi_index_service.sql.errors import (
+    errors_of_queries_named,
     hudis_errors_named,
-    paths_in_queries_named,
     remedies_in_sql,
-    services_errors_again,
 )
 from hudi_index_service.sql.grammar import TableReference, first_words
 from hudi_index_service.sql.rule.enable import enabled
@@ -130,7 +129,7 @@ class IndexSession:
             with hudis_errors_named("Hudi creates no such index", remedy=_HUDIS_INDEX):
                 return self.spark.sql(query, args, **kwargs)
         if statement is None:
-            with paths_in_queries_named(query), services_errors_again():
+            with errors_of_queries_named(query):
                 self._last_query.frame = self.spark.sql(query, args, **kwargs)
             return self._last_query.frame
         if kwargs:

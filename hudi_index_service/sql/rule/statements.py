@@ -11,9 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from hudi_index_service.errors import StatementFailed, StatementInvalid
 from hudi_index_service.sql.errors import (
     answer_or_error,
+    errors_of_queries_named,
     hudis_errors_named,
-    paths_in_queries_named,
-    services_errors_again,
 )
 from hudi_index_service.sql.explain import ExplainIndex, explained_result, explains_queries_only
 from hudi_index_service.sql.grammar import TableReference
@@ -131,7 +130,7 @@ class SqlStatements:
         if self._extensions.changesSomething(spark._jsparkSession, statement.query):
             raise explains_queries_only()
         started = perf_counter()
-        with paths_in_queries_named(statement.query), services_errors_again():
+        with errors_of_queries_named(statement.query):
             frame = spark.sql(statement.query, args)
             uses = self._extensions.uses(frame._jdf)
             readers = session_readers(spark)
