@@ -19,6 +19,7 @@ from hudi_index_service.build.strategy import Budget, Strategy
 from hudi_index_service.errors import IndexNotFound, IndexServiceError
 from hudi_index_service.hook.table_upkeep import TableUpkeep
 from hudi_index_service.hook.write_options import read_write_config
+from hudi_index_service.predicate.values import string_sql
 from hudi_index_service.wording import counted
 
 
@@ -94,14 +95,9 @@ def _serve(spark: SparkSession, uri: str, args: argparse.Namespace) -> None:
     """Has Hudi's procedure schedule and execute the table service. Raises what the procedure
     does."""
     given = {"op": "scheduleAndExecute", "path": uri, "options": args.service_options}
-    arguments = ", ".join(f"{name} => {_literal(text)}" for name, text in given.items() if text)
+    arguments = ", ".join(f"{name} => {string_sql(text)}" for name, text in given.items() if text)
     instants = spark.sql(f"CALL run_{args.table_service}({arguments})").collect()
     print(f"{uri}: {args.table_service} of {counted(len(instants), 'instant')}")
-
-
-def _literal(text: str) -> str:
-    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{quoted}'"
 
 
 def argument_parser() -> argparse.ArgumentParser:
