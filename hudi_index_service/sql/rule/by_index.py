@@ -59,9 +59,6 @@ def by_index(
 ) -> Decision:
     """Whether it pays that an index reads a relation of an indexed table.
 
-    Args:
-        readers: What can read for the session.
-
     Raises:
         IndexServiceError, OSError: the table cannot be planned, or the index looked up.
     """

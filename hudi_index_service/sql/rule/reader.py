@@ -92,9 +92,6 @@ class RelationReader:
     def decide(self, text: str, readers: SessionReaders) -> Decision:
         """Who reads the rows of a request, or counts them. Looks into the index and reads no row.
 
-        Args:
-            readers: What can read for the session.
-
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
@@ -117,7 +114,6 @@ class RelationReader:
             session: The JVM's session, by whose settings tasks read; not used if none can.
             use: The number of the relation's use, by which `read` finds what was read; None if
                 nobody asks.
-            readers: What can read for the session.
             observed: Receives what reading costs.
 
         Raises:
@@ -150,9 +146,6 @@ class RelationReader:
     def explained(self, use: Use, readers: SessionReaders) -> RelationUse:
         """How a relation is read, with how an index would read it, even if Spark reads, if an index
         can.
-
-        Args:
-            readers: What can read for the session.
 
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.

@@ -82,11 +82,7 @@ class Candidates:
 
 def candidates(run: Execution, readers: SessionReaders) -> Candidates | str:
     """Estimates the matching rows as precisely as needed to choose the reader, if the index serves
-    at least half of the table.
-
-    Args:
-        readers: What can read for the session.
-    """
+    at least half of the table."""
     plan = run.plan
     reason = _without_use(plan)
     if reason is not None:
@@ -138,7 +134,10 @@ class _Estimates:
         for look in (_by_bounds, _by_lookup):
             self._start()
             for number, each in enumerate(self._indexed):  # several threads would not be faster
-                self._update(number, look(self._run, each, self._row_estimates[number]))
+                rows = self._row_estimates[number]
+                if rows.least < rows.most:
+                    rows = look(self._run, each, rows)
+                self._update(number, rows)
                 yield
 
     def decision(self) -> Candidates | str | None:
@@ -236,16 +235,12 @@ def _by_bounds(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEst
     """The rows by the opened index's bounds, without a look-up."""
     predicate = run.plan.predicate
     assert predicate is not None, "without predicate there is no index access"
-    if estimate.least == estimate.most:
-        return estimate
     narrower = narrowed_rows(plan, predicate, estimate, run.reader.pool)
     return estimate if narrower is None else narrower
 
 
 def _by_lookup(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEstimate:
-    """The rows by look-ups, unless they are known exactly: at most the candidates."""
-    if estimate.least == estimate.most:
-        return estimate
+    """The rows by look-ups: at most the candidates."""
     statistics = SliceStatistics.of(plan)
     (exact,) = run.reader.exact_rows([(plan, statistics)])
     count = statistics.candidates
@@ -302,7 +297,6 @@ def candidates_of_keys(
 
     Args:
         run: The query without the keys, on rows where the column is not NULL.
-        session: What can read for the session.
         column: The column that has to have one of the keys.
         keys: The most keys.
     """
