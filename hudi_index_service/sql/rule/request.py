@@ -6,8 +6,8 @@ that are not known here come from a newer jar, and are left out.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from functools import cached_property, partial
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -17,6 +17,7 @@ from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.planner import QueryType
 from hudi_index_service.read.query import Where
 from hudi_index_service.table import IndexedTable
+from hudi_index_service.wording import first_mistake
 
 VERSION = 1
 """That of requests, which the jar and this package have in common. The one before is answered, too:
@@ -25,10 +26,7 @@ services and sessions are not upgraded at one moment."""
 T = TypeVar("T")
 
 _QUERY_TYPE = "hoodie.datasource.query.type"
-_QUERY_TYPES: dict[str, QueryType] = {
-    "snapshot": "snapshot",
-    "read_optimized": "read_optimized",
-}
+_QUERY_TYPES: dict[str, QueryType] = {each: each for each in get_args(QueryType)}
 _AS_OF = "as.of.instant"
 
 # Options that change no row of a snapshot; with any other, the relation is left to Spark.
@@ -263,9 +261,7 @@ def read_message(kind: TypeAdapter[T], text: str) -> T:
     try:
         return kind.validate_json(text, strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RequestRefused(f"Invalid request body: {where}: {first['msg']}.") from error
+        raise RequestRefused(f"Invalid request body: {first_mistake(error)}.") from error
 
 
 def read_request(text: str) -> Request | str:
@@ -289,24 +285,21 @@ def pinned(
 ) -> Execution | str:
     """The query on the snapshot that Spark's own reader would read, so that all relations of a
     query agree whoever reads them; or the reason why that snapshot is unavailable."""
+    scan = partial(table.scan, where, columns=columns, query_type=relation.query_type)
     if relation.as_of is not None:
-        return table.scan(
-            where, columns=columns, as_of=relation.as_of, query_type=relation.query_type
-        ).planned()
+        return scan(as_of=relation.as_of).planned()
     spark_instants = relation.instants
     if not spark_instants:
         return "the table has no commit"
     newest = max(spark_instants)
-    run = table.scan(where, columns=columns, query_type=relation.query_type).planned()
+    run = scan().planned()
     # Read after planning, so that the plan's timeline lies between Spark's and this one.
     table_instants = {each.requested for each in table.hudi_table.completed_instants()}
     if table_instants == spark_instants:
         return run
     if {each for each in table_instants if each <= newest} != spark_instants:
         return "Spark has read an older timeline of the table"
-    return table.scan(
-        where, columns=columns, as_of=newest, query_type=relation.query_type
-    ).planned()
+    return scan(as_of=newest).planned()
 
 
 def _changes_no_row(option: str) -> bool:
