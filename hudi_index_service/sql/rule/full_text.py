@@ -3,7 +3,7 @@
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from typing import Annotated, Any, Literal
@@ -20,15 +20,12 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
     ScoreUnavailable,
 )
-from hudi_index_service.index.metadata.requirements import (
-    analyzed_texts,
-    requirements,
-    text_rankers,
-)
+from hudi_index_service.index.metadata.requirements import requirements, text_rankers
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
+from hudi_index_service.predicate.expression import Constant, Match, MatchMode
 from hudi_index_service.predicate.values import identifier_sql, string_sql
 from hudi_index_service.read.ranked_search import ranker_of
+from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Call, Message, Names, Request, pinned, read_message
 from hudi_index_service.table import IndexedTable
 
@@ -231,13 +228,9 @@ def search(table: IndexedTable, condition: str) -> Match | Constant:
     Raises:
         PredicateUnsupported, PredicateInvalid, ColumnNotFound: see `IndexedTable.scan`.
     """
-    schema = table.schema()
-
-    def texts() -> Mapping[str, Sequence[AnalyzedText]]:
-        return analyzed_texts(requirements(table.indexes(), schema))
-
+    on_table = Translation.on(table)
     try:
-        predicate = parse_predicate(condition, schema, texts=texts)
+        predicate = parse_predicate(condition, on_table.schema, texts=on_table.texts)
     except (PredicateUnsupported, PredicateInvalid) as error:
         # The position refers to a generated text, not to the user's.
         raise error.reworded(_PLACE.sub("", error.message)) from error
