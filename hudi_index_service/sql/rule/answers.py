@@ -16,6 +16,7 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.optimizer.cost.in_spark import SessionReaders
 from hudi_index_service.sql.errors import answer_or_error
 from hudi_index_service.sql.rule.uses import Observed
+from hudi_index_service.wording import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,8 +96,11 @@ def _or_spark(answer: Callable[[], T]) -> T | str:
     except _FAILURES as error:
         if cancelled := _cancelled_job(error):
             return json.dumps({"cancelled": cancelled})
-        log.info("Spark reads: %s", _without_literals(error))
-        return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
+        name, message = type(error).__name__, str(error)
+        if isinstance(error, IndexServiceError):
+            name, message = error.code, error.message
+        log.info("Spark reads: %s", name)  # the message may contain search literals
+        return json.dumps({"reader": "spark", "reason": first_line(message) or name})
     except _OF_VALUES as error:  # other queries are still answered
         log.exception("Spark reads: %s", type(error).__name__)
         return json.dumps({"reader": "spark", "reason": f"{type(error).__name__} in Python"})
@@ -119,13 +123,3 @@ def _cancelled_job(error: BaseException | None) -> str | None:
             return match[0]
         error = error.__cause__
     return None
-
-
-def _in_one_line(error: BaseException) -> str:
-    text = error.message if isinstance(error, IndexServiceError) else str(error)
-    return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
-def _without_literals(error: BaseException) -> str:
-    """The error's code or class: its message may contain search literals."""
-    return error.code if isinstance(error, IndexServiceError) else type(error).__name__
