@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hudi_index_service.errors import ConfigInvalid, StatementFailed
@@ -98,7 +98,8 @@ def table_lines(frame: DataFrame) -> Iterator[str]:
 def json_lines(frame: DataFrame) -> Iterator[str]:
     """An object for each row, as `hudi-index query` prints it."""
     if frame.columns:
-        row = F.to_json(F.struct(*_unambiguous(frame)), SPARK_OPTIONS)
+        columns = (F.col(f"_{number}").alias(name) for number, name in enumerate(frame.columns))
+        row = F.to_json(F.struct(*columns), SPARK_OPTIONS)
         for each in _with_unique_names(frame).select(row).toLocalIterator():
             yield each[0]
 
@@ -138,9 +139,5 @@ def spark_errors_named() -> Iterator[None]:
 
 
 def _with_unique_names(frame: DataFrame) -> DataFrame:
-    """The frame with unique column names."""
+    """The frame with its columns named by their numbers: ``_0``, ``_1``, …"""
     return frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
-
-
-def _unambiguous(frame: DataFrame) -> list[Column]:
-    return [F.col(f"_{number}").alias(name) for number, name in enumerate(frame.columns)]

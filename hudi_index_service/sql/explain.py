@@ -1,7 +1,7 @@
 """EXPLAIN INDEX: the reader of each Hudi relation of a query, the reason, and the measured cost."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hudi_index_service.errors import StatementInvalid
@@ -79,13 +79,7 @@ def _row(use: RelationUse, seconds: float | None) -> dict[str, Any]:
     }
     if use.by_index and seconds is not None:
         cost = use.observed or Observed()
-        row |= {
-            "actual_rows": cost.rows,
-            "pages": cost.pages,
-            "bytes": cost.bytes,
-            "requests": cost.requests,
-            "milliseconds": cost.milliseconds,
-        }
+        row |= {**asdict(cost), "actual_rows": cost.rows}
     return row if use.explanation is None else row | _planned(use.explanation)
 
 

@@ -272,7 +272,5 @@ def blanks(text: str) -> str:
 
 def either(words: list[str]) -> str:
     """The words as an enumeration, ``A, B or C``, without empty ones."""
-    alternatives = [word for word in words if word]
-    return " or ".join(
-        [", ".join(alternatives[:-1]), alternatives[-1]] if len(alternatives) > 1 else alternatives
-    )
+    *others, last = filter(None, words)
+    return f"{', '.join(others)} or {last}" if others else last
