@@ -59,6 +59,20 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def plain_tree(value: Any, text: Callable[[str], str] = str) -> Any:
+    """A value that may be nested, for JSON: dictionaries, lists, and what `plain` returns.
+
+    Args:
+        text: What becomes of each text.
+    """
+    if isinstance(value, Mapping):
+        return {text(str(key)): plain_tree(each, text) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_tree(each, text) for each in value]
+    value = plain(value)
+    return text(value) if isinstance(value, str) else value
+
+
 def cell_text(value: Any) -> str:
     """A value in a cell of a table or of CSV: text unchanged, a list, a map or a struct as JSON."""
     is_nested = isinstance(value, Mapping | list | tuple)

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hudi_index_service.row_formats import cell_text, csv_line, json_text, plain
+from hudi_index_service.row_formats import cell_text, csv_line, json_text, plain_tree
 from hudi_index_service.wording import counted, printable
 
 _LEAST_COLUMN = 8
@@ -92,7 +92,7 @@ def print_report(
     """
     match format:
         case Format.JSON:
-            text = json.dumps(_plain(content), indent=1, ensure_ascii=False)
+            text = json.dumps(plain_tree(content), indent=1, ensure_ascii=False)
             print(_printable_json(text))
         case Format.CSV:
             if not names:
@@ -163,12 +163,3 @@ def _text(value: object) -> str:
 
 def _printable_json(text: str) -> str:
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def _plain(value: object) -> object:
-    """A value of a report for JSON."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return plain(value)

@@ -5,8 +5,7 @@ answer's fields, and part of no text that says what something is.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Protocol
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from hudi_index_service.errors import TableNotFound
 from hudi_index_service.read.freshness import left_out_of
-from hudi_index_service.row_formats import plain, python_rows
+from hudi_index_service.row_formats import plain_tree, python_rows
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import shortened
 
@@ -203,7 +202,7 @@ class Answers:
         rows: list[list[Any]] = []
         size = 0
         for row in python_rows(batches):
-            values = [*map(_value, row)]
+            values = plain_tree(row, _text)  # decimals are texts, which keep their digits
             size += len(json.dumps(values, ensure_ascii=False).encode("utf-8", "backslashreplace"))
             if len(rows) == most or size > self._bytes:
                 return Rows(columns=list(names), rows=rows, more=True)
@@ -211,18 +210,6 @@ class Answers:
         return Rows(columns=list(names), rows=rows, more=False)
 
 
-def _value(value: Any) -> Any:
-    """A value in JSON; decimals are texts, so that they keep their digits, and so is what is no
-    character."""
-    if isinstance(value, Mapping):
-        return {_text(str(name)): _value(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [*map(_value, value)]
-    if isinstance(value, Decimal):
-        return str(value)
-    value = plain(value)
-    return _text(value) if isinstance(value, str) else value
-
-
 def _text(text: str) -> str:
+    """A text with what is no character escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
