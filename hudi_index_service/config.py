@@ -351,14 +351,9 @@ class LoggingSettings(_Section):
     format: Literal["text", "json"] = "text"
 
 
-def _default_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "hudi-index-service"
-
-
-def _default_state() -> Path:
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "hudi-index-service"
+def _own_folder(variable: str, in_home: str) -> Path:
+    """The service's folder, in the one that a variable names, or else in one in the user's own."""
+    return Path(os.environ.get(variable) or Path.home() / in_home, "hudi-index-service")
 
 
 class Settings(BaseSettings):
@@ -388,9 +383,11 @@ class Settings(BaseSettings):
     answer: AnswerSettings = AnswerSettings()
     web: WebSettings = WebSettings()
     logging: LoggingSettings = LoggingSettings()
-    cache_folder: Path = Field(default_factory=_default_cache)
+    cache_folder: Path = Field(default_factory=lambda: _own_folder("XDG_CACHE_HOME", ".cache"))
     cache_max_mb: Positive = 10_240
-    state_folder: Path = Field(default_factory=_default_state)
+    state_folder: Path = Field(
+        default_factory=lambda: _own_folder("XDG_STATE_HOME", ".local/state")
+    )
 
     @classmethod
     def settings_customise_sources(
