@@ -33,8 +33,6 @@ _SPARKS_JAVA = 17
 _SPARKS_PYTHON = SpecifierSet("<3.14")
 """On 3.14, PySpark 3.5 cannot pickle functions."""
 
-_HUDI = "hudi-spark{line}-bundle_{scala}"
-
 
 def installation_checks() -> Iterator[Check]:
     """The checks, in the order in which a reader would fix what is wrong."""
@@ -137,7 +135,8 @@ def _spark_checks() -> Iterator[Check]:
     """The checks; all are optional. Without PySpark, there is only the first."""
     pyspark = package_check("Spark", "Builds and queries on Spark need them", "spark")
     yield pyspark
-    yield from _overwritten()
+    if mixed := mixed_pyspark():
+        yield Check("PySpark", Status.FAILED, mixed.message, mixed.remedy, required=False)
     if pyspark.status is not Status.OK:
         return
     yield from sparks_python()
@@ -156,12 +155,6 @@ def sparks_python() -> Iterator[Check]:
             "Use an earlier Python with Spark. All that needs no Spark runs on this one.",
             required=False,
         )
-
-
-def _overwritten() -> Iterator[Check]:
-    """PySpark's files, if another distribution has replaced them."""
-    if mixed := mixed_pyspark():
-        yield Check("PySpark", Status.FAILED, mixed.message, mixed.remedy, required=False)
 
 
 def _other_spark() -> Iterator[Check]:
@@ -185,7 +178,7 @@ def _bundle() -> Check:
     """Hudi's bundle for this Spark."""
     import hudi_index_spark
 
-    bundle = _HUDI.format(line=hudi_index_spark.SPARK, scala=hudi_index_spark.scala_of_spark())
+    bundle = f"hudi-spark{hudi_index_spark.SPARK}-bundle_{hudi_index_spark.scala_of_spark()}"
 
     def check(status: Status, detail: str, remedy: str = "") -> Check:
         return Check("Hudi's Spark bundle", status, detail, remedy, required=False)

@@ -124,12 +124,9 @@ class HudiDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
     __reduce__ = _refused("pickling")
 
 
-_EVERY_ROW = Implied(exact=True)
-
-
 def _read(rows: Rows, filter: pc.Expression | None, *, nan_is_greatest: bool) -> Filter:
     if filter is None:
-        return Filter(_EVERY_ROW)
+        return Filter(Implied(exact=True))  # every row
     return read_filter(filter, rows.schema, nan_is_greatest=nan_is_greatest)
 
 
