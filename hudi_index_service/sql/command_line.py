@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -46,15 +47,12 @@ def own_session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
     Raises:
         ConfigInvalid: the variable names no file, or the session has no Hudi.
     """
-    settings = {**_CONF, **conf}
+    settings: dict[str, Any] = {**_CONF, **conf}
     if not {"spark.jars", "spark.jars.packages"} & conf.keys() and (bundle := named_bundle()):
         settings["spark.jars"] = str(bundle)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder
-    for key, value in settings.items():
-        builder = builder.config(key, value)
     with _standard_output_for_results():
-        spark = builder.getOrCreate()
+        spark = SparkSession.builder.config(map=settings).getOrCreate()
     try:
         for key, value in settings.items():
             if not key.startswith("spark."):
