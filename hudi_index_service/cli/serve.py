@@ -14,6 +14,9 @@ from hudi_index_service.errors import UsageInvalid
 from hudi_index_service.hook.daemon import extra_required
 from hudi_index_service.hook.write_options import read_write_config
 
+HostOption = Annotated[str | None, typer.Option(help="Address to listen on.")]
+PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")]
+
 
 def serve(
     tables: Annotated[
@@ -28,10 +31,8 @@ def serve(
     shard: Annotated[
         str | None, typer.Option(help="Of a fleet, the tables of one of several services: 1/3.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     wait: Annotated[float, typer.Option(help="Seconds to hold a write for its build.")] = 0.0,
     strategy: Annotated[Strategy, typer.Option(help="Which base files.")] = Strategy.INCREMENTAL,
     clean: Annotated[bool, typer.Option(help="Clean after each build.")] = True,
@@ -76,10 +77,8 @@ def serve_spark(
         list[str],
         typer.Argument(metavar="TABLES", help="Base paths of tables, or folders with tables."),
     ],
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     allow_changes: Annotated[
         bool | None,
         typer.Option(
