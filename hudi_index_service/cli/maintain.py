@@ -239,36 +239,19 @@ def clean(
 ) -> None:
     """Remove expired files from the table's index folder, and their copies from the cache."""
     cleaning = configured(table).clean(dry_run=dry_run, grace_seconds=grace)
-    rows = [
-        {"path": each.path, "bytes": each.size, "reason": each.reason} for each in cleaning.removals
-    ]
-    copies = [{"path": str(each.path), "bytes": each.size} for each in cleaning.copies]
-    stored, unremoved = (
-        [{"path": each.path, "reason": each.reason} for each in group]
-        for group in (cleaning.stored, cleaning.unremoved)
-    )
-    report = {
-        "dry_run": dry_run,
-        "removals": rows,
-        "copies": copies,
-        "folders": cleaning.folders,
-        "bytes": cleaning.bytes,
-        "stored": stored,
-        "unremoved": unremoved,
+    lists: dict[str, list[dict[str, Any]]] = {
+        "removals": [
+            {"path": each.path, "bytes": each.size, "reason": each.reason}
+            for each in cleaning.removals
+        ],
+        "copies": [{"path": str(each.path), "bytes": each.size} for each in cleaning.copies],
+        "stored": [{"path": each.path, "reason": each.reason} for each in cleaning.stored],
+        "unremoved": [{"path": each.path, "reason": each.reason} for each in cleaning.unremoved],
     }
-    items = [
-        {"list": name, **each}
-        for name, group in (
-            ("removals", rows),
-            ("copies", copies),
-            ("stored", stored),
-            ("unremoved", unremoved),
-        )
-        for each in group
-    ]
-    print_report(
-        output, report, clean_lines(cleaning, dry_run), ("list", "path", "bytes", "reason"), items
-    )
+    amounts = {"folders": cleaning.folders, "bytes": cleaning.bytes}
+    items = [{"list": name, **each} for name, listed in lists.items() for each in listed]
+    lines, names = clean_lines(cleaning, dry_run), ("list", "path", "bytes", "reason")
+    print_report(output, {"dry_run": dry_run, **lists, **amounts}, lines, names, items)
 
 
 def verify(
