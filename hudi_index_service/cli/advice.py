@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 
@@ -54,7 +54,9 @@ def init(
             options += [("--drop", each) for each in drop or ()]
             words = ("hudi-index", "init", table, *(word for pair in options for word in pair))
             lines.append(f"To define and build this: {shlex.join(words)} --yes")
-    _report(proposal, result, lines, output)
+    report = {**proposal.to_dict(), "build": None if result is None else result.to_dict()}
+    names = ("name", "type", "using", "options", "seconds", "index_bytes", "reason")
+    print_report(output, report, lines, names, report["columns"])
     if result is not None:
         result.raise_for_failures()
         if result.state is BuildState.CANCELLED:
@@ -80,17 +82,10 @@ def _define_and_build(table: IndexedTable, proposal: Proposal) -> Build:
         return table.build(strategy="all", progress=progress, details=details)
 
 
-def _report(
-    proposal: Proposal, build: Build | None, lines: Sequence[str], output: Format | None
-) -> None:
-    report: dict[str, Any] = proposal.to_dict()
-    report["build"] = None if build is None else build.to_dict()
-    names = ("name", "type", "using", "options", "seconds", "index_bytes", "reason")
-    print_report(output, report, lines, names, report["columns"])
-
-
-_SHAPE = ("shape", "queries", "last", "columns", "unindexed", "weight", "by_index", "scanned")
-_SHAPE_MEANS = ("rows", "index_ms", "scan_ms", "corrections")
+_SHAPE = (
+    *("shape", "queries", "last", "columns", "unindexed", "weight", "by_index", "scanned"),
+    *("rows", "index_ms", "scan_ms", "corrections"),
+)
 
 
 def history(table: TableArgument, output: OutputOption = None) -> None:
@@ -98,13 +93,8 @@ def history(table: TableArgument, output: OutputOption = None) -> None:
     uri = normalize_uri(table)
     shapes = stored_history(config.settings()).shapes(uri)
     rows = [each.to_dict() for each in shapes]
-    print_report(
-        output,
-        {"table": uri, "shapes": rows},
-        history_lines(shapes),
-        (*_SHAPE, *_SHAPE_MEANS),
-        rows,
-    )
+    report = {"table": uri, "shapes": rows}
+    print_report(output, report, history_lines(shapes), _SHAPE, rows)
 
 
 def advise(table: TableArgument, output: OutputOption = None) -> None:

@@ -12,7 +12,7 @@ from hudi_index_service.cli.output import Format, format_of_rows, print_report, 
 from hudi_index_service.cli.reports import definition_line, drop_lines
 from hudi_index_service.index.metadata.definitions import MANUAL, IndexDefinition
 from hudi_index_service.index.metadata.requirements import names_by_use
-from hudi_index_service.maintain.drop import Dropped
+from hudi_index_service.maintain.drop import Remainder
 
 _FIELDS = ("name", "type", "columns", "created", "stored", "options", "owner")
 
@@ -94,7 +94,11 @@ def drop(
 ) -> None:
     """Drop an index, or columns; exit status 1 if something could not be purged."""
     dropped = open_table(table).drop_index(name, columns=column, purge=purge)
-    remaining = () if dropped.purge is None else dropped.purge.remaining
+    remaining: tuple[Remainder, ...] = ()
+    purged = None
+    if dropped.purge is not None:
+        remaining, cleaning = dropped.purge.remaining, dropped.purge.cleaning
+        purged = {"files": len(cleaning.removals), "bytes": cleaning.bytes}
     indexes = [
         *({"change": "dropped", **_fields(each)} for each in dropped.indexes),
         *({"change": "narrowed", **_fields(each)} for each in dropped.narrowed),
@@ -103,7 +107,7 @@ def drop(
         output,
         {
             "indexes": indexes,
-            "purged": _purged(dropped),
+            "purged": purged,
             "remaining": [
                 {"folder": each.folder, "columns": each.columns, "reason": each.reason}
                 for each in remaining
@@ -163,10 +167,3 @@ def _fields(definition: IndexDefinition) -> dict[str, Any]:
         "options": {each.name: each.options for each in definition.columns if each.options},
         "owner": definition.owner,
     }
-
-
-def _purged(dropped: Dropped) -> dict[str, int] | None:
-    if dropped.purge is None:
-        return None
-    cleaning = dropped.purge.cleaning
-    return {"files": len(cleaning.removals), "bytes": cleaning.bytes}
