@@ -20,7 +20,7 @@ from hudi_index_service.hudi.bundle import (
     tested_bundle,
 )
 from hudi_index_service.hudi.spark import local_session
-from hudi_index_service.predicate.values import string_sql
+from hudi_index_service.sql.call import Argument, call_statement
 
 
 def hudi_bundle() -> Path:
@@ -122,17 +122,15 @@ class DemoSpark:
     def call(self, procedure: str, table: Path, options: Mapping[str, str]) -> None:
         """Runs a table service: ``run_clustering`` or ``run_compaction``."""
         listed = ",".join(f"{name}={value}" for name, value in options.items())
-        self.session.sql(
-            f"call {procedure}(path => {string_sql(str(table))}, op => 'scheduleAndExecute', "
-            f"options => {string_sql(listed)})"
-        ).collect()
+        self._call(procedure, table, op="scheduleAndExecute", options=listed)
 
     def archive(self, table: Path) -> None:
         """Archives all but the latest instants of the table."""
-        self.session.sql(
-            f"call archive_commits(path => {string_sql(str(table))}, min_commits => 2, "
-            "max_commits => 3, retain_commits => 1, enable_metadata => false)"
-        ).collect()
+        commits = {"min_commits": 2, "max_commits": 3, "retain_commits": 1}
+        self._call("archive_commits", table, **commits, enable_metadata=False)
+
+    def _call(self, procedure: str, table: Path, **arguments: Argument) -> None:
+        self.session.sql(call_statement(procedure, {"path": str(table), **arguments})).collect()
 
     def answer(self, table: Path, where: str, columns: list[str]) -> SparkAnswer:
         """Runs the query with plain Spark on the Hudi table."""
