@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.errors import ColumnAmbiguous, ColumnNotFound, ConfigInvalid
+from hudi_index_service.wording import counted, shortened
 
-_LONGEST_NAME = 255  # characters; a longer name is cut in messages and not matched to near names
+_LONGEST_NAME = 255  # characters; a longer name is not matched to near names
 
 _NAMES_LISTED = 10
 """Names that the remedy for a missing column lists."""
@@ -268,14 +269,12 @@ def _field(parent: pa.Schema | pa.StructType, part: str, parent_path: list[str])
         return parent.field(exact)
     fields = list(parent)
     matches = [field for field in fields if field.name.lower() == part.lower()]
-    if len(matches) > 1:
-        matches = [field for field in matches if field.name == part]
     if len(matches) == 1:
         return matches[0]
-    full_name = column_name([*parent_path, part])
-    if any(field.name.lower() == part.lower() for field in fields):
+    if matches:
         raise ColumnAmbiguous(
-            f"The column {full_name} is ambiguous: several columns differ from it only in case."
+            f"The column {column_name([*parent_path, part])} is ambiguous: several columns differ "
+            "from it only in case."
         )
     where = f"Column {column_name(parent_path)}" if parent_path else "The table"
     kind = "field" if parent_path else "column"
@@ -286,9 +285,8 @@ def _field(parent: pa.Schema | pa.StructType, part: str, parent_path: list[str])
     names = [by_lower_case[match] for match in near] or list(by_lower_case.values())
     choices = ", ".join(column_name([*parent_path, name]) for name in names[:_NAMES_LISTED])
     others = len(by_lower_case) - min(len(names), _NAMES_LISTED)
-    more = f", and {others} other{'' if others == 1 else 's'}" if others else ""
-    short_part = part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…"
+    more = f", and {counted(others, 'other')}" if others else ""
     raise ColumnNotFound(
-        f"{where} has no {kind} {short_part!r}.",
+        f"{where} has no {kind} {shortened(part)!r}.",
         remedy=f"Use one of its {kind}s: {choices}{more}." if names else f"It has no {kind}s yet.",
     )
