@@ -18,12 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hudi_index_service.catalog.entry import CatalogTable
-from hudi_index_service.errors import (
-    Remedy,
-    StorageUnsupported,
-    TableAmbiguous,
-    TableNotFound,
-)
+from hudi_index_service.errors import Remedy, StorageUnsupported, TableAmbiguous, TableNotFound
 from hudi_index_service.spark_session import require_session
 
 if TYPE_CHECKING:

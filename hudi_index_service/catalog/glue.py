@@ -85,8 +85,7 @@ def _failure(
     code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     if code == "EntityNotFoundException":
         return TableNotFound(
-            f"Glue has no {noun} {text}.",
-            remedy="Check its name, and AWS_REGION.",
+            f"Glue has no {noun} {text}.", remedy="Check its name, and AWS_REGION."
         )
     if code.startswith(_REFUSED):
         return PermissionDenied(

@@ -51,8 +51,7 @@ def hive_tables(text: str, host: str, port: int, database: str) -> list[tuple[st
         CatalogFailed: see `table_location`.
     """
     missing = TableNotFound(
-        f"The metastore at {host}:{port} has no database {database}.",
-        remedy="Check its name.",
+        f"The metastore at {host}:{port} has no database {database}.", remedy="Check its name."
     )
     found = []
     with _client(host, port, missing) as client:

@@ -31,8 +31,7 @@ from hudi_index_service.cli.serve import mcp, serve, serve_spark, watch
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(
-    help="Row-exact secondary indexes for Apache Hudi tables.",
-    pretty_exceptions_enable=False,
+    help="Row-exact secondary indexes for Apache Hudi tables.", pretty_exceptions_enable=False
 )
 
 _COMMANDS: tuple[Callable[..., None], ...] = (

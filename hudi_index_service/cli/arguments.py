@@ -41,8 +41,7 @@ PropsOption = Annotated[
     typer.Option(help="A Hudi write config (properties file) with hoodie.index.* keys."),
 ]
 HoodieConfOption = Annotated[
-    list[str] | None,
-    typer.Option(help="A hoodie.index.* key as key=value; may be repeated."),
+    list[str] | None, typer.Option(help="A hoodie.index.* key as key=value; may be repeated.")
 ]
 WhereArgument = Annotated[str, typer.Argument(metavar="WHERE", help="A Spark SQL predicate.")]
 AsOfOption = Annotated[

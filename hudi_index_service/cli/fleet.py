@@ -268,10 +268,7 @@ def _codes(table: Mapping[str, Any]) -> str:
 
 
 def _status_lines(
-    tables: Sequence[Mapping[str, Any]],
-    problems: Sequence[Mapping[str, str]],
-    *,
-    knows_mutes: bool,
+    tables: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, str]], *, knows_mutes: bool
 ) -> Iterator[str]:
     rows = [
         (

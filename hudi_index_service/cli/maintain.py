@@ -115,10 +115,7 @@ def refresh(
 ) -> None:
     """Bring an index's entries up to date with its definition, and build what is due for it."""
     opened = configured(table)
-    with (
-        progress_bar("Indexing") as details,
-        ends_orderly(opened) as progress,
-    ):
+    with progress_bar("Indexing") as details, ends_orderly(opened) as progress:
         result = opened.refresh(name, dry_run=dry_run, progress=progress, details=details)
     _print_build(opened, result, output)
     result.raise_for_failures()

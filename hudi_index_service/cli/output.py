@@ -48,11 +48,7 @@ class Format(Enum):
 
 
 def print_rows(
-    format: Format,
-    names: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    *,
-    most: int | None = None,
+    format: Format, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
 ) -> None:
     """Prints rows.
 

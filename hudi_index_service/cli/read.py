@@ -13,12 +13,7 @@ from hudi_index_service.cli.arguments import (
     TableArgument,
     WhereArgument,
 )
-from hudi_index_service.cli.output import (
-    Format,
-    format_of_rows,
-    print_report,
-    print_rows,
-)
+from hudi_index_service.cli.output import Format, format_of_rows, print_report, print_rows
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.daemon import extra_required
 from hudi_index_service.read.explanation import ExplainedSlice
@@ -128,8 +123,7 @@ def locate(
 
 def sql(
     statements: Annotated[
-        list[str],
-        typer.Argument(metavar="STATEMENT...", help="SQL statements, run in order."),
+        list[str], typer.Argument(metavar="STATEMENT...", help="SQL statements, run in order.")
     ],
     output: OutputOption = None,
     format: Annotated[

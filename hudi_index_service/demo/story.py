@@ -321,11 +321,7 @@ def run_demo(console: Console, folder: Path | None, rows: int) -> bool:
         spark = DemoSpark(place.absolute())
         try:
             story = Story(
-                console,
-                place.absolute(),
-                spark,
-                parse_properties(WRITE_OPTIONS.read_bytes()),
-                rows,
+                console, place.absolute(), spark, parse_properties(WRITE_OPTIONS.read_bytes()), rows
             )
             story.tell()
         finally:

@@ -76,10 +76,7 @@ class HudiDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         return self._rows.schema
 
     def scanner(
-        self,
-        columns: Columns | None = None,
-        filter: pc.Expression | None = None,
-        **options: Any,
+        self, columns: Columns | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> ds.Scanner:
         """A scanner of the rows, to be used once.
 

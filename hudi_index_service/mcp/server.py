@@ -7,24 +7,9 @@ from anyio import CapacityLimiter
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from hudi_index_service.mcp.answers import (
-    Advised,
-    Count,
-    Description,
-    Explained,
-    Rows,
-    TableNames,
-)
+from hudi_index_service.mcp.answers import Advised, Count, Description, Explained, Rows, TableNames
 from hudi_index_service.mcp.calls import PLACES, Agent, AgentOf, AgentServer
-from hudi_index_service.mcp.changes import (
-    Begun,
-    Changes,
-    Kind,
-    Outcome,
-    Planned,
-    Strategy,
-    Wanted,
-)
+from hudi_index_service.mcp.changes import Begun, Changes, Kind, Outcome, Planned, Strategy, Wanted
 
 INSTRUCTIONS = (
     "Read tables of Apache Hudi by row-level indexes. Conditions are Spark SQL. Ask for the tables "
@@ -49,8 +34,7 @@ Where = Annotated[
     str | None, Field(description="A Spark SQL predicate; without one, every row matches.")
 ]
 Fast = Annotated[
-    bool,
-    Field(description="Leave out files that no index covers; files_left_out says how many."),
+    bool, Field(description="Leave out files that no index covers; files_left_out says how many.")
 ]
 Limit = Annotated[int | None, Field(description="At most so many rows; an answer has its own.")]
 

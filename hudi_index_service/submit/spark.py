@@ -103,8 +103,7 @@ def _serve(spark: SparkSession, uri: str, args: argparse.Namespace) -> None:
 def argument_parser() -> argparse.ArgumentParser:
     """The arguments of ``hudi-index-build``."""
     parser = argparse.ArgumentParser(
-        prog="hudi-index-build",
-        description="Build the index entries that are due for Hudi tables.",
+        prog="hudi-index-build", description="Build the index entries that are due for Hudi tables."
     )
     parser.add_argument(
         "--table",

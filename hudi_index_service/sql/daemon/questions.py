@@ -64,11 +64,7 @@ class Questions:
         self._pieces = CapacityLimiter(_ROWS_AT_ONCE)
 
     async def answer(
-        self,
-        request: Request,
-        body: bytes,
-        reader: RelationReader,
-        statements: SessionStatements,
+        self, request: Request, body: bytes, reader: RelationReader, statements: SessionStatements
     ) -> Response:
         """The answer to a question.
 

@@ -28,14 +28,7 @@ from hudi_index_service.sql.rule.columns import Columns, as_spark_sees
 from hudi_index_service.sql.rule.condition import NoCondition, Translation, bound
 from hudi_index_service.sql.rule.decision import Decision, serving_indexes, with_others
 from hudi_index_service.sql.rule.full_text import WORDS, FullTextCalls
-from hudi_index_service.sql.rule.request import (
-    Best,
-    Condition,
-    Key,
-    Request,
-    pinned,
-    searches,
-)
+from hudi_index_service.sql.rule.request import Best, Condition, Key, Request, pinned, searches
 from hudi_index_service.sql.rule.weighing import (
     Candidates,
     candidates,
@@ -221,11 +214,7 @@ def undecided(table: IndexedTable, request: Request) -> Decision | None:
 
 
 def best_rows(
-    table: IndexedTable,
-    request: Request,
-    best: Best,
-    calls: FullTextCalls,
-    readers: SessionReaders,
+    table: IndexedTable, request: Request, best: Best, calls: FullTextCalls, readers: SessionReaders
 ) -> Decision:
     """Whether the index finds the best rows of an indexed table, for queries with ORDER BY score()
     DESC LIMIT k.
@@ -276,12 +265,7 @@ def best_rows(
 
 
 def _read_best(
-    table: IndexedTable,
-    run: Execution,
-    best: Best,
-    others: str | None,
-    columns: Columns,
-    *_: Any,
+    table: IndexedTable, run: Execution, best: Best, others: str | None, columns: Columns, *_: Any
 ) -> pa.Table | str:
     """The best rows of those that match the other conditions, too. Raises what
     `IndexedTable.search` raises."""

@@ -83,10 +83,7 @@ class RelationReader:
         """
         uri = self._allowed(path)
         return configured(
-            uri,
-            storage_options=self._options(uri),
-            spark=spark,
-            settings=self._settings,
+            uri, storage_options=self._options(uri), spark=spark, settings=self._settings
         )
 
     def decide(self, text: str, readers: SessionReaders) -> Decision:

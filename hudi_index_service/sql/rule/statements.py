@@ -19,12 +19,7 @@ from hudi_index_service.sql.grammar import TableReference
 from hudi_index_service.sql.rule.by_index import in_python, session_readers
 from hudi_index_service.sql.rule.reader import RelationReader
 from hudi_index_service.sql.rule.uses import USES, RelationUse, Use
-from hudi_index_service.sql.statement import (
-    LeftToHudi,
-    Open,
-    Result,
-    table_location,
-)
+from hudi_index_service.sql.statement import LeftToHudi, Open, Result, table_location
 from hudi_index_service.sql.statements import Statement, description, parse_statement
 from hudi_index_service.table import IndexedTable
 
@@ -44,11 +39,7 @@ class SqlStatements:
         self._extensions = extensions
 
     def run(
-        self,
-        spark: SparkSession,
-        statement: Statement,
-        text: str,
-        args: Any = None,
+        self, spark: SparkSession, statement: Statement, text: str, args: Any = None
     ) -> DataFrame:
         """Runs a statement, and returns its result.
 
