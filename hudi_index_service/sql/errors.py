@@ -22,9 +22,6 @@ from hudi_index_service.predicate.values import string_sql
 
 log = logging.getLogger(__name__)
 
-_ERRORS = (IndexServiceError, CapturedException, Py4JJavaError)
-"""The errors of the service, of Spark and of Hudi."""
-
 _BY_PATH = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
 _PATH = re.compile(r"\bhudi\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
 
@@ -91,11 +88,11 @@ def answer_or_error(answer: Callable[[], Any]) -> Any:
     try:
         with remedies_in_sql():
             return answer()
-    except _ERRORS as error:
-        if isinstance(error, CapturedException):
-            return error._origin
-        if isinstance(error, Py4JJavaError):
-            return error.java_exception
+    except CapturedException as error:
+        return error._origin
+    except Py4JJavaError as error:
+        return error.java_exception
+    except IndexServiceError as error:
         log.info("The statement fails: %s", error.code)
         return json.dumps(error_fields(error))
 
