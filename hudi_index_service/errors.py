@@ -7,6 +7,7 @@ original as ``__cause__``.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Self
 
 
@@ -93,7 +94,7 @@ class IndexServiceError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process boundaries (Spark tasks); the keyword-only remedy has to survive.
-        return (_rebuild, (type(self), self.message, self.remedies))
+        return partial(type(self), remedy=self.remedies), (self.message,)
 
 
 def error_class(code: str) -> type[IndexServiceError] | None:
@@ -104,10 +105,6 @@ def error_class(code: str) -> type[IndexServiceError] | None:
             return kind
         kinds.extend(kind.__subclasses__())
     return None
-
-
-def _rebuild(kind: type[IndexServiceError], message: str, remedy: Remedy) -> IndexServiceError:
-    return kind(message, remedy=remedy)
 
 
 class EntryUnusable(IndexServiceError):
