@@ -174,12 +174,9 @@ def hudi_type(schema: pa.Schema, name: str) -> str | None:
 
 def hudi_types(field: pa.Field) -> set[str]:
     """Such types of a field and of all fields in it."""
-    kind = field.type
     own = (field.metadata or {}).get(_HUDI_TYPE)
     types = set() if own is None else {own.decode()}
-    for number in range(kind.num_fields if pa.types.is_nested(kind) else 0):
-        types |= hudi_types(kind.field(number))
-    return types
+    return types.union(*map(hudi_types, _inner_fields(field.type)))
 
 
 _UNIT = b"hudi_unit"
