@@ -148,16 +148,12 @@ class LogFile:
 
     Attributes:
         path: Relative to the table's base path.
-        size: Length in bytes.
-        blocks: Its whole blocks, in order.
-        cut_at: Start of the block within which the file ends, because a writer died or bytes were
-            lost. None for a file of whole blocks.
+        blocks: Its whole blocks, in order. The file may end within a further one, because a writer
+            died or bytes were lost.
     """
 
     path: str
-    size: int
     blocks: tuple[LogBlock, ...]
-    cut_at: int | None = None
 
 
 def read_log_file(storage: Storage, path: str, size: int) -> LogFile:
@@ -187,13 +183,10 @@ def parse_log_file(path: str, data: bytes) -> LogFile:
 def _log_file(window: "_Window") -> LogFile:
     blocks: list[LogBlock] = []
     at = 0
-    while at < window.size:
-        block = _block(window, at)
-        if block is None:
-            return LogFile(window.path, window.size, tuple(blocks), cut_at=at)
+    while at < window.size and (block := _block(window, at)) is not None:
         blocks.append(block)
         at = block.end
-    return LogFile(window.path, window.size, tuple(blocks))
+    return LogFile(window.path, tuple(blocks))
 
 
 def _block(window: "_Window", start: int) -> LogBlock | None:
