@@ -184,7 +184,7 @@ class TableUpkeep:
         build."""
         table = self.table
         live = table.indexes()  # which reads again only what has changed
-        parts = [table.hudi_table.timeline_version(), *(f"{d.name}-{d.version}" for d in live)]
+        parts = [table.hudi_table.timeline().version, *(f"{d.name}-{d.version}" for d in live)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def run(

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
-from typing import Self
 
 import pyarrow as pa
 
@@ -77,7 +76,17 @@ class TableState:
 
 
 class OpenedTable:
-    """A table on exactly one timeline. Made by `at`.
+    """A table on exactly one timeline.
+
+    Args:
+        listing: Of the data files, begun after the state's timeline was listed; None to list them
+            for the first snapshot.
+        earlier: The metadata that is known from an earlier state.
+
+    Raises:
+        SnapshotChanged: a commit was archived meanwhile.
+        StorageFailed: a commit cannot be read.
+        TableFeatureUnsupported: its schema is not known, or has an unknown type.
 
     Attributes:
         state: Properties and timeline.
@@ -117,31 +126,6 @@ class OpenedTable:
         self._merging: TimelineCopy | None = None
         self._snapshots: dict[tuple[str, bool], Snapshot] = {}
         self._making = RLock()  # of a snapshot, or hudi-rs' table: by one thread, for all
-
-    @classmethod
-    def at(
-        cls,
-        storage: Storage,
-        state: TableState,
-        earlier: CommitMetadata | None,
-        *,
-        listing: Future[Listing] | None = None,
-    ) -> Self | None:
-        """The table at a state; None if the timeline has changed so that its commits are gone.
-
-        Args:
-            earlier: The metadata that is known from an earlier state.
-            listing: Of the data files, begun after the state's timeline was listed; None to list
-                them for the first snapshot.
-
-        Raises:
-            StorageFailed: a commit cannot be read.
-            TableFeatureUnsupported: its schema is not known, or has an unknown type.
-        """
-        try:
-            return cls(storage, state, listing, earlier)
-        except SnapshotChanged:  # an instant was archived meanwhile
-            return None
 
     def pinned(self, as_of: str | None) -> str | None:
         """The latest completed instant, up to `as_of`; None for a table without any. Raises what

@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from time import sleep
 
@@ -147,8 +147,7 @@ class HudiTable:
 
     def latest_instant(self) -> str:
         """Requested time of the latest completed instant; "" if there is none."""
-        instants = self.completed_instants()
-        return instants[-1].requested if instants else ""
+        return self._look().timeline.latest or ""
 
     @contextmanager
     def listed_by_caller(self, instants: Set[str]) -> Iterator[None]:
@@ -163,10 +162,6 @@ class HudiTable:
             yield
         finally:
             self._listed.instants = None
-
-    def timeline_version(self) -> str:
-        """A digest of the timeline's listing: equal while nothing is committed, nor begun."""
-        return self._look().timeline.version
 
     def service_kind(self, instant: Instant) -> ServiceKind:
         """Which table service wrote the instant, by the operation in its commit metadata."""
@@ -409,10 +404,9 @@ class HudiTable:
                 if listing is None and list_files:
                     partitioned = bool(state.partition_columns)
                     listing = files_listed(self._storage, partitioned=partitioned)
-                opened = OpenedTable.at(self._storage, state, metadata, listing=listing)
-                if opened is not None:
-                    self._opened = opened
-                    return opened
+                with suppress(SnapshotChanged):  # an instant was archived meanwhile
+                    self._opened = OpenedTable(self._storage, state, listing, metadata)
+                    return self._opened
             self._listed.instants = None  # out of date
         raise self._unsteady()
 

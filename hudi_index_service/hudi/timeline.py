@@ -59,7 +59,7 @@ class Timeline:
         removals: Requested times of cleans, rollbacks and restores, completed or not: these delete
             files of completed instants.
         undoings: Those of rollbacks and restores alone: these take completed instants away.
-        version: Digest of the listing's names; timelines with the same version are equal.
+        version: Digest of the listing's names: equal while nothing is committed, nor begun.
         others: Completed instants of all other actions (``clean``, ``rollback``, ``savepoint``, …),
             by requested time.
     """

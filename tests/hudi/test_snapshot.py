@@ -100,7 +100,7 @@ def test_snapshot_is_cached_while_the_timeline_is_unchanged(spark, tmp_path):
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 20), tmp_path, options)
     table = open_hudi_table(tmp_path)
-    first, version = table.snapshot(), table.timeline_version()
+    first, version = table.snapshot(), table.timeline().version
 
     requests = table.storage.io.requests
     assert table.snapshot() is first
@@ -108,7 +108,7 @@ def test_snapshot_is_cached_while_the_timeline_is_unchanged(spark, tmp_path):
     assert table.storage.io.requests == requests + 2  # one listing of the timeline each
 
     write(numbered_rows(spark, 0, 10, version=1), tmp_path, options)
-    assert table.timeline_version() != version
+    assert table.timeline().version != version
     second = table.snapshot()
     assert second.instant > first.instant
     assert {b.path for b in second.base_files()}.isdisjoint(b.path for b in first.base_files())

@@ -260,4 +260,4 @@ def _is_fast(question: Question) -> bool:
 
 def _tag(table: HudiTable) -> str:
     """An ETag of the present snapshot: weak, since rows come in no particular order."""
-    return f'W/"{hashlib.sha256(table.timeline_version().encode()).hexdigest()[:24]}"'
+    return f'W/"{hashlib.sha256(table.timeline().version.encode()).hexdigest()[:24]}"'
