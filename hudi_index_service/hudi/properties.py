@@ -47,27 +47,25 @@ def read_properties_file(storage: Storage) -> bytes:
         TableNotFound: nothing is stored at the root.
         NotAHudiTable: the root holds no ``.hoodie/hoodie.properties``.
     """
-    if storage.is_local and not storage.root_exists():
-        raise _no_folder(storage)
     for path in (PROPERTIES_FILE, PROPERTIES_BACKUP):
         try:
             return storage.read(path)
         except FileNotFoundError:
             continue
     if not storage.root_exists():
-        raise TableNotFound(f"Nothing is stored at {storage.uri}.")
+        raise _nothing_there(storage)
     raise NotAHudiTable(
         f"{storage.uri} has no {PROPERTIES_FILE}.", remedy=_remedy(Path(storage.uri), storage)
     )
 
 
-def _no_folder(storage: Storage) -> TableNotFound | NotAHudiTable:
+def _nothing_there(storage: Storage) -> TableNotFound | NotAHudiTable:
     path = Path(storage.uri)
     if path.is_file():
         return NotAHudiTable(f"{path} is a file.", remedy=_remedy(path, storage))
     near = did_you_mean(path.name, _names_beside(path)) if path.parent.is_dir() else ""
     return TableNotFound(
-        f"Nothing is stored at {path}.",
+        f"Nothing is stored at {storage.uri}.",
         remedy=near + TableNotFound.default_remedy,
     )
 
