@@ -19,7 +19,7 @@ from hudi_index_service.hudi.snapshot import BaseFileName, Instant, ServiceKind
 from hudi_index_service.hudi.timeline import Timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
 
-_SERVICES = {"CLUSTER": ServiceKind.CLUSTERING, "COMPACT": ServiceKind.COMPACTION}
+_SERVICES = {kind.value: kind for kind in ServiceKind}
 _KEEP_THE_SCHEMA = ("CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT")
 """Operations whose schema is that of their planning, as in Hudi's
 ``WriteOperationType.canUpdateSchema``."""

@@ -66,7 +66,7 @@ class PartitionPaths:
             kind = schema.field(column).type
             if part == _NO_VALUE:
                 values[column] = scalar(None, kind)
-            elif (value := self._value(part, kind)) is not None:
+            elif (value := _value(part, kind)) is not None:
                 values[column] = value
         return values
 
@@ -96,12 +96,6 @@ class PartitionPaths:
             by_column[column] = part[len(name) :] if part.startswith(name) else ""
         return by_column
 
-    def _value(self, part: str, kind: pa.DataType) -> pa.Scalar | None:
-        """The value of a part of a path; None if it is uncertain."""
-        if not part or ("/" in part and "%" in part):  # Spark decodes no value with slashes
-            return None
-        return _value(_decoded(part), kind)
-
 
 def _decoded(part: str) -> str:
     """A part of a path as Spark decodes it, even if the table does not encode paths: ``%XX`` is the
@@ -120,8 +114,12 @@ def _has_other_form(properties: Mapping[str, str]) -> bool:
     return kind.upper().startswith(_OTHER_FORM)
 
 
-def _value(text: str, kind: pa.DataType) -> pa.Scalar | None:
-    """The text as a value of a type, if it is spelled as Hudi's writers spell it; else None."""
+def _value(part: str, kind: pa.DataType) -> pa.Scalar | None:
+    """A part of a path as a value of a type, if it is spelled as Hudi's writers spell it; else
+    None."""
+    if not part or ("/" in part and "%" in part):  # Spark decodes no value with slashes
+        return None
+    text = _decoded(part)
     if pa.types.is_boolean(kind):
         return truth_scalar(text == "true") if text in ("true", "false") else None
     if pa.types.is_floating(kind):
