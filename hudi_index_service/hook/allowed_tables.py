@@ -1,6 +1,5 @@
 """The tables that callbacks may name."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,10 +34,10 @@ class AllowedTables:
                 "The hook has no table to serve.", remedy="Name at least one table."
             )
         self._by_name = {str(name): uri for name, uri in by_name.items()}
-        self._uris = {_identity(uri): uri for uri in by_name.values()}
+        self._uris = dict.fromkeys(by_name.values())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._uris.values())
+        return iter(self._uris)
 
     def __len__(self) -> int:
         return len(self._uris)
@@ -54,9 +53,8 @@ class AllowedTables:
         named = self._by_name.get(str(base_path))
         if named is not None:
             return named
-        identity = path_identity(base_path)
-        uri = None if identity is None else self._uris.get(identity)
-        if uri is None:
+        uri = path_identity(base_path)
+        if uri is None or uri not in self._uris:
             raise CallbackRefused(
                 f"The table {str(base_path)[:200]!r} is not one that this hook serves.",
                 remedy="Name the table when you create the hook: IndexHook([table, ...]).",
@@ -67,14 +65,7 @@ class AllowedTables:
 def path_identity(base_path: str | Path) -> str | None:
     """What is equal for all spellings of a path; None if it is none that the service reads. The
     path is not opened."""
-    # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
-    path = str(base_path).removeprefix("file:")
     try:
-        return _identity(normalize_uri(path))
+        return normalize_uri(base_path)
     except (StorageUnsupported, ValueError):  # another scheme, or not a path
         return None
-
-
-def _identity(uri: str) -> str:
-    """A key that is equal for all spellings of one local folder; links are resolved."""
-    return os.path.realpath(uri) if uri.startswith("/") else uri
