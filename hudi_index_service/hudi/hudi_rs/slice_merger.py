@@ -244,14 +244,11 @@ class SliceMerger:
         rows: pa.Table,
         options: MergeOptions,
     ) -> Iterator[pa.RecordBatch]:
-        """The merged rows of all record keys in a slice's log files. Raises what `rows` raises,
-        unless the base file as a whole is the reason.
+        """The merged rows of all record keys in a slice's log files; see `HudiTable.read_touched`.
+        Raises what `rows` raises, unless the base file as a whole is the reason.
 
         Args:
             copy: Of the table's timeline.
-            log_files: The slice's log files by path.
-            keys: Those of the keys that the base file has.
-            rows: Its rows with these keys, with `merged_columns`.
         """
         import pyarrow.parquet as pq
 
@@ -307,12 +304,9 @@ class SliceMerger:
 def merged_columns(
     stored: pa.Schema, columns: Sequence[str], properties: Mapping[str, str]
 ) -> list[str]:
-    """The columns of a base file that hudi-rs needs to merge rows for some columns, without the
-    record key.
+    """The columns of a base file that hudi-rs needs to merge rows; see `HudiTable.merged_columns`.
 
     Args:
-        stored: The base file's schema.
-        columns: The columns wanted.
         properties: The table's properties.
     """
     roots = {each.split(".", 1)[0] for each in gate.ordering_columns(properties)}
