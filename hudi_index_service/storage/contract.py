@@ -78,17 +78,9 @@ class Files(ABC):
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
         """The files and the folders directly in a folder."""
 
-    def directly_in(self, folder: str) -> list[StoredFile]:
-        """The files in a folder, without those of its sub-folders."""
-        return self.level(folder)[0]
-
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder."""
-        return [file.path.rsplit("/", 1)[-1] for file in self.directly_in(folder)]
-
-    def folders(self, folder: str) -> list[str]:
-        """The folders directly below a folder."""
-        return self.level(folder)[1]
+        return [file.path.rsplit("/", 1)[-1] for file in self.level(folder)[0]]
 
     def before(self, end: str) -> list[StoredFile]:
         """All files whose paths are less than `end`."""

@@ -223,9 +223,7 @@ class Storage:
 
     def local_path(self, path: str) -> Path:
         """The file's path on the local disk; requires `is_local`."""
-        if not self.is_local:
-            raise StorageUnsupported(f"{self.uri} is not a local folder.")
-        return Path(self.uri, path)
+        return Path(self.local_name(path))
 
     def local_name(self, path: str) -> str:
         """The same as text, which takes a tenth of the time for thousands of files."""
@@ -404,7 +402,7 @@ class Storage:
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
         with self._request(folder, "list"):
-            return self._files.directly_in(folder)
+            return self._files.level(folder)[0]
 
     def names_in(self, folder: str) -> list[str]:
         """The names of the files directly in `folder`. A local folder is read without the files'
@@ -415,7 +413,7 @@ class Storage:
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""
         with self._request(prefix, "list"):
-            return self._files.folders(prefix)
+            return self._files.level(prefix)[1]
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes files; missing ones are no error. A remote store deletes many per request; on the
