@@ -211,11 +211,9 @@ class LocalExecutor(Executor):
 
     @property
     def cores(self) -> int:
-        """See `Executor.cores`."""
         return min(self.parallelism, len(os.sched_getaffinity(0)))
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
-        """See `Executor.run`."""
         schedule = Schedule(tasks, slots=self.parallelism, processes=self.processes)
         try:
             with FactWriter() as facts:

@@ -35,7 +35,7 @@ _TRIES = 10  # to create a file in a folder that others remove while it is empty
 
 
 class Disk(Files):
-    """The files below a folder.
+    """The files below a folder; see `Files` for what each method does.
 
     Args:
         root: The folder's absolute path.
@@ -46,11 +46,9 @@ class Disk(Files):
         self._prefix = os.path.join(self._root, "")  # noqa: PTH118 - ends with a slash
 
     def exists(self) -> bool:
-        """Whether the folder is there."""
         return self._root.is_dir()
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
         with open(self._name(path), "rb") as file:  # noqa: PTH123
             return file.read()
 
@@ -60,14 +58,12 @@ class Disk(Files):
             return [os.pread(file.fileno(), end - start, start) for start, end in ranges]
 
     def status(self, path: str) -> StoredFile:
-        """Size and time of a file."""
         status = os.stat(self._name(path))  # noqa: PTH116
         if not S_ISREG(status.st_mode):
             raise FileNotFoundError(f"{self._root}/{path} is no file")
         return _stored_file(path, status)
 
     def download(self, path: str, target: Path) -> int:
-        """Copies a file; returns its size."""
         copyfile(self._name(path), target)
         return target.stat().st_size
 
@@ -87,14 +83,12 @@ class Disk(Files):
                 os.unlink(name, dir_fd=folder)
 
     def below(self, folder: str) -> list[StoredFile]:
-        """The files below a folder, at any depth."""
         files, folders = self.level(folder)
         for each in folders:
             files += self.below(each)
         return files
 
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
-        """The files and the folders directly in a folder."""
         files, folders, above = [], [], f"{folder}/" if folder else ""
         for name, file in self._listed(folder, folder_entries):
             if file is None:
@@ -119,7 +113,6 @@ class Disk(Files):
         return files
 
     def linked_folders(self, folder: str) -> list[str]:
-        """The symbolic links to folders below a folder, or on the way to it."""
         link = self._link_on_the_way(folder)
         if link is not None:
             return [link]
@@ -130,7 +123,6 @@ class Disk(Files):
         return links
 
     def delete_empty_folders(self, folder: str) -> int:
-        """Removes empty folders; returns how many."""
         if self._link_on_the_way(folder) is not None:
             return 0
         removed = 0

@@ -83,8 +83,9 @@ _NO_TICKET = (
 
 
 class Hdfs(Files):
-    """A file is written under another name and then renamed, which fails if the name is taken: one
-    step of the name node, so that nobody sees an incomplete file.
+    """See `Files` for what each method does. A file is written under another name and then renamed,
+    which fails if the name is taken: one step of the name node, so that nobody sees an incomplete
+    file.
 
     Args:
         uri: ``hdfs://<name node or service>/<folder>``.
@@ -111,11 +112,9 @@ class Hdfs(Files):
             return Client(f"hdfs://{self._service}/", config, **credentials)
 
     def exists(self) -> bool:
-        """Whether the folder is there."""
         return self._is_folder(self._root)
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
         return b"".join(self._chunks(path))
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -126,7 +125,6 @@ class Hdfs(Files):
         return self._calls(path, reader.read_range, [(s, e - s) for s, e in within])
 
     def status(self, path: str) -> StoredFile:
-        """Size and time of a file."""
         status = self._call(path, self._client.get_file_info, self._name(path))
         if status.isdir:
             raise FileNotFoundError(f"{self._uri}/{path} is no file")
@@ -138,7 +136,6 @@ class Hdfs(Files):
             return sum(out.write(chunk) for chunk in self._chunks(path))
 
     def put(self, path: str, data: bytes | Path, *, new: bool) -> None:
-        """Stores a file."""
         name = self._name(path)
         try:
             unfinished = unfinished_name(name, randbits(63))
@@ -161,7 +158,6 @@ class Hdfs(Files):
         self._calls(paths[0], self._client.delete, [(self._name(path),) for path in paths])
 
     def below(self, folder: str) -> list[StoredFile]:
-        """The files below a folder, at any depth."""
         return [file for file in self._all_below(folder) if not _is_leftover(file)]
 
     def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
@@ -172,11 +168,9 @@ class Hdfs(Files):
         return [file for file in files if not _is_leftover(file)], folders
 
     def unfinished(self, folder: str) -> list[StoredFile]:
-        """The half-written files of killed writers."""
         return [file for file in self._all_below(folder) if _is_leftover(file)]
 
     def delete_empty_folders(self, folder: str) -> int:
-        """Removes empty folders; returns how many."""
         name = self._folder(folder)
         if not self._is_folder(name):
             return 0

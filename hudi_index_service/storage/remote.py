@@ -56,7 +56,7 @@ _UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
 
 
 class RemoteStore(Files):
-    """The objects below a prefix.
+    """The objects below a prefix; see `Files` for what each method does.
 
     Args:
         uri, options: See `Storage`.
@@ -81,7 +81,6 @@ class RemoteStore(Files):
             return any(obstore.list(self._store))
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
         with self._errors_named(path):
             return bytes(obstore.get(self._store, path).bytes())
 
@@ -97,7 +96,6 @@ class RemoteStore(Files):
             )
 
     def status(self, path: str) -> StoredFile:
-        """Size and time of a file."""
         with self._errors_named(path):
             return _stored_file(obstore.head(self._store, path))
 
@@ -121,7 +119,6 @@ class RemoteStore(Files):
             obstore.delete(self._store, list(paths))
 
     def below(self, folder: str) -> list[StoredFile]:
-        """The files below a folder, at any depth."""
         with self._errors_named(folder):
             return list(_files(obstore.list(self._store, folder or None)))
 
@@ -136,7 +133,6 @@ class RemoteStore(Files):
         return files
 
     def after(self, start: str) -> list[StoredFile]:
-        """All files whose paths are greater than `start`."""
         with self._errors_named(""):
             return list(_files(obstore.list(self._store, offset=start)))
 
