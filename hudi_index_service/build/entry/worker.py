@@ -19,7 +19,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Self
 
 import pyarrow as pa
 
@@ -120,22 +119,13 @@ def check_held(limit_mb: int, needs: Needs) -> None:
         )
 
 
-class Scratch:
+class Scratch(ExitStack[None]):
     """A scratch folder below the system's folder for temporary files (``TMPDIR``), made when it is
     first needed, and deleted at the end of the block: a context manager."""
-
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
 
     @cached_property
     def folder(self) -> Path:
         """The folder. First removes those that this user's killed processes left there. Raises
         OSError if it cannot be created."""
         remove_abandoned()
-        return self._stack.enter_context(temporary_folder(BUILDING))
+        return self.enter_context(temporary_folder(BUILDING))  # type: ignore[arg-type]
