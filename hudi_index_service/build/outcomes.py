@@ -107,14 +107,8 @@ class Build:
         outcomes = {(each.path, each.index_type): each for each in self.outcomes}
         return {
             "build": self.id or None,
-            "state": None if self.state is None else str(self.state),
             "strategy": self.strategy.value,
-            "due": len(self.due),
-            "built": len(self.built),
-            "failed": len(self.failed),
-            "left": self.left,
-            "seconds": round(self.seconds, 3),
-            "stopped_by": self.stopped_by,
+            **self._whole(),
             "estimate": None if self.estimate is None else self.estimate.to_dict(),
             "entries": [
                 {
@@ -132,6 +126,35 @@ class Build:
             ],
         }
 
+    def to_record(self) -> dict[str, Any]:
+        """The build as its record stores it."""
+        entries = {(each.base_file.path, each.index_type): each for each in self.due}
+        return {
+            **self._whole(),
+            "outcomes": [
+                {
+                    **asdict(each),
+                    "status": each.status.value,
+                    "bytes": entries[each.path, each.index_type].base_file.size,
+                    "columns": [c.name for c in entries[each.path, each.index_type].columns],
+                    "fields": [c.fields for c in entries[each.path, each.index_type].columns],
+                }
+                for each in self.outcomes
+            ],
+        }
+
+    def _whole(self) -> dict[str, Any]:
+        """What both forms say of the whole build."""
+        return {
+            "state": None if self.state is None else str(self.state),
+            "due": len(self.due),
+            "built": len(self.built),
+            "failed": len(self.failed),
+            "left": self.left,
+            "seconds": round(self.seconds, 3),
+            "stopped_by": self.stopped_by,
+        }
+
 
 def _outcome_fields(outcome: TaskOutcome | None) -> dict[str, Any]:
     if outcome is None:
@@ -142,30 +165,6 @@ def _outcome_fields(outcome: TaskOutcome | None) -> dict[str, Any]:
         "index_bytes": outcome.index_bytes,
         "error": outcome.error,
         "skipped": dict(outcome.skipped),
-    }
-
-
-def report_of(build: Build) -> dict[str, Any]:
-    """The build as its record stores it."""
-    entries = {(each.base_file.path, each.index_type): each for each in build.due}
-    return {
-        "state": str(build.state),
-        "due": len(build.due),
-        "built": len(build.built),
-        "failed": len(build.failed),
-        "left": build.left,
-        "seconds": round(build.seconds, 3),
-        "stopped_by": build.stopped_by,
-        "outcomes": [
-            {
-                **asdict(each),
-                "status": each.status.value,
-                "bytes": entries[each.path, each.index_type].base_file.size,
-                "columns": [c.name for c in entries[each.path, each.index_type].columns],
-                "fields": [c.fields for c in entries[each.path, each.index_type].columns],
-            }
-            for each in build.outcomes
-        ],
     }
 
 
@@ -188,7 +187,6 @@ class ProgressCounter:
         self._sizes = {each.base_file.path: each.base_file.size for each in tasks}
         self._entries = [each.base_file.path for each in tasks]
         self._rows = {path: rows[path] for path in self._sizes if path in rows}
-        self._estimated = len(self._rows) < len(self._sizes)
         self._start = monotonic()
         self._done = self._failed = self._bytes_done = self._rows_done = 0
 
@@ -226,7 +224,7 @@ class ProgressCounter:
             bytes_done=self._bytes_done,
             rows=rows,
             rows_done=rows_done,
-            rows_estimated=self._estimated and len(self._rows) < len(self._sizes),
+            rows_estimated=len(self._rows) < len(self._sizes),
             seconds=round(seconds, 3),
             rows_per_second=round(rows_done / seconds, 1) if rows_done and seconds > 0 else None,
             eta_seconds=None if eta is None else round(eta, 1),

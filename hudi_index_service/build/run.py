@@ -22,7 +22,6 @@ from hudi_index_service.build.outcomes import (
     deferred_entries,
     entry_key,
     failed_after,
-    report_of,
     rows_known,
 )
 from hudi_index_service.build.reconcile import due_entries
@@ -223,7 +222,7 @@ class _Run:
             build = self._build(error)
             failing = failed_after(failed_before, self._plan.due, build.outcomes, paths=paths)
             report = {
-                **report_of(build),
+                **build.to_record(),
                 "progress": counter.now().to_dict(),
                 "failing": [each.to_dict() for each in failing],
             }
