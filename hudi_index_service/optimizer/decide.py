@@ -346,22 +346,16 @@ class RelationCosts:
     """Chooses the reader of a relation.
 
     Attributes:
-        beside: Bytes of base files without an index, per byte with one. The same density of
-            matching rows is assumed in them.
-        many_bytes: Whether these are too many for the driver.
+        indexed, others: Bytes of base files with an index, and without. The same density of
+            matching rows is assumed in both.
         searched: Whether a full-text search is among the conditions; Spark would have to analyze
             every text.
     """
 
     costs: SparkCosts
-    beside: float
-    many_bytes: bool
+    indexed: int
+    others: int
     searched: bool
-
-    @classmethod
-    def of(cls, costs: SparkCosts, indexed: int, others: int, *, searched: bool) -> "RelationCosts":
-        """The costs for base files of `indexed` bytes with an index, and `others` without."""
-        return cls(costs, others / max(1, indexed), others > DRIVER_SCAN_BYTES, searched)
 
     def reader(self, work: Work, *, driver: bool = True) -> Reader:
         """The cheapest reader for some work.
@@ -369,10 +363,10 @@ class RelationCosts:
         Args:
             work: Reading the slices with an index, and scanning the others.
         """
-        work += Work(rows=work.rows * self.beside)
+        work += Work(rows=work.rows * (self.others / max(1, self.indexed)))
         among = [Reader.TASKS] if self.costs.readers.tasks else []
         few = self.costs.values(work) <= self.costs.readers.most_values
-        if driver and few and not self.many_bytes:
+        if driver and few and self.others <= DRIVER_SCAN_BYTES:
             among.insert(0, Reader.DRIVER)
         if not self.searched or not among:
             among.append(Reader.SPARK)

@@ -113,7 +113,7 @@ class _Estimates:
         with_logs = [each for each in slices if each.is_merged_in_part]
         self._merges = bool(with_logs)
         indexed_bytes, other_bytes = base_file_bytes(self._indexed), base_file_bytes(others)
-        self._readers = RelationCosts.of(self._costs, indexed_bytes, other_bytes, searched=searched)
+        self._readers = RelationCosts(self._costs, indexed_bytes, other_bytes, searched)
         self._all = not others and not self._merges and not plan.count(Access.SKIP)
         self._rows = [each.total for each in self._indexed]
         self._total = sum(self._rows)

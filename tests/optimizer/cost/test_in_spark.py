@@ -36,7 +36,7 @@ def reader(rows: int, cores: int = 2, **constants: float) -> Reader:
     spark_costs = costs(plan, cores, **constants)
     work = sum((spark_costs.reading(each, rows) for each in plan.slices), NOTHING)
     assert work.rows == rows * len(plan.slices)
-    return RelationCosts.of(spark_costs, 1, 0, searched=False).cheapest(work, ALL_READERS)
+    return RelationCosts(spark_costs, 1, 0, searched=False).cheapest(work, ALL_READERS)
 
 
 def test_few_rows_are_read_by_the_driver_and_most_by_spark():
