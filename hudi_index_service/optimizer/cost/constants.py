@@ -274,7 +274,7 @@ def constants_path(settings: Settings) -> Path:
 def load_constants(settings: Settings) -> Constants:
     """The calibrated constants, or the shipped ones without calibration; read once per process. An
     unreadable file only logs a warning, since no answer depends on it."""
-    return _loaded(settings.state_folder)
+    return _loaded(constants_path(settings))
 
 
 def forget_constants() -> None:
@@ -283,8 +283,7 @@ def forget_constants() -> None:
 
 
 @lru_cache(maxsize=16)
-def _loaded(state_folder: Path) -> Constants:
-    path = state_folder / FILE_NAME
+def _loaded(path: Path) -> Constants:
     try:
         return Constants.model_validate_json(path.read_bytes())
     except FileNotFoundError:
