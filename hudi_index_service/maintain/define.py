@@ -86,7 +86,6 @@ class DefinedIndexes:
             TableFeatureUnsupported: the table cannot be read without Spark, so no query could use
                 the index.
         """
-        check_index_name(name)
         existing = next((each for each in self.indexes() if each.name == name), None)
         if existing is not None:
             if if_not_exists:

@@ -74,6 +74,7 @@ class RowSample:
         roots = sorted({root_column(column.name) for column in usable})
         self._schema = pa.schema([schema.field(root) for root in roots])
         self.positions = sampled_positions(index.rows, size)
+        self._at = np.array(self.positions, dtype=np.int64)
 
     def compare(self, kind: IndexType) -> Iterator[str]:
         """The differences between the entry and the base file.
@@ -103,9 +104,8 @@ class RowSample:
         footer = values_footer(self._index)
         if footer is None:
             return False
-        positions = np.array(self.positions, dtype=np.int64)
         try:
-            table, _ = footer.read(self._index.path, positions.data, self._stored)
+            table, _ = footer.read(self._index.path, self._at.data, self._stored)
         except ParquetReadError as error:
             if is_broken_text(error):
                 return True  # then they are never read
@@ -117,7 +117,6 @@ class RowSample:
     def rows_with(self, metadata: bytes | None) -> pa.RecordBatch | None:
         """The rows, read with the base file's own footer or the entry's copy of it; None if they
         contain text that is not valid UTF-8, which Spark writes and the row reader refuses."""
-        positions = np.array(self.positions, dtype=np.int64)
         read = partial(
             hudi_index_parquet.read_rows,
             self._source,
@@ -125,9 +124,9 @@ class RowSample:
             metadata=metadata,
         )
         try:
-            no_rows, _ = read(positions[:0].data)
+            no_rows, _ = read(self._at[:0].data)
             present = [name for name in self._schema.names if name in no_rows.column_names]
-            table, _ = read(positions.data, present)
+            table, _ = read(self._at.data, present)
         except ParquetReadError as error:
             if is_broken_text(error):
                 return None
@@ -137,21 +136,19 @@ class RowSample:
             ) from error
         batches = table.combine_chunks().to_batches() if present else []
         if not batches:
-            empty = [pa.nulls(len(positions), field.type) for field in self._schema]
+            empty = [pa.nulls(len(self._at), field.type) for field in self._schema]
             return pa.RecordBatch.from_arrays(empty, names=self._schema.names)
-        batch = batches[0]
-        return align(batch, self._schema, source=self._base_file.path)
+        return align(batches[0], self._schema, source=self._base_file.path)
 
     def scanned(self) -> pa.RecordBatch:
         """The rows, even with invalid text; this reads the whole base file."""
-        positions = np.array(self.positions, dtype=np.int64)
         batches, start = [], 0
         with open_parquet(self._storage, self._base_file.path) as file:
             for batch in read_columns(
                 file, self._schema, batch_rows=_ROWS_AT_ONCE, source=self._base_file.path
             ):
                 end = start + batch.num_rows
-                here = positions[(positions >= start) & (positions < end)]
+                here = self._at[(self._at >= start) & (self._at < end)]
                 batches.append(batch.take(numbers_array(here - start)))
                 start = end
         (rows,) = pa.Table.from_batches(batches).combine_chunks().to_batches()

@@ -2,7 +2,7 @@
 outlive their base file. What it means: alerts, what builds leave as it is, and what to do about
 it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, overload
 
@@ -220,9 +220,6 @@ class TableStatus(Sequence[IndexStatus]):
 
     def __len__(self) -> int:
         return len(self.indexes)
-
-    def __iter__(self) -> Iterator[IndexStatus]:
-        return iter(self.indexes)
 
     @property
     def build(self) -> BuildRecord | None:

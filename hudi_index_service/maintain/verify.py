@@ -4,7 +4,6 @@ pass their index type's own check, and match the base file.
 
 import logging
 import random
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -306,7 +305,11 @@ def _repair(
         BuildInProgress, PermissionDenied, BuildFailed: see `run_build`.
         PermissionDenied, StorageFailed: segments cannot be read or written.
     """
-    _forget_facts(table, damaged)
+    # Segments may state values of other rows of these base files, and would still send queries to
+    # the generation that is about to be removed. The rebuild states the new entries.
+    for name in {each.index_type for each in damaged}:
+        paths = {each.base_file.path for each in damaged if each.index_type == name}
+        SegmentStore(table.storage, name).forget_files(paths)
     build = run_build(
         table,
         definitions,
@@ -325,17 +328,6 @@ def _repair(
     repaired = [each for each in damaged if (each.index_type, each.base_file.path) in rebuilt]
     _remove(table, settings, repaired)
     return rebuilt
-
-
-def _forget_facts(table: HudiTable, entries: Sequence[_Damaged]) -> None:
-    """Removes what segments state of the base files: an entry of other rows states the values of
-    these rows, and a query would still be sent to the generation that is about to be removed. The
-    rebuild states the new entries."""
-    paths: defaultdict[str, set[str]] = defaultdict(set)
-    for each in entries:
-        paths[each.index_type].add(each.base_file.path)
-    for name, damaged in paths.items():
-        SegmentStore(table.storage, name).forget_files(damaged)
 
 
 def _remove(table: HudiTable, settings: Settings, entries: Sequence[_Damaged]) -> None:
