@@ -137,24 +137,17 @@ def clean(
     folders = storage.delete_empty_folders(INDEX_ROOT)
     remove_abandoned()
     discard(copies)
-    removed = tuple(removal for removal in removals if removal.path not in failures)
-    for removal in removed:
-        log.info("Removed %s: %s.", removal.path, removal.reason)
-    return Cleaning(
-        removed,
-        copies,
-        folders,
-        tuple(removal for removal in orphans if removal.path not in failures),
-        (
-            *sweep.unlisted,
-            *(
-                replace(removal, reason=failures[removal.path])
-                for removal in (*removals, *orphans)
-                if removal.path in failures
-            ),
-        ),
-        rewritten,
+    removed, stored = (
+        tuple(each for each in group if each.path not in failures) for group in (removals, orphans)
     )
+    for each in removed:
+        log.info("Removed %s: %s.", each.path, each.reason)
+    unremoved = (
+        replace(each, reason=failures[each.path])
+        for each in (*removals, *orphans)
+        if each.path in failures
+    )
+    return Cleaning(removed, copies, folders, stored, (*sweep.unlisted, *unremoved), rewritten)
 
 
 def _end_of_grace(seconds: float) -> float:
