@@ -311,17 +311,14 @@ class TableUpkeep:
             if request is not None and keys is not None:
                 strategy = keys.strategy or self._strategy
                 outcome = ResolvedConfig(strategy, keys.enabled)
-                self._retain(keys.retention)
+                self._retention = keys.retention
+                self.table.retain(keys.retention)
                 if keys.enabled and defining and not request.outdated:
                     found.live = define(self.table, found.live, keys, since=request.since)
         except IndexServiceError as error:
             log.error("%s: the keys hoodie.index.* are not applied. %s", self.uri, error)
             return replace(outcome, failure=error)
         return outcome
-
-    def _retain(self, policy: RetentionPolicy | None) -> None:
-        self._retention = policy
-        self.table.retain(policy)
 
     def _request(self, found: _Found) -> _WriteRequest | None:
         base = self._base_request(found)
