@@ -227,16 +227,15 @@ class HudiTable:
         file_slice: FileSlice,
         columns: Sequence[str],
         *,
-        as_of: str | None = None,
-        schema: pa.Schema | None = None,
+        as_of: str,
+        schema: pa.Schema,
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of a slice with log files, with `columns` in that order and in the
         table's types. A column that the slice does not have yet is NULL.
 
         Args:
-            as_of: Requested time of the last instant whose log files are merged; None for the
-                latest.
-            schema: The table's schema at that instant; None for the latest.
+            as_of: Requested time of the last instant whose log files are merged.
+            schema: The table's schema at that instant.
 
         Raises:
             ColumnNotFound: a column is not in the table's schema.
@@ -244,7 +243,7 @@ class HudiTable:
             NeedsSpark: the slice cannot be merged here.
         """
         opened, by_hudi_rs = self._for_merging(file_slice)
-        options = self._merge_options(opened, columns, as_of, schema)
+        options = MergeOptions.of(opened.state.properties, schema, columns, as_of)
         yield from self._merger.rows(by_hudi_rs, file_slice, options)
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
@@ -298,22 +297,8 @@ class HudiTable:
         opened = self._known()
         _refuse_unread_schema(opened, file_slice)
         copy = opened.merging_copy()
-        options = self._merge_options(opened, columns, as_of, schema)
+        options = MergeOptions.of(opened.state.properties, schema, columns, as_of)
         yield from self._merger.touched_rows(copy, file_slice, log_files, keys, rows, options)
-
-    def _merge_options(
-        self,
-        opened: OpenedTable,
-        columns: Sequence[str],
-        as_of: str | None,
-        schema: pa.Schema | None,
-    ) -> MergeOptions:
-        return MergeOptions.of(
-            opened.state.properties,
-            opened.schema if schema is None else schema,
-            columns,
-            opened.state.timeline.latest if as_of is None else as_of,
-        )
 
     def _look(self) -> TableState:
         """The state at the current timeline; kept while the timeline's listing is unchanged."""

@@ -29,7 +29,9 @@ def read_all(table: HudiTable, snapshot: Snapshot, columns: list[str]) -> pa.Tab
     schema = pa.schema([table.schema().field(name) for name in columns])
     slices = []
     for each in snapshot.slices:
-        batches = list(table.read_slice(each, columns, as_of=snapshot.instant))
+        batches = list(
+            table.read_slice(each, columns, as_of=snapshot.instant, schema=table.schema())
+        )
         slices.append(pa.Table.from_batches(batches, schema=schema))
         in_part = merged_in_part(table, snapshot, each, columns)
         if in_part is not None:

@@ -87,9 +87,11 @@ def test_merged_rows_equal_sparks_at_each_instant_and_now(merged_table, check_ag
 
 def test_columns_are_returned_as_requested_in_the_tables_types(merged_table):
     table = open_hudi_table(merged_table)
-    (file_slice,) = table.snapshot().slices
+    snapshot = table.snapshot()
+    (file_slice,) = snapshot.slices
+    latest = {"as_of": snapshot.instant, "schema": snapshot.schema}
     columns = ["text", "_hoodie_record_key", "large_decimal", "moment"]
-    batches = list(table.read_slice(file_slice, columns))
+    batches = list(table.read_slice(file_slice, columns, **latest))
     assert batches[0].schema == pa.schema(
         [
             ("text", pa.string()),
@@ -100,7 +102,7 @@ def test_columns_are_returned_as_requested_in_the_tables_types(merged_table):
     )
     assert sum(batch.num_rows for batch in batches) == 25
     with pytest.raises(ColumnNotFound, match="no_such_column"):
-        list(table.read_slice(file_slice, ["no_such_column"]))
+        list(table.read_slice(file_slice, ["no_such_column"], **latest))
 
 
 def test_merge_by_commit_time(spark, tmp_path, check_against_spark):
@@ -120,9 +122,10 @@ def test_timestamps_without_zone_are_left_to_spark(spark, tmp_path):
     table = open_hudi_table(tmp_path)
     assert table.schema().field("wall_clock").type == pa.timestamp("us")
     assert table.unsupported_feature() is None
-    (file_slice,) = table.snapshot().slices
+    snapshot = table.snapshot()
+    (file_slice,) = snapshot.slices
     assert len(file_slice.log_files) == 1
     with pytest.raises(NeedsSpark, match="wall_clock holds a timestamp without time zone"):
-        list(table.read_slice(file_slice, ["id"]))
+        list(table.read_slice(file_slice, ["id"], as_of=snapshot.instant, schema=snapshot.schema))
     schema = SparkHudiReader(spark, tmp_path).read(["wall_clock"]).schema
     assert schema.field("wall_clock").type == pa.timestamp("us")

@@ -78,12 +78,12 @@ class MergeOptions:
     Attributes:
         columns: The columns to return, in the table's types.
         ordering: The columns that decide between versions of a row, likewise.
-        instant: The last instant whose log blocks are merged; None for a table without any.
+        instant: The last instant whose log blocks are merged.
         properties: The table's properties.
     """
 
     columns: pa.Schema
-    instant: str | None
+    instant: str
     properties: Mapping[str, str]
     ordering: pa.Schema
 
@@ -93,7 +93,7 @@ class MergeOptions:
         properties: Mapping[str, str],
         schema: pa.Schema,
         columns: Sequence[str],
-        instant: str | None,
+        instant: str,
     ) -> Self:
         """The options for some columns of a schema. Raises ColumnNotFound."""
         missing = next((name for name in columns if name not in schema.names), None)
@@ -118,7 +118,7 @@ class MergeOptions:
         import hudi
 
         options = hudi.HudiReadOptions(projection=self.columns.names).with_batch_size(_BATCH_ROWS)
-        return options if self.instant is None else options.with_as_of_timestamp(self.instant)
+        return options.with_as_of_timestamp(self.instant)
 
 
 class SliceMerger:
