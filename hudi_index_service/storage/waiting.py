@@ -1,7 +1,6 @@
 """How long to wait: for a request's turn, under a limit on the rate of a process's requests to the
 same store; and after failed attempts."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -14,31 +13,21 @@ class RateLimit:
 
     Args:
         per_second: Long-run requests per second; may be below 1.
-        clock: Returns the time in seconds.
-        wait: Waits for the given number of seconds.
     """
 
-    def __init__(
-        self,
-        per_second: float,
-        *,
-        clock: Callable[[], float] = monotonic,
-        wait: Callable[[float], None] = sleep,
-    ) -> None:
+    def __init__(self, per_second: float) -> None:
         self._interval = 1 / per_second
-        self._clock = clock
-        self._wait = wait
-        self._next_free = clock()
+        self._next_free = monotonic()
         self._lock = Lock()
 
     def take(self) -> None:
         """Waits for the next request's turn."""
         with self._lock:
-            now = self._clock()
+            now = monotonic()
             turn = max(now, self._next_free)
             self._next_free = turn + self._interval
         if turn > now:
-            self._wait(turn - now)
+            sleep(turn - now)
 
 
 @lru_cache(maxsize=64)

@@ -154,7 +154,9 @@ def test_tasks_share_the_request_rate(
         with adding:
             waited.append(seconds)
 
-    limit = RateLimit(5, clock=lambda: 0.0, wait=wait)
+    monkeypatch.setattr("hudi_index_service.storage.waiting.monotonic", lambda: 0.0)
+    monkeypatch.setattr("hudi_index_service.storage.waiting.sleep", wait)
+    limit = RateLimit(5)
     monkeypatch.setattr(
         "hudi_index_service.storage.store.shared_limit", lambda location, rate: limit
     )

@@ -27,12 +27,15 @@ class FakeClock:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
+    monkeypatch.setattr("hudi_index_service.storage.waiting.monotonic", clock.time)
+    monkeypatch.setattr("hudi_index_service.storage.waiting.sleep", clock.wait)
+    return clock
 
 
 def test_idle_time_does_not_allow_a_burst(clock: FakeClock) -> None:
-    limit = RateLimit(4, clock=clock.time, wait=clock.wait)
+    limit = RateLimit(4)
     limit.take()
     clock.now += 60
     limit.take()
@@ -41,7 +44,7 @@ def test_idle_time_does_not_allow_a_burst(clock: FakeClock) -> None:
 
 
 def test_the_rate_may_be_below_one_per_second(clock: FakeClock) -> None:
-    limit = RateLimit(0.5, clock=clock.time, wait=clock.wait)
+    limit = RateLimit(0.5)
     limit.take()
     limit.take()
     assert clock.waited == [2.0]
@@ -53,8 +56,7 @@ def test_every_request_of_a_throttled_storage_is_limited(
     limits: dict[tuple[str, float], RateLimit] = {}
 
     def shared(location: str, per_second: float) -> RateLimit:
-        key = (location, per_second)
-        return limits.setdefault(key, RateLimit(per_second, clock=clock.time, wait=clock.wait))
+        return limits.setdefault((location, per_second), RateLimit(per_second))
 
     monkeypatch.setattr("hudi_index_service.storage.store.shared_limit", shared)
     free = Storage(tmp_path)
