@@ -158,10 +158,12 @@ class Executor(ABC):
     Attributes:
         parallelism: The number of concurrent tasks.
         processes: The number of processes that the tasks are spread over.
+        patience: Seconds without an outcome after which `run` yields None.
     """
 
     parallelism: int
     processes: int
+    patience: float = 1.0
 
     @property
     def cores(self) -> int:
@@ -201,13 +203,12 @@ class LocalExecutor(Executor):
 
     Args:
         parallelism: The number of base files indexed at once.
-        patience: Seconds without an outcome after which None is yielded.
     """
 
-    def __init__(self, parallelism: int, *, patience: float = 1.0) -> None:
+    processes = 1
+
+    def __init__(self, parallelism: int) -> None:
         self.parallelism = parallelism
-        self.processes = 1
-        self._patience = patience
 
     @property
     def cores(self) -> int:
@@ -238,7 +239,7 @@ class LocalExecutor(Executor):
                     outcome = None
                     while outcome is None:
                         try:
-                            outcome = ended.get(timeout=self._patience)
+                            outcome = ended.get(timeout=self.patience)
                         except Empty:
                             yield None
                     yield schedule.ended(*outcome)

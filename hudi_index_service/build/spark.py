@@ -41,15 +41,13 @@ class SparkExecutor(Executor):
 
     Args:
         spark: The session whose executors do the work.
-        patience: Seconds without an outcome after which None is yielded.
 
     Raises:
         BuildFailed: Spark has stopped.
     """
 
-    def __init__(self, spark: "SparkSession", *, patience: float = 1.0) -> None:
+    def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
-        self._patience = patience
         # One Python worker per core.
         with _connected("The build was not begun"):
             self.parallelism = self.processes = spark.sparkContext.defaultParallelism
@@ -109,7 +107,7 @@ class SparkExecutor(Executor):
         if not schedule.tasks:
             return
         positions = range(len(schedule.tasks))
-        with _Jobs(self._spark, schedule.tasks, self.parallelism, self._patience) as jobs:
+        with _Jobs(self._spark, schedule.tasks, self.parallelism, self.patience) as jobs:
             for ended in jobs.run([positions], tried_before=False):
                 yield None if ended is None else schedule.ended(*ended)
             remaining = [(position,) for position in positions if not schedule.has_ended(position)]

@@ -309,7 +309,8 @@ def test_an_abandoned_build_removes_files_staged_afterwards(
     monkeypatch.setattr(Staging, "discard", recording_discard)
     rows = numbered_rows(1_000)
     task = build_task(storage, write_base_file(storage, rows), rows.schema)
-    running = LocalExecutor(2, patience=0.001).run([task])
+    monkeypatch.setattr(LocalExecutor, "patience", 0.001)
+    running = LocalExecutor(2).run([task])
     assert next(running) is None
     storage.gate.set()
     running.close()

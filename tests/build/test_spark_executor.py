@@ -40,6 +40,11 @@ def closed_gate(root: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _is_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkExecutor, "patience", 0.05)
+
+
 def outcomes_of(running: Any) -> list[TaskOutcome]:
     return [outcome for outcome in running if outcome is not None]
 
@@ -53,7 +58,7 @@ def test_an_outcome_is_returned_while_other_tasks_run(
 ) -> None:
     quick, slow = Storage(tmp_path / "quick"), WaitingStorage(tmp_path / "slow")
     waiting = tasks(slow, "w")
-    with closing(SparkExecutor(spark, patience=0.05).run([*tasks(quick, "abc"), *waiting])) as run:
+    with closing(SparkExecutor(spark).run([*tasks(quick, "abc"), *waiting])) as run:
         with closed_gate(tmp_path / "slow"):
             known = [next_outcome(run) for _ in range(3)]
             assert next(run) is None, "the fourth is blocked"
@@ -106,7 +111,7 @@ def test_the_build_fails_if_its_job_is_cancelled_by_others(
 ) -> None:
     waiting = tasks(WaitingStorage(tmp_path), "abc")
     with closed_gate(tmp_path):
-        run = SparkExecutor(spark, patience=0.05).run(waiting)
+        run = SparkExecutor(spark).run(waiting)
         while not running_jobs(spark):
             assert next(run) is None
         spark.sparkContext.cancelAllJobs()
