@@ -150,20 +150,6 @@ def _length(serving: ServingEntry) -> int:
 
 
 @dataclass(slots=True)
-class _Opened:
-    """A slice whose entries are open.
-
-    Attributes:
-        reader: Reads its rows, as queries do; None if no entry can be used.
-        before: How many of the entries were open before.
-    """
-
-    entries: Sequence[ServingEntry]
-    before: int
-    reader: RowReader | None
-
-
-@dataclass(slots=True)
 class _Warming:
     table: HudiTable
     queries: TableQueries
@@ -177,17 +163,19 @@ class _Warming:
         most = waiting(settings.read.parallelism, is_local=is_local)
         opened = mapped(self._opened, slices, most, may_be_fast=is_local)
         done, cache = self.done, kept_pages() if is_local else None
-        for plan, each in zip(slices, opened, strict=True):
-            done.entries += len(each.entries)
-            done.opened += len(each.entries) - each.before
-            done.unusable += len(plan.entries) - len(each.entries)
+        for plan, (usable, before, reader) in zip(slices, opened, strict=True):
+            done.entries += usable
+            done.opened += usable - before
+            done.unusable += len(plan.entries) - usable
             if self.query.output.names:
                 check()
-                is_kept = cache is not None and each.reader and self._keep(each.reader, cache)
+                is_kept = cache is not None and reader and self._keep(reader, cache)
                 done.files += bool(is_kept)
                 done.files_left_out += not is_kept
 
-    def _opened(self, plan: SlicePlan) -> _Opened:
+    def _opened(self, plan: SlicePlan) -> tuple[int, int, RowReader | None]:
+        """How many entries of a slice are open now, how many of them were before, and what reads
+        its rows, as queries do; None if no entry can be used."""
         pool, storage = self.queries.pool, self.table.storage
         before, usable = 0, list[ServingEntry]()
         for serving in plan.entries:
@@ -199,12 +187,12 @@ class _Warming:
             except EntryUnusable as error:
                 warn_of(error, f"{serving.entry.folder} is not opened ahead")
         if not usable:
-            return _Opened((), 0, None)
+            return 0, 0, None
         needed, base_file = self.query.needed, plan.file_slice.base_file
         with SliceEntries.leased(plan._replace(entries=tuple(usable)), pool) as entries:
             reader = entries.stored_rows(storage, needed)
             reader = reader or RowReader(storage, base_file, entries.footer(), needed)
-        return _Opened(usable, before, reader)
+        return len(usable), before, reader
 
     def _keep(self, reader: RowReader, cache: PageCache) -> bool:
         """Reads a file's pages; returns whether they are kept now. Once the pages of one do not

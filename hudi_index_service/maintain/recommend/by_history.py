@@ -29,7 +29,7 @@ from hudi_index_service.maintain.recommend.results import (
     UnusedAdvice,
 )
 from hudi_index_service.maintain.recommend.writer import measured_codecs, writer_settings
-from hudi_index_service.optimizer.cost.constants import load_constants
+from hudi_index_service.optimizer.cost.constants import MIB, load_constants
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.decide import are_few
 from hudi_index_service.optimizer.history.history import History
@@ -41,7 +41,6 @@ _LEAST_QUERIES = 2.5  # that scanned, weighted by age
 _TIMES_CHEAPER = 1.25
 _LEAST_SAVED_MS = 1.0
 _LEAST_QUERIES_SINCE = 20  # a build; fewer without use are not significant
-_MIB = 2**20
 
 
 def advise(
@@ -183,12 +182,12 @@ class _Advisor:
             + rows * constants.step_ms
             + constants.picking_ms(
                 pages * read_columns,
-                scanned_bytes * pages / all_pages / _MIB,
+                scanned_bytes * pages / all_pages / MIB,
                 rows * read_columns,
                 min(files, rows),
             )
         )
-        by_scan = constants.scanning_ms(scanned_bytes / _MIB, facts.all_rows * read_columns, files)
+        by_scan = constants.scanning_ms(scanned_bytes / MIB, facts.all_rows * read_columns, files)
         return by_index / by_scan
 
     def _build_cost(self, columns: Sequence[ColumnSpec]) -> BuildCost:

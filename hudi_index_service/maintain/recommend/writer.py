@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from hudi_index_service.hudi.files.parquet_file import Footers, open_parquet
 from hudi_index_service.maintain.recommend.results import WriterAdvice
-from hudi_index_service.optimizer.cost.constants import Constants
+from hudi_index_service.optimizer.cost.constants import MIB, Constants
 from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.storage.store import Storage
 
@@ -22,8 +22,6 @@ _SAMPLE_ROWS = 20_000
 _CODECS = ("zstd", "snappy")
 _PLAIN = "uncompressed"
 _FASTER, _LARGER = 1.5, 1.25
-_MIB = 2**20
-
 
 CodecCosts = Mapping[str, tuple[int, float]]
 """Codec → what a sample of the table's rows takes in it: bytes, and milliseconds to decode."""
@@ -45,7 +43,7 @@ def writer_settings(
         return ()
     read_bytes = sum(each.sums["bytes"] for each in shapes) / queries
     query_ms = sum(each.sums["index_ms"] for each in shapes) / queries
-    picking_ms = read_bytes / _MIB * constants.picked_mib_ms
+    picking_ms = read_bytes / MIB * constants.picked_mib_ms
     if picking_ms < _LEAST_SAVED_MS or picking_ms < _LEAST_SHARE * query_ms:
         return ()
     rows = sum(each.sums["rows"] for each in shapes) / queries
