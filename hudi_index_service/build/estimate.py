@@ -163,11 +163,7 @@ def due_with(
 
 
 def estimate(
-    due: Sequence[DueEntry],
-    records: Iterable[BuildRecord],
-    *,
-    executor: Executor,
-    sample: Sample,
+    due: Sequence[DueEntry], records: Iterable[BuildRecord], *, executor: Executor, sample: Sample
 ) -> Estimate:
     """The cost of building `due`.
 

@@ -178,10 +178,7 @@ class ProgressCounter:
     """
 
     def __init__(
-        self,
-        tasks: Sequence[DueEntry],
-        rows: Mapping[str, int],
-        indexed: RowCount | None = None,
+        self, tasks: Sequence[DueEntry], rows: Mapping[str, int], indexed: RowCount | None = None
     ) -> None:
         self._row_count = indexed or RowCount()
         self._sizes = {each.base_file.path: each.base_file.size for each in tasks}

@@ -22,12 +22,7 @@ from hudi_index_service.errors import BuildFailed, IndexServiceError
 from hudi_index_service.hudi.files.base_file import read_columns
 from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES, open_parquet
 from hudi_index_service.hudi.snapshot import BaseFile
-from hudi_index_service.index.contract import (
-    ColumnSpec,
-    ColumnStatistics,
-    FileRange,
-    StoredColumn,
-)
+from hudi_index_service.index.contract import ColumnSpec, ColumnStatistics, FileRange, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import ValuesWriter
 from hudi_index_service.index.metadata.requirements import indexed

@@ -115,11 +115,7 @@ BY_PATH = Remedy(
 
 
 def partitions_where(
-    table: HudiTable,
-    where: str | None,
-    *,
-    time_zone: str,
-    settings: ReadSettings | None = None,
+    table: HudiTable, where: str | None, *, time_zone: str, settings: ReadSettings | None = None
 ) -> tuple[str, ...]:
     """The partitions with base files for which a condition holds, sorted; all without a condition.
 

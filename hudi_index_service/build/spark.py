@@ -150,11 +150,7 @@ class _Jobs:
     """Spark jobs for tasks, all in one job group, which is cancelled if the context ends early."""
 
     def __init__(
-        self,
-        spark: "SparkSession",
-        tasks: Sequence[BuildTask],
-        parallelism: int,
-        patience: float,
+        self, spark: "SparkSession", tasks: Sequence[BuildTask], parallelism: int, patience: float
     ) -> None:
         self._context = spark.sparkContext
         self._tasks = tasks

@@ -3,13 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from hudi_index_service.hudi.snapshot import (
-    BaseFile,
-    FileSlice,
-    Instant,
-    ServiceKind,
-    Snapshot,
-)
+from hudi_index_service.hudi.snapshot import BaseFile, FileSlice, Instant, ServiceKind, Snapshot
 from hudi_index_service.hudi.table import HudiTable
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.tested import WITHOUT_SPARK, name_untested, versions_here

@@ -20,11 +20,7 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.hudi import gate
-from hudi_index_service.hudi.avro_schema import (
-    UnknownAvroType,
-    arrow_schema,
-    unreadable_column,
-)
+from hudi_index_service.hudi.avro_schema import UnknownAvroType, arrow_schema, unreadable_column
 from hudi_index_service.hudi.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
 from hudi_index_service.hudi.files.parquet_file import open_parquet

@@ -65,8 +65,7 @@ def _nothing_there(storage: Storage) -> TableNotFound | NotAHudiTable:
         return NotAHudiTable(f"{path} is a file.", remedy=_remedy(path, storage))
     near = did_you_mean(path.name, _names_beside(path)) if path.parent.is_dir() else ""
     return TableNotFound(
-        f"Nothing is stored at {storage.uri}.",
-        remedy=near + TableNotFound.default_remedy,
+        f"Nothing is stored at {storage.uri}.", remedy=near + TableNotFound.default_remedy
     )
 
 

@@ -36,12 +36,7 @@ from hudi_index_service.hudi.properties import (
     split_columns,
 )
 from hudi_index_service.hudi.snapshot import FileSlice, Instant, ServiceKind, Snapshot, TouchedKeys
-from hudi_index_service.hudi.timeline import (
-    Timeline,
-    is_archived,
-    list_timeline,
-    may_lack_instants,
-)
+from hudi_index_service.hudi.timeline import Timeline, is_archived, list_timeline, may_lack_instants
 from hudi_index_service.storage.store import Storage
 from hudi_index_service.storage.waiting import Backoff
 
@@ -223,12 +218,7 @@ class HudiTable:
         raise SnapshotChanged(f"{self._storage.uri} changed while its files were listed.")
 
     def read_slice(
-        self,
-        file_slice: FileSlice,
-        columns: Sequence[str],
-        *,
-        as_of: str,
-        schema: pa.Schema,
+        self, file_slice: FileSlice, columns: Sequence[str], *, as_of: str, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of a slice with log files, with `columns` in that order and in the
         table's types. A column that the slice does not have yet is NULL.

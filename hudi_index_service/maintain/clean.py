@@ -37,11 +37,7 @@ from hudi_index_service.index.metadata.manifest import (
     entry_folder_at,
     index_type_folder,
 )
-from hudi_index_service.index.metadata.retention import (
-    Elsewhere,
-    Retention,
-    stored_index_types,
-)
+from hudi_index_service.index.metadata.retention import Elsewhere, Retention, stored_index_types
 from hudi_index_service.index.metadata.segments.segment import ColumnKey
 from hudi_index_service.index.metadata.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.index.metadata.summary import stored_summaries

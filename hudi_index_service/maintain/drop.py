@@ -220,10 +220,7 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
 
 
 def _rebuild_shared_entries(
-    table: HudiTable,
-    definitions: Definitions,
-    executor: Executor,
-    settings: Settings,
+    table: HudiTable, definitions: Definitions, executor: Executor, settings: Settings
 ) -> tuple[Build | None, str]:
     """Rebuilds shared entries without the unused columns. Returns the build, or None if it could
     not start, and the reason for entries that were not rebuilt."""

@@ -118,10 +118,7 @@ class RowSample:
         """The rows, read with the base file's own footer or the entry's copy of it; None if they
         contain text that is not valid UTF-8, which Spark writes and the row reader refuses."""
         read = partial(
-            hudi_index_parquet.read_rows,
-            self._source,
-            size=self._base_file.size,
-            metadata=metadata,
+            hudi_index_parquet.read_rows, self._source, size=self._base_file.size, metadata=metadata
         )
         try:
             no_rows, _ = read(self._at[:0].data)

@@ -6,11 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, overload
 
-from hudi_index_service.index.metadata.build_records import (
-    BuildRecord,
-    BuildState,
-    FailedEntry,
-)
+from hudi_index_service.index.metadata.build_records import BuildRecord, BuildState, FailedEntry
 from hudi_index_service.index.metadata.definitions import IndexDefinition
 from hudi_index_service.index.metadata.requirements import names_by_use
 from hudi_index_service.row_formats import html_table

@@ -15,14 +15,7 @@ from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.snapshot import Snapshot
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.evaluate import with_values
-from hudi_index_service.predicate.expression import (
-    Compare,
-    In,
-    Like,
-    LikePart,
-    Operator,
-    Predicate,
-)
+from hudi_index_service.predicate.expression import Compare, In, Like, LikePart, Operator, Predicate
 from hudi_index_service.predicate.fold import fold
 
 Values: TypeAlias = Mapping[str, pa.Scalar]

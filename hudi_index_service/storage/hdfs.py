@@ -305,9 +305,7 @@ def _raise_named(place: str, error: RuntimeError) -> NoReturn:
 
 
 def _work(
-    call: Callable[..., _T],
-    arguments: Sequence[tuple[Any, ...]],
-    results: Sequence["Future[_T]"],
+    call: Callable[..., _T], arguments: Sequence[tuple[Any, ...]], results: Sequence["Future[_T]"]
 ) -> None:
     for each, result in zip(arguments, results, strict=True):
         try:

@@ -275,13 +275,7 @@ class BaseFileIndexer:
         joined, extremes = joined_index(parts, files), joined_extremes(parts)
         return replace(result, built=joined, extremes=extremes, keys={}, values=values)
 
-    def _stage(
-        self,
-        result: Indexed,
-        work: Path,
-        part: Part,
-        staging: Staging,
-    ) -> StagedPart:
+    def _stage(self, result: Indexed, work: Path, part: Part, staging: Staging) -> StagedPart:
         name = staging.data_name(part)
         built, extremes = result.built, result.extremes
         staged_part = StagedPart(

@@ -26,11 +26,7 @@ from hudi_index_service.build.entry.planning_facts import FactWriter
 from hudi_index_service.build.entry.proof import open_first_of_kind, readable_footer
 from hudi_index_service.build.entry.worker import Scratch, prepare_worker
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.errors import (
-    BuildFailed,
-    EntryUnusable,
-    IndexServiceError,
-)
+from hudi_index_service.errors import BuildFailed, EntryUnusable, IndexServiceError
 from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -348,10 +344,7 @@ class _EntryBuild:
                     id=self._task.build_id,
                     started=started,
                     finished=utc_now(),
-                    versions={
-                        "hudi-index-service": _own_version(),
-                        **built.versions,
-                    },
+                    versions={"hudi-index-service": _own_version(), **built.versions},
                 ),
             )
             try:

@@ -25,11 +25,7 @@ import pyarrow as pa
 from hudi_index_service.config import settings
 from hudi_index_service.errors import WorkerMemoryTooSmall
 from hudi_index_service.process import control_group_limits
-from hudi_index_service.storage.temporary_folder import (
-    BUILDING,
-    remove_abandoned,
-    temporary_folder,
-)
+from hudi_index_service.storage.temporary_folder import BUILDING, remove_abandoned, temporary_folder
 
 RESIDENT_MB = 300
 """MiB that a worker holds in addition to the heap or the writer's memory; measured: 254 to 300."""

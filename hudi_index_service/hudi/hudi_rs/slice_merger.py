@@ -89,11 +89,7 @@ class MergeOptions:
 
     @classmethod
     def of(
-        cls,
-        properties: Mapping[str, str],
-        schema: pa.Schema,
-        columns: Sequence[str],
-        instant: str,
+        cls, properties: Mapping[str, str], schema: pa.Schema, columns: Sequence[str], instant: str
     ) -> Self:
         """The options for some columns of a schema. Raises ColumnNotFound."""
         missing = next((name for name in columns if name not in schema.names), None)
@@ -135,10 +131,7 @@ class SliceMerger:
         self._has_unique_keys: set[tuple[str, int]] = set()  # base files
 
     def rows(
-        self,
-        opened: TableOnTimeline,
-        file_slice: FileSlice,
-        options: MergeOptions,
+        self, opened: TableOnTimeline, file_slice: FileSlice, options: MergeOptions
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of a slice.
 

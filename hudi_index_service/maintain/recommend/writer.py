@@ -83,9 +83,7 @@ def _page_size(
 
 
 def _codec(
-    facts: Footers,
-    picking_ms: float,
-    codec_costs: Callable[[Sequence[str]], CodecCosts],
+    facts: Footers, picking_ms: float, codec_costs: Callable[[Sequence[str]], CodecCosts]
 ) -> WriterAdvice | None:
     present = {codec.lower() for each in facts.columns.values() for codec in each.codecs}
     if len(present) != 1:
