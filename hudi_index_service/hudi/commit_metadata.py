@@ -14,8 +14,8 @@ from typing import Any
 import fastavro
 
 from hudi_index_service.errors import SnapshotChanged, StorageFailed, TableFeatureUnsupported
-from hudi_index_service.hudi.completeness import FileGroup, Listing
-from hudi_index_service.hudi.snapshot import BaseFileName, Instant, ServiceKind
+from hudi_index_service.hudi.completeness import Listing
+from hudi_index_service.hudi.snapshot import FileGroup, Instant, ServiceKind
 from hudi_index_service.hudi.timeline import Timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
 
@@ -125,11 +125,7 @@ class CommitMetadata:
         Raises:
             TableFeatureUnsupported: a file group's files of that time are gone.
         """
-        present = {
-            file.group
-            for file in listing.files.values()
-            if isinstance(file.name, BaseFileName) and file.name.instant <= pinned
-        }
+        present = {file.group for file in listing.base_files if file.instant <= pinned}
         begun_later: set[FileGroup] = set()
         for instant in self._active.instants:
             if instant.requested <= pinned:

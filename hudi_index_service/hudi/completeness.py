@@ -23,8 +23,8 @@ file groups without a base file, or of a pending compaction.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
@@ -32,36 +32,14 @@ from hudi_index_service.hudi.properties import HOODIE_FOLDER
 from hudi_index_service.hudi.snapshot import (
     OTHER_FORMATS,
     BaseFile,
-    BaseFileName,
+    FileGroup,
     FileSlice,
-    LogFileName,
+    ListedLogFile,
     OtherFile,
-    parse_file_name,
+    parse_path,
 )
 from hudi_index_service.hudi.timeline import Timeline
 from hudi_index_service.storage.store import Storage, StoredFile
-
-FileGroup = tuple[str, str]
-"""Partition and file id."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A listed base or log file: path, partition, parsed name and length in bytes."""
-
-    path: str
-    partition: str
-    name: BaseFileName | LogFileName
-    size: int
-
-    @property
-    def group(self) -> FileGroup:
-        """The file group it belongs to."""
-        return self.partition, self.name.file_id
-
-    def as_base_file(self) -> BaseFile:
-        """This file as a base file."""
-        return BaseFile(self.path, self.partition, self.name.file_id, self.name.instant, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +47,15 @@ class Listing:
     """The files under the table's partitions.
 
     Attributes:
-        files: Base and log files by path.
+        base_files, log_files: All of them, visible in a snapshot or not.
         partitions: The folders with Hudi's partition marker.
         unknown: Files that look like data but have no Hudi file name.
     """
 
-    files: Mapping[str, ListedFile]
-    partitions: frozenset[str] = field(default=frozenset())
-    unknown: tuple[str, ...] = ()
-
-    def without_log_files(self) -> "Listing":
-        """The same listing without its log files."""
-        files = {path: f for path, f in self.files.items() if isinstance(f.name, BaseFileName)}
-        return Listing(files, self.partitions, self.unknown)
-
-    def base_files(self) -> tuple[BaseFile, ...]:
-        """All listed base files, visible in a snapshot or not."""
-        return tuple(
-            file.as_base_file()
-            for file in self.files.values()
-            if isinstance(file.name, BaseFileName)
-        )
+    base_files: Sequence[BaseFile]
+    log_files: Sequence[ListedLogFile]
+    partitions: frozenset[str]
+    unknown: Sequence[str]
 
 
 def list_data_files(storage: Storage, *, partitioned: bool) -> Listing:
@@ -100,19 +66,21 @@ def list_data_files(storage: Storage, *, partitioned: bool) -> Listing:
 
 def classify(stored: Iterable[StoredFile]) -> Listing:
     """Classifies listed files by their names."""
-    files: dict[str, ListedFile] = {}
+    base_files: list[BaseFile] = []
+    log_files: list[ListedLogFile] = []
     partitions: set[str] = set()
     unknown: list[str] = []
     for file in stored:
-        partition, _, name = file.path.rpartition("/")
-        match parse_file_name(name):
-            case BaseFileName() | LogFileName() as parsed:
-                files[file.path] = ListedFile(file.path, partition, parsed, file.size)
+        match parse_path(file.path, file.size):
+            case BaseFile() as base_file:
+                base_files.append(base_file)
+            case ListedLogFile() as log_file:
+                log_files.append(log_file)
             case OtherFile.PARTITION_MARKER:
-                partitions.add(partition)
+                partitions.add(file.path.rpartition("/")[0])
             case OtherFile.UNKNOWN_DATA:
                 unknown.append(file.path)
-    return Listing(files, frozenset(partitions), tuple(sorted(unknown)))
+    return Listing(base_files, log_files, frozenset(partitions), sorted(unknown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +119,17 @@ class Proof:
             if path.endswith(OTHER_FORMATS):
                 raise TableFeatureUnsupported(f"{path} is a data file, but not a Parquet file.")
             raise TableFeatureUnsupported(f"{path} looks like data, but has no Hudi file name.")
-        groups: dict[FileGroup, list[ListedFile]] = defaultdict(list)
-        for file in listing.files.values():
-            if self._shows(file):
-                groups[file.group].append(file)
-        slices = [self._slice(group, files) for group, files in sorted(groups.items())]
+        base_files: defaultdict[FileGroup, list[BaseFile]] = defaultdict(list)
+        for base_file in filter(self._shows, listing.base_files):
+            base_files[base_file.group].append(base_file)
+        log_files: defaultdict[FileGroup, list[ListedLogFile]] = defaultdict(list)
+        for log_file in listing.log_files:
+            if not log_file.change_data and self._shows(log_file):
+                log_files[log_file.group].append(log_file)
+        slices = [
+            self._slice(group, base_files[group], log_files[group])
+            for group in sorted({*base_files, *log_files})
+        ]
         for each in slices:
             if each.partition not in listing.partitions:
                 raise TableFeatureUnsupported(
@@ -163,53 +137,53 @@ class Proof:
                 )
         return slices
 
-    def _slice(self, group: FileGroup, files: list[ListedFile]) -> FileSlice:
-        base_files = [file for file in files if isinstance(file.name, BaseFileName)]
+    def _slice(
+        self,
+        group: FileGroup,
+        base_files: Sequence[BaseFile],
+        log_files: Sequence[ListedLogFile],
+    ) -> FileSlice:
         if not base_files:
             raise NeedsSpark(f"File group {'/'.join(group)} has log files and no base file yet.")
-        instant = max(file.name.instant for file in base_files)
+        instant = max(file.instant for file in base_files)
         base, *others = sorted(
-            (file for file in base_files if file.name.instant == instant),
-            key=lambda file: file.path,
+            (file for file in base_files if file.instant == instant), key=lambda file: file.path
         )
         if others:
             raise NeedsSpark(f"{others[0].path} and {base.path} are of the same instant.")
         # The order of Hudi's `HoodieLogFile.LogFileComparator`: instant, version, write token.
         logs = sorted(
-            (file.name.instant, file.name.version, file.path)
-            for file in files
-            if isinstance(file.name, LogFileName) and not self._is_older(file, file.name, instant)
+            (file.instant, file.version, file.path)
+            for file in log_files
+            if not self._is_older(file, instant)
         )
-        return FileSlice(*group, base.as_base_file(), tuple(path for _, _, path in logs))
+        return FileSlice(*group, base, tuple(path for _, _, path in logs))
 
-    def _shows(self, file: ListedFile) -> bool:
+    def _shows(self, file: BaseFile | ListedLogFile) -> bool:
         """Whether the file is committed by the pinned instant and its file group not replaced. Its
         rows or changes may still be superseded by later files of the group."""
-        name = file.name
-        if isinstance(name, LogFileName) and name.change_data:
+        if file.instant > self.pinned or self._is_uncommitted(file):
             return False
-        if name.instant > self.pinned or self._is_uncommitted(name):
-            return False
-        return name.instant >= self.replaced.get(file.group, "")
+        return file.instant >= self.replaced.get(file.group, "")
 
-    def _is_uncommitted(self, name: BaseFileName | LogFileName) -> bool:
-        if self.timeline.is_committed(name.instant):
+    def _is_uncommitted(self, file: BaseFile | ListedLogFile) -> bool:
+        if self.timeline.is_committed(file.instant):
             return False
         # On version 6, log files written during a pending compaction have its instant in their
         # names; their own delta commits may be complete.
         on_pending_compaction = (
             self.table_version < 8
-            and isinstance(name, LogFileName)
-            and self.timeline.pending.get(name.instant) in ("compaction", "logcompaction")
+            and isinstance(file, ListedLogFile)
+            and self.timeline.pending.get(file.instant) in ("compaction", "logcompaction")
         )
         return not on_pending_compaction
 
-    def _is_older(self, file: ListedFile, name: LogFileName, base_instant: str) -> bool:
+    def _is_older(self, file: ListedLogFile, base_instant: str) -> bool:
         """Whether the base file of that instant supersedes a log file of its group."""
         if self.table_version < 8:
-            return name.instant < base_instant
-        known = self.timeline.by_requested.get(name.instant)
-        completed = known.completed if known is not None else self.archived().get(name.instant)
+            return file.instant < base_instant
+        known = self.timeline.by_requested.get(file.instant)
+        completed = known.completed if known is not None else self.archived().get(file.instant)
         if completed is None:
             raise NeedsSpark(f"No timeline shows when the instant of {file.path} was completed.")
         return completed < base_instant

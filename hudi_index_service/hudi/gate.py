@@ -122,7 +122,7 @@ HARMLESS = frozenset(
         "hoodie.index.read.enabled",
         "hoodie.partition.metafile.use.base.format",
         "hoodie.populate.meta.fields",
-        # Change records are in separate files, see `snapshot.LogFileName.change_data`.
+        # Change records are in separate files, see `snapshot.ListedLogFile.change_data`.
         "hoodie.table.cdc.enabled",
         "hoodie.table.cdc.supplemental.logging.mode",
         "hoodie.table.checksum",

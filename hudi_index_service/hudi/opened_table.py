@@ -6,7 +6,7 @@ pass the proof of completeness.
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import RLock
 
@@ -263,7 +263,7 @@ class OpenedTable:
         if listing is None:
             return None
         if base_files_only:
-            listing = listing.without_log_files()
+            listing = replace(listing, log_files=())
         proof = Proof(
             state.timeline,
             state.version,

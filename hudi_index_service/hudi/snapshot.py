@@ -22,6 +22,10 @@ _LOG_FILE = re.compile(
 )
 # .hoodie_partition_metadata, with a suffix if it is stored in the base file format.
 _PARTITION_MARKER = ".hoodie_partition_metadata"
+
+FileGroup = tuple[str, str]
+"""Partition and file id."""
+
 OTHER_FORMATS = (".orc", ".hfile", ".lance", ".vortex")
 """Suffixes of base files that are not Parquet files."""
 
@@ -76,6 +80,37 @@ class BaseFile:
     instant: str
     size: int
 
+    @property
+    def group(self) -> FileGroup:
+        """The file group it belongs to."""
+        return self.partition, self.file_id
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLogFile:
+    """A log file, as far as its path says what it is.
+
+    Attributes:
+        path, partition, file_id: As of a base file.
+        instant: On table versions 8 and newer the requested time of the delta commit that wrote
+            it; on version 6 the instant of the base file below it.
+        version: Orders the log files of an instant.
+        change_data: Whether it holds change records for CDC queries (``.cdc``). The rows themselves
+            are in the base or log file of the same change; snapshots never read a ``.cdc`` file.
+    """
+
+    path: str
+    partition: str
+    file_id: str
+    instant: str
+    version: int
+    change_data: bool
+
+    @property
+    def group(self) -> FileGroup:
+        """The file group it belongs to."""
+        return self.partition, self.file_id
+
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
@@ -129,33 +164,6 @@ class Snapshot:
         return tuple(s.base_file for s in self.slices)
 
 
-@dataclass(frozen=True, slots=True)
-class BaseFileName:
-    """A base file: `instant` is the requested time of the instant that wrote it."""
-
-    file_id: str
-    instant: str
-
-
-@dataclass(frozen=True, slots=True)
-class LogFileName:
-    """A log file.
-
-    Attributes:
-        file_id: The file group it belongs to.
-        instant: On table versions 8 and newer the requested time of the delta commit that wrote
-            it; on version 6 the instant of the base file below it.
-        version: Orders the log files of an instant.
-        change_data: Whether it holds change records for CDC queries (``.cdc``). The rows themselves
-            are in the base or log file of the same change; snapshots never read a ``.cdc`` file.
-    """
-
-    file_id: str
-    instant: str
-    version: int
-    change_data: bool
-
-
 class OtherFile(Enum):
     """A file of a partition that is neither a base file nor a log file."""
 
@@ -163,21 +171,22 @@ class OtherFile(Enum):
     UNKNOWN_DATA = "looks like data, but has no Hudi file name"
 
 
-def parse_file_name(name: str) -> BaseFileName | LogFileName | OtherFile | None:
-    """The file's kind; None for files that Hudi's readers ignore, too.
+def parse_path(path: str, size: int = 0) -> BaseFile | ListedLogFile | OtherFile | None:
+    """The file at a path, of a length in bytes; None for files that Hudi's readers ignore, too.
 
     Ignored are Hadoop's checksums (``.….crc``), markers like ``_SUCCESS`` and all other files that
     have neither the suffix of a data file nor the form of a log file name.
     """
+    partition, _, name = path.rpartition("/")
     if name.endswith(".crc"):
         return None
     if name.startswith(_PARTITION_MARKER):
         return OtherFile.PARTITION_MARKER
     if match := _BASE_FILE.fullmatch(name):
-        return BaseFileName(match["file_id"], match["instant"])
+        return BaseFile(path, partition, match["file_id"], match["instant"], size)
     if match := _LOG_FILE.fullmatch(name):
-        version = int(match["version"])
-        return LogFileName(match["file_id"], match["instant"], version, match["cdc"] is not None)
+        version, is_cdc = int(match["version"]), match["cdc"] is not None
+        return ListedLogFile(path, partition, match["file_id"], match["instant"], version, is_cdc)
     if name.endswith(_DATA_SUFFIXES) or (name.startswith(".") and ".log." in name):
         return OtherFile.UNKNOWN_DATA
     return None

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable
 from hudi_index_service.errors import ConfigInvalid, IndexNotFound
-from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
+from hudi_index_service.hudi.snapshot import BaseFile, parse_path
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.manifest import Manifest, entry_folder
 from hudi_index_service.storage.store import Storage
@@ -186,11 +186,10 @@ def test_purge_removes_entries_of_base_files_outside_the_snapshot(clustered: Ind
 
 def _create_entry_of(table: IndexedTable, base_file: Path, template: Path) -> None:
     """Creates an entry for an old base file, as it had while it was in the snapshot."""
-    name = parse_file_name(base_file.name)
-    assert isinstance(name, BaseFileName)
     path = base_file.relative_to(table.uri).as_posix()
     size = base_file.stat().st_size
-    described = BaseFile(path, base_file.parent.name, name.file_id, name.instant, size)
+    described = parse_path(path, size)
+    assert isinstance(described, BaseFile)
     folder = Path(table.uri, entry_folder("lucene", described))
     folder.mkdir(parents=True)
     for file in template.iterdir():

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.entry.column_facts import Extremes
-from hudi_index_service.hudi.snapshot import BaseFile, parse_file_name
+from hudi_index_service.hudi.snapshot import parse_path
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.metadata.definitions import (
@@ -159,14 +159,8 @@ def test_manifest_in_the_page_matches_its_definition() -> None:
     assert shown["format"] == [FORMAT_MAJOR, FORMAT_MINOR]
     fingerprint = IndexDefinition.from_json(definition.encode(), source=PAGE).fingerprint("lucene")
     assert manifest.definitions == {"by_sender": fingerprint}
-    folder = entry_folder("lucene", _base_file(manifest.base_file.path))
+    folder = entry_folder("lucene", parse_path(manifest.base_file.path))
     assert folder.removeprefix(f"{INDEX_ROOT}/") in (ROOT / PAGE).read_text()
-
-
-def _base_file(path: str) -> BaseFile:
-    partition, _, name = path.rpartition("/")
-    parsed = parse_file_name(name)
-    return BaseFile(path, partition, parsed.file_id, parsed.instant, 0)
 
 
 @pytest.fixture

@@ -6,12 +6,7 @@ import pytest
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.hudi import BaseFile, FileSlice
 from hudi_index_service.hudi.completeness import Proof, classify
-from hudi_index_service.hudi.snapshot import (
-    BaseFileName,
-    LogFileName,
-    OtherFile,
-    parse_file_name,
-)
+from hudi_index_service.hudi.snapshot import ListedLogFile, OtherFile, parse_path
 from hudi_index_service.hudi.timeline import parse_timeline
 from hudi_index_service.storage.store import StoredFile
 
@@ -162,12 +157,12 @@ FILE_ID = "64852660-6fa6-4253-bed1-97dc5257745e-0"
     [
         (
             f"{FILE_ID}_0-45-90_20261121034150789.parquet",
-            BaseFileName(FILE_ID, "20261121034150789"),
+            (BaseFile, FILE_ID, "20261121034150789", 7),
         ),
-        ("4c8e8448_0-724-1288_00000000000001.parquet", BaseFileName("4c8e8448", "00000000000001")),
-        (f".{FILE_ID}_20261121.log.1_1-189-328", LogFileName(FILE_ID, "20261121", 1, False)),
-        (f".{FILE_ID}_20261121.log.12", LogFileName(FILE_ID, "20261121", 12, False)),
-        (f".{FILE_ID}_20261121.log.1_0-421-790.cdc", LogFileName(FILE_ID, "20261121", 1, True)),
+        ("4c8e8448_0-724-1288_00000000000001.parquet", (BaseFile, "4c8e8448", "00000000000001", 7)),
+        (f".{FILE_ID}_20261121.log.1_1-189-328", (ListedLogFile, FILE_ID, "20261121", 1, False)),
+        (f".{FILE_ID}_20261121.log.12", (ListedLogFile, FILE_ID, "20261121", 12, False)),
+        (f".{FILE_ID}_20261121.log.1_0-421-790.cdc", (ListedLogFile, FILE_ID, "20261121", 1, True)),
         (".hoodie_partition_metadata", OtherFile.PARTITION_MARKER),
         (".hoodie_partition_metadata.parquet", OtherFile.PARTITION_MARKER),
         # They look like data, but their names have no file group or no instant.
@@ -180,5 +175,10 @@ FILE_ID = "64852660-6fa6-4253-bed1-97dc5257745e-0"
         ("notes.txt", None),
     ],
 )
-def test_parse_file_names(name, expected):
-    assert parse_file_name(name) == expected
+@pytest.mark.parametrize("partition", ["", "a=1/b=2"])
+def test_paths_are_parsed(partition, name, expected):
+    path = f"{partition}/{name}" if partition else name
+    if isinstance(expected, tuple):
+        kind, *rest = expected
+        expected = kind(path, partition, *rest)
+    assert parse_path(path, 7) == expected

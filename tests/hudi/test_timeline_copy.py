@@ -25,7 +25,8 @@ def copy(storage: Storage) -> TimelineCopy:
 
 
 def test_file_is_there_until_its_last_holder_is_done(storage: Storage, copy: TimelineCopy) -> None:
-    paths = list(list_data_files(storage, partitioned=True).files)
+    listing = list_data_files(storage, partitioned=True)
+    paths = [each.path for each in (*listing.base_files, *listing.log_files)]
     with copy.holding(paths):
         with copy.holding(paths[:1]):
             assert all((copy.folder / each).is_file() for each in paths)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
-from hudi_index_service.hudi.snapshot import BaseFile, BaseFileName, parse_file_name
+from hudi_index_service.hudi.snapshot import BaseFile, parse_path
 from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
 from hudi_index_service.index.metadata.documents import INDEX_ROOT, Document
 from hudi_index_service.index.packed_file import Count, DataFile
@@ -42,11 +42,8 @@ def _partition_digest(partition: str) -> str:
 
 def entry_folder_at(index_type: str, path: str) -> str | None:
     """The same for the base file at a path; None if no base file has such a name."""
-    partition, _, file_name = path.rpartition("/")
-    name = parse_file_name(file_name)
-    if not isinstance(name, BaseFileName):
-        return None
-    return entry_folder(index_type, BaseFile(path, partition, name.file_id, name.instant, 0))
+    base_file = parse_path(path)
+    return entry_folder(index_type, base_file) if isinstance(base_file, BaseFile) else None
 
 
 def instant_of(folder: str) -> str:

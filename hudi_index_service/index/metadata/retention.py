@@ -44,7 +44,7 @@ class Retention:
     def __init__(self, table: HudiTable, settings: Settings) -> None:
         self._base_files = list_data_files(
             table.storage, partitioned=bool(table.partition_columns())
-        ).base_files()
+        ).base_files
         self._paths = frozenset(base_file.path for base_file in self._base_files)
         self._retained_instants = retained_instants(table, settings)
         self._instants: dict[str, dict[str, str]] = {}
