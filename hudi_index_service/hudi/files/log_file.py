@@ -317,11 +317,9 @@ def record_keys(log_file: LogFile, data: bytes) -> list[BlockKeys]:
             continue
         try:
             keys = _block_keys(block, data[block.content.start : block.content.stop])
-        except LogKeysUnknown as error:
-            raise LogKeysUnknown(f"{log_file.path} at byte {block.start}: {error}") from error
-        except (EOFError, LookupError, ValueError, struct.error) as error:
-            reason = f"{log_file.path} at byte {block.start}: a value cannot be read"
-            raise LogKeysUnknown(reason) from error
+        except (LogKeysUnknown, EOFError, LookupError, ValueError, struct.error) as error:
+            reason = error if isinstance(error, LogKeysUnknown) else "a value cannot be read"
+            raise LogKeysUnknown(f"{log_file.path} at byte {block.start}: {reason}") from error
         rows = _positions(block)
         if rows is None or len(rows) != len(keys):
             found.append(BlockKeys(keys))

@@ -179,14 +179,11 @@ class _Proposer:
     def _column(self, name: str, type: pa.DataType) -> ColumnProposal:
         if name in self._added:
             options = self._added[name]
-            using = self._type_for(options)
-            return ColumnProposal(name, str(type), using, "asked for", options)
-        if name in self._dropped:
-            return ColumnProposal(name, str(type), None, "left out as asked for")
+            return ColumnProposal(name, str(type), self._type_for(options), "asked for", options)
         try:
             verdict = self._verdict(name, type)
         except NeedsSpark as error:
-            return ColumnProposal(name, str(type), None, error.message.rstrip("."))
+            verdict = Verdict(False, error.message.rstrip("."))
         return ColumnProposal(
             name,
             str(type),
@@ -200,6 +197,8 @@ class _Proposer:
         return _TEXT if set(options) - {STORED, KEY} else self._kind.name
 
     def _verdict(self, name: str, type: pa.DataType) -> Verdict:
+        if name in self._dropped:
+            return Verdict(False, "left out as asked for")
         present = [each.name for each in self._definitions if name in names_by_use(each)[0]]
         if present:
             return Verdict(False, f"already in index {', '.join(present)}")
