@@ -191,6 +191,11 @@ def scalar(value: object, kind: pa.DataType) -> pa.Scalar:
         return pa.scalar(value, kind)
 
 
+def rows_without_columns(rows: int) -> pa.RecordBatch:
+    """A batch that has a length but no columns."""
+    return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
+
+
 def nullable(columns: pa.Schema) -> pa.Schema:
     """The same columns, all of which may be NULL."""
     last = _last_nullable.get()

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from hudi_index_service.arrow import rows_without_columns
 from hudi_index_service.errors import StorageFailed
 
 HUDI_SETTINGS = {
@@ -108,7 +109,7 @@ class SparkHudiReader:
         partition at a time. Executors need pyarrow. Raises the same errors as `read`."""
         if not columns:
             rows = self.count(where, limit=limit)
-            yield pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
+            yield rows_without_columns(rows)
             return
         with self.failures_named():
             frame = self.frame(columns, where, limit=limit)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.arrow import nullable, numbers_array
+from hudi_index_service.arrow import nullable, numbers_array, rows_without_columns
 from hudi_index_service.columns import (
     column_path,
     column_values,
@@ -72,7 +72,9 @@ def read_columns(
             file, present, rows=positions, batch_rows=batch_rows, row_groups=row_groups
         )
     else:
-        batches = _rows_without_columns(_count(file, positions, row_groups), batch_rows)
+        count = _count(file, positions, row_groups)
+        starts = range(0, count, batch_rows)
+        batches = (rows_without_columns(min(batch_rows, count - start)) for start in starts)
     while True:
         with damage_named(source):
             batch = next(batches, None)
@@ -279,12 +281,6 @@ def _count(file: "pq.ParquetFile", rows: range, row_groups: Collection[int] | No
             count += len(range(max(rows.start, start), min(rows.stop, stop)))
         start = stop
     return count
-
-
-def _rows_without_columns(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches that have a length but no columns."""
-    for start in range(0, rows, batch_rows):
-        yield pa.record_batch([pa.nulls(min(batch_rows, rows - start))], names=["_"]).select([])
 
 
 def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudi_index_parquet import FileRows, Footer, ParquetReadError, ReadStats, RowPlan
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import as_numbers, numbers_array
+from hudi_index_service.arrow import as_numbers, numbers_array, rows_without_columns
 from hudi_index_service.cancellation import check
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns
@@ -279,7 +279,7 @@ class RowReader:
         if counted is None:
             return None
         number, stats = counted
-        batches = [_without_columns(number)] if number else []
+        batches = [rows_without_columns(number)] if number else []
         return RowsRead(len(portion), range(0), batches, stats, are_results=True)
 
     def _next_rows(self, read: RowsRead, *, is_tested: bool) -> int:
@@ -315,7 +315,7 @@ class RowReader:
     def _batches(self, read: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
         """Batches in the types of the columns, without empty ones; one of so many rows if no column
         was read."""
-        batches = read if self.present else [_without_columns(rows)]
+        batches = read if self.present else [rows_without_columns(rows)]
         source = self.base_file.path
         return [align(each, self.columns, source=source) for each in batches if each.num_rows]
 
@@ -345,10 +345,6 @@ def unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
     if is_broken_text(error):
         return "it holds text that is not UTF-8: only a scan reads it"
     return f"its rows cannot be read one by one: {error}"
-
-
-def _without_columns(rows: int) -> pa.RecordBatch:
-    return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
 
 
 def _page_border(rows: RowIds | range, start: int, stop: int, starts: RowIds) -> int:
