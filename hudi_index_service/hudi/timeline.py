@@ -197,39 +197,28 @@ def _optional_string(text: str) -> bytes:
 
 def parse_timeline(names: Iterable[str]) -> Timeline:
     """Parses the timeline from its folder's file names; names of other files are ignored."""
-    matches = {name: match for name in names if (match := _INSTANT_FILE.fullmatch(name))}
-    completed: dict[str, Instant] = {}
-    others: list[Instant] = []
-    finished: set[str] = set()
-    savepoints: set[str] = set()
-    for match in matches.values():
-        requested, action = match["requested"], match["action"]
-        if match["state"] is not None or action == "inflight":
-            continue
-        finished.add(requested)
-        if action in WRITE_ACTIONS:
-            completed[requested] = Instant(requested, action, match["completed"])
-            continue
-        others.append(Instant(requested, action, match["completed"]))
-        if action == "savepoint":
-            savepoints.add(requested)
-    pending = {
-        match["requested"]: "commit" if match["action"] == "inflight" else match["action"]
-        for _, match in sorted(matches.items())
-        if match["requested"] not in finished
-    }
+    matches = [match for name in sorted(names) if (match := _INSTANT_FILE.fullmatch(name))]
+    completed = sorted(
+        (
+            Instant(match["requested"], match["action"], match["completed"])
+            for match in matches
+            if match["state"] is None and match["action"] != "inflight"
+        ),
+        key=lambda each: each.requested,
+    )
+    finished = {each.requested for each in completed}
     return Timeline(
-        instants=tuple(completed[requested] for requested in sorted(completed)),
-        pending=pending,
-        savepoints=frozenset(savepoints),
-        removals=frozenset(
-            match["requested"] for match in matches.values() if match["action"] in _REMOVALS
-        ),
-        undoings=frozenset(
-            match["requested"] for match in matches.values() if match["action"] in _UNDOINGS
-        ),
-        version=hashlib.sha256("\n".join(sorted(matches)).encode()).hexdigest(),
-        others=tuple(sorted(others, key=lambda each: each.requested)),
+        instants=tuple(each for each in completed if each.action in WRITE_ACTIONS),
+        pending={
+            match["requested"]: "commit" if match["action"] == "inflight" else match["action"]
+            for match in matches
+            if match["requested"] not in finished
+        },
+        savepoints=frozenset(each.requested for each in completed if each.action == "savepoint"),
+        removals=frozenset(each["requested"] for each in matches if each["action"] in _REMOVALS),
+        undoings=frozenset(each["requested"] for each in matches if each["action"] in _UNDOINGS),
+        version=hashlib.sha256("\n".join(match[0] for match in matches).encode()).hexdigest(),
+        others=tuple(each for each in completed if each.action not in WRITE_ACTIONS),
     )
 
 
