@@ -20,7 +20,7 @@ from hudi_index_service.build.entry.worker import Scratch, prepare_worker
 from hudi_index_service.config import BuildSettings
 from hudi_index_service.errors import BuildFailed, IndexServiceError
 from hudi_index_service.hudi.files.base_file import read_columns
-from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES, open_parquet
+from hudi_index_service.hudi.files.parquet_file import BATCH_BYTES, open_parquet, row_group_rows
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.index.contract import ColumnSpec, ColumnStatistics, FileRange, StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -240,7 +240,8 @@ class Sample:
         per_file = -(-_PIECES // max(1, len(files)))
         pieces = []
         for position, base_file in enumerate(files):
-            groups = self._row_groups(base_file)
+            with open_parquet(self._storage, base_file.path, base_file.size) as file:
+                groups = tuple(row_group_rows(file))
             total = groups[-1].stop if groups else 0
             if total > ROWS:
                 for number in range(per_file):
@@ -250,14 +251,6 @@ class Sample:
             elif total:
                 pieces.append(Piece(base_file, range(total), groups))
         return tuple(pieces)
-
-    def _row_groups(self, base_file: BaseFile) -> tuple[range, ...]:
-        groups: list[range] = []
-        with open_parquet(self._storage, base_file.path, base_file.size) as file:
-            for number in range(file.metadata.num_row_groups):
-                start = groups[-1].stop if groups else 0
-                groups.append(range(start, start + file.metadata.row_group(number).num_rows))
-        return tuple(groups)
 
 
 def _spread(items: Sequence[T], most: int) -> list[T]:

@@ -24,7 +24,7 @@ from hudi_index_service.columns import (
     in_millis,
 )
 from hudi_index_service.errors import NeedsSpark
-from hudi_index_service.hudi.files.parquet_file import damage_named, row_batches
+from hudi_index_service.hudi.files.parquet_file import damage_named, row_batches, row_group_rows
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -212,16 +212,14 @@ def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> li
         NeedsSpark: the file has a column that differs only in case, or one whose times Hudi reads
             in another unit than the file states.
     """
-    fields = [(each, _stored_field(stored, each.name, source)) for each in columns]
-    for field, stored_field in fields:
+    paths: list[str] = []
+    for field in columns:
+        stored_field = _stored_field(stored, field.name, source)
         if stored_field is not None:
             _refuse_other_unit(stored_field, field, source)
-    return [
-        path
-        for field, stored_field in fields
-        if stored_field is not None
-        for path in _paths(".".join(column_path(field.name)), stored_field.type, field.type)
-    ]
+            path = ".".join(column_path(field.name))
+            paths += _paths(path, stored_field.type, field.type)
+    return paths
 
 
 def _paths(path: str, stored: pa.DataType, target: pa.DataType) -> Iterator[str]:
@@ -274,13 +272,11 @@ def column_bytes(
 
 def _count(file: "pq.ParquetFile", rows: range, row_groups: Collection[int] | None) -> int:
     """How many of the rows are in the row groups."""
-    count = start = 0
-    for number in range(file.metadata.num_row_groups):
-        stop = start + file.metadata.row_group(number).num_rows
-        if row_groups is None or number in row_groups:
-            count += len(range(max(rows.start, start), min(rows.stop, stop)))
-        start = stop
-    return count
+    return sum(
+        len(range(max(rows.start, group.start), min(rows.stop, group.stop)))
+        for number, group in enumerate(row_group_rows(file))
+        if row_groups is None or number in row_groups
+    )
 
 
 def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.RecordBatch:

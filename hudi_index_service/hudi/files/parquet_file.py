@@ -16,6 +16,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -215,15 +216,19 @@ def row_batches(
         columns: Paths of the columns to read; at least one.
         batch_rows: Maximum rows of a batch.
     """
-    start, at_once = 0, 0
-    for number in range(file.metadata.num_row_groups):
-        count = file.metadata.row_group(number).num_rows
-        group_rows = range(max(rows.start, start) - start, min(rows.stop, start + count) - start)
-        if len(group_rows) > 0 and (row_groups is None or number in row_groups):
-            at_once = yield from _of_row_group(
-                file, number, columns, group_rows, batch_rows, at_once
-            )
-        start += count
+    at_once = 0
+    for number, group in enumerate(row_group_rows(file)):
+        start, stop = max(rows.start, group.start), min(rows.stop, group.stop)
+        if start < stop and (row_groups is None or number in row_groups):
+            own = range(start - group.start, stop - group.start)
+            at_once = yield from _of_row_group(file, number, columns, own, batch_rows, at_once)
+
+
+def row_group_rows(file: "pq.ParquetFile") -> list[range]:
+    """The positions of the rows of each row group."""
+    metadata = file.metadata
+    counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    return [range(*ends) for ends in pairwise(accumulate(counts, initial=0))]
 
 
 def _of_row_group(

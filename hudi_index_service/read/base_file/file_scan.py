@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +30,7 @@ from hudi_index_service.hudi.files.parquet_file import (
     FIRST_ROWS,
     damage_named,
     open_parquet,
+    row_group_rows,
     row_source,
 )
 from hudi_index_service.hudi.snapshot import BaseFile
@@ -41,7 +41,6 @@ from hudi_index_service.read.base_file.kept_pages import kept_pages
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
-    row_counts,
     row_groups_holding,
     row_groups_to_read,
 )
@@ -266,8 +265,8 @@ def own_footer(storage: Storage, base_file: BaseFile) -> Footer | None:
 
 def _rows_of(file: "pq.ParquetFile", groups: Sequence[int]) -> RowIds | range:
     """The positions of the rows of these row groups, whose numbers ascend."""
-    starts = [0, *accumulate(row_counts(file))]
+    all_rows = row_group_rows(file)
     if groups and len(groups) == groups[-1] + 1 - groups[0]:
-        return range(starts[groups[0]], starts[groups[-1] + 1])
-    runs = [np.arange(starts[number], starts[number + 1]) for number in groups]
+        return range(all_rows[groups[0]].start, all_rows[groups[-1]].stop)
+    runs = [np.arange(all_rows[number].start, all_rows[number].stop) for number in groups]
     return np.concatenate([np.empty(0, dtype=np.int64), *runs])

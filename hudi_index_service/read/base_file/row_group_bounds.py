@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path
+from hudi_index_service.hudi.files.parquet_file import row_group_rows
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, may_match
 from hudi_index_service.predicate.expression import BoundColumn, Predicate
 from hudi_index_service.read.base_file.value_bounds import is_comparable, stored_type, value_bounds
@@ -31,8 +32,8 @@ def row_groups_to_read(
     """
     numbers = list(range(file.metadata.num_row_groups))
     if within is not None:
-        starts = np.cumsum([0, *row_counts(file)])
-        numbers = [number for number in numbers if int(starts[number]) in within]
+        of_groups = enumerate(row_group_rows(file))
+        numbers = [number for number, rows in of_groups if rows.start in within]
     if predicate is None or not _is_known_writer(file.metadata.created_by):
         return numbers
 
@@ -50,14 +51,8 @@ def row_groups_to_read(
 
 def row_groups_holding(file: "pq.ParquetFile", rows: np.ndarray[Any, Any]) -> list[int]:
     """The row groups that hold some of these rows, given by ascending positions."""
-    ends = np.cumsum(row_counts(file))
+    ends = [each.stop for each in row_group_rows(file)]
     return [int(each) for each in np.unique(np.searchsorted(ends, rows, "right"))]
-
-
-def row_counts(file: "pq.ParquetFile") -> list[int]:
-    """The number of rows of each row group."""
-    metadata = file.metadata
-    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
 
 def _is_known_writer(created_by: str | None) -> bool:

@@ -16,12 +16,11 @@ from hudi_index_service.config import BuildSettings, ReadSettings, settings
 from hudi_index_service.errors import NeedsSpark, Remedy, SnapshotChanged, TableFeatureUnsupported
 from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.files.base_file import column_bytes, present_columns
-from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.files.parquet_file import open_parquet, row_group_rows
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.cost.pages import share_of_pages
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.kept_pages import keep_less_for_tasks
-from hudi_index_service.read.base_file.row_group_bounds import row_counts
 from hudi_index_service.read.execution import first_rows
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.log_rows import LogRowsCache
@@ -194,13 +193,12 @@ def _row_groups(
     columns = reader.query.needed
     with open_parquet(reader.table.storage, base_file.path, base_file.size) as file:
         present = present_columns(file.schema_arrow, columns, source=base_file.path)
-        groups, start = [], 0
-        for number, rows in enumerate(row_counts(file)):
-            size = float(column_bytes(file, present, [number]))
+        groups = []
+        for number, rows in enumerate(row_group_rows(file)):
+            size, count = float(column_bytes(file, present, [number])), len(rows)
             if exact is not None:
-                size *= share_of_pages(exact.range_cardinality(start, start + rows), rows)
+                size *= share_of_pages(exact.range_cardinality(rows.start, rows.stop), count)
             elif candidates is not None:
-                size *= share_of_pages(candidates * rows / file.metadata.num_rows, rows)
-            groups.append(RowGroup(rows, size))
-            start += rows
+                size *= share_of_pages(candidates * count / file.metadata.num_rows, count)
+            groups.append(RowGroup(count, size))
     return groups or [_NOTHING]
