@@ -279,13 +279,10 @@ def _damage(entry: Entry, index: PackedIndex) -> str | None:
 @contextmanager
 def _as_stored(storage: Storage, entry: Entry, settings: Settings) -> Iterator[PackedIndex]:
     """Yields the data file as the store has it now, never an older copy from the user's cache."""
-    if storage.is_local:
-        with packed_index(storage, entry, settings) as index:
-            yield index
-        return
     with Scratch() as scratch:
-        scratch_settings = settings.model_copy(update={"cache_folder": scratch.folder})
-        with packed_index(storage, entry, scratch_settings) as index:
+        if not storage.is_local:
+            settings = settings.model_copy(update={"cache_folder": scratch.folder})
+        with packed_index(storage, entry, settings) as index:
             yield index
 
 
