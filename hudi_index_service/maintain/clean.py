@@ -24,13 +24,8 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import CachedCopy, copies_but, discard
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import DefinitionStore
-from hudi_index_service.index.metadata.documents import (
-    INDEX_ROOT,
-    SERVICE_FOLDER,
-    NewerFormat,
-    document_name,
-)
-from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing, by_folder
+from hudi_index_service.index.metadata.documents import INDEX_ROOT, SERVICE_FOLDER, NewerFormat
+from hudi_index_service.index.metadata.entry import EntryListing, by_folder, manifest_path
 from hudi_index_service.index.metadata.manifest import (
     Layout,
     Manifest,
@@ -297,14 +292,14 @@ class _Sweep:
     ) -> Iterator[Removal]:
         """All generations except the serving one. The grace period of an older one starts when its
         successor was published. A generation above is damaged, otherwise it would serve."""
-        newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
+        newest = manifest_path(folder, manifest.generation)
         serving = {newest, f"{folder}/{manifest.data.name}"}
         if any(file.modified > self._grace for file in entry_files if file.path in serving):
             return
-        damaged = {document_name(MANIFEST_STEM, number) for number in above}
+        damaged = {manifest_path(folder, number) for number in above}
         for file in entry_files:
             if file.path not in serving and file.modified <= self._grace:
-                is_damaged = file.path.rsplit("/", 1)[1] in damaged
+                is_damaged = file.path in damaged
                 reason = "it is damaged" if is_damaged else "a newer generation serves"
                 yield Removal(file.path, file.size, reason)
 

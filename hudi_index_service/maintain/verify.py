@@ -24,8 +24,8 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard, packed_index
 from hudi_index_service.index.metadata.build_records import BuildRecords
 from hudi_index_service.index.metadata.definitions import Definitions
-from hudi_index_service.index.metadata.documents import NewerFormat, document_name
-from hudi_index_service.index.metadata.entry import MANIFEST_STEM, Entry, EntryListing, refuse_newer
+from hudi_index_service.index.metadata.documents import NewerFormat
+from hudi_index_service.index.metadata.entry import Entry, EntryListing, manifest_path, refuse_newer
 from hudi_index_service.index.metadata.manifest import entry_folder
 from hudi_index_service.index.metadata.requirements import by_index_type, indexed, requirements
 from hudi_index_service.index.metadata.segments.store import SegmentStore
@@ -200,7 +200,7 @@ class _Pass:
     def _faults(self, listing: EntryListing, base_file: BaseFile) -> Iterator[tuple[str, str]]:
         """Path and reason of each problem of an entry."""
         folder = entry_folder(listing.index_type, base_file)
-        newest = f"{folder}/{document_name(MANIFEST_STEM, listing.generations(folder)[0])}"
+        newest = manifest_path(folder, listing.generations(folder)[0])
         try:
             entry = listing.find(base_file)
         except NewerFormat:
@@ -211,7 +211,7 @@ class _Pass:
         for number in listing.generations(folder):
             if number == entry.manifest.generation:
                 break
-            path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+            path = manifest_path(folder, number)
             yield path, f"it is damaged; generation {entry.manifest.generation} serves."
         for reason in self._problems(entry, base_file):
             yield entry.data_path, reason

@@ -17,8 +17,7 @@ from hudi_index_service.errors import (
     PermissionDenied,
     StorageFailed,
 )
-from hudi_index_service.index.metadata.documents import document_name
-from hudi_index_service.index.metadata.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.metadata.entry import EntryListing, manifest_path
 from hudi_index_service.index.metadata.manifest import entry_folder_at, instant_of
 from hudi_index_service.index.metadata.segments.segment import Facts, facts_of, merged
 from hudi_index_service.index.metadata.segments.segment_file import SegmentFile
@@ -91,8 +90,7 @@ def summarize(storage: Storage, index_type: str, instants: Collection[str]) -> N
         manifests: defaultdict[str, list[str]] = defaultdict(list)  # the newest ones, by instant
         for folder in listing.folders():
             for number in listing.generations(folder)[:1]:
-                path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
-                manifests[instant_of(folder)].append(path)
+                manifests[instant_of(folder)].append(manifest_path(folder, number))
         for instant, paths in manifests.items():
             if len(paths) > 1 and (instant in instants or instant not in summaries):
                 newest = max(summaries.get(instant, ()), default=0)

@@ -31,11 +31,11 @@ from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.stored_values import VALUES
-from hudi_index_service.index.metadata.documents import NewerFormat, document_name, utc_now
+from hudi_index_service.index.metadata.documents import NewerFormat, utc_now
 from hudi_index_service.index.metadata.entry import (
     DATA_SUFFIX,
-    MANIFEST_STEM,
     EntryListing,
+    manifest_path,
     present_manifest,
 )
 from hudi_index_service.index.metadata.manifest import (
@@ -277,10 +277,10 @@ class _EntryBuild:
         """Removes the generation that this task just published with columns that were dropped
         meanwhile: they may have been dropped for good."""
         if own_manifest is not None:
-            manifest = document_name(MANIFEST_STEM, own_manifest.generation)
-            paths = [f"{self._folder}/{name}" for name in (manifest, own_manifest.data.name)]
-            self._storage.delete(paths)
-            self._destroy(paths[1])
+            data_path = f"{self._folder}/{own_manifest.data.name}"
+            path = manifest_path(self._folder, own_manifest.generation)
+            self._storage.delete([path, data_path])
+            self._destroy(data_path)
 
     def _destroy(self, data_path: str) -> None:
         """Removes the external data of an index that is not published, or no longer. The cleaner
@@ -355,7 +355,7 @@ class _EntryBuild:
                 self._destroy(data_path)
                 raise
             self._storage.upload(data_path, data)
-        path = f"{self._folder}/{document_name(MANIFEST_STEM, generation)}"
+        path = manifest_path(self._folder, generation)
         try:
             self._storage.create(path, manifest.to_json())
         except FileExistsError:

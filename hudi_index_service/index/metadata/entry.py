@@ -173,7 +173,7 @@ class EntryListing:
         """The folder's manifests, valid or not, and the data files that valid ones name."""
         paths: set[str] = set()
         for number in self.generations(folder):
-            path = _manifest_path(folder, number)
+            path = manifest_path(folder, number)
             paths.add(path)
             with suppress(EntryInvalid, FileNotFoundError):
                 manifest = self._manifest(folder, number)
@@ -187,7 +187,7 @@ class EntryListing:
             EntryInvalid: it is damaged, of a newer format, or stored under the wrong number.
             FileNotFoundError: it was deleted.
         """
-        path = _manifest_path(folder, number)
+        path = manifest_path(folder, number)
         load = partial(self._storage.read, path)
         file = None if self._fresh else self.file(path)
         if file is None:
@@ -224,7 +224,7 @@ class EntryListing:
         unknown: dict[str, StoredFile] = {}
         for folder in folders:
             for number in self.generations(folder)[:1]:
-                listed = self.file(_manifest_path(folder, number))
+                listed = self.file(manifest_path(folder, number))
                 if listed is not None and not known_manifests.knows((self._storage.uri, listed)):
                     unknown[listed.path] = listed
         for path, manifest in SummaryStore(self._storage, self.index_type).manifests(unknown):
@@ -243,7 +243,7 @@ class EntryListing:
             PermissionDenied, StorageFailed: the folder cannot be listed.
         """
         stated = self._stated[folder]
-        key, path = _key(self._storage, folder, stated), _manifest_path(folder, stated.number)
+        key, path = _key(self._storage, folder, stated), manifest_path(folder, stated.number)
         try:
             manifest = known_manifests.get(key, partial(self._storage.read, path), source=path)
             return _numbered(manifest, stated.number, path)
@@ -405,7 +405,8 @@ def _at_once(work: Callable[[str], object], paths: Sequence[str]) -> None:
                 future.result()
 
 
-def _manifest_path(folder: str, generation: int) -> str:
+def manifest_path(folder: str, generation: int) -> str:
+    """The path of a manifest in an entry's folder."""
     return f"{folder}/{document_name(MANIFEST_STEM, generation)}"
 
 
