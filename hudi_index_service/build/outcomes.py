@@ -245,7 +245,7 @@ class ProgressCounter:
 def rows_known(table: HudiTable, entries: Sequence[DueEntry]) -> dict[str, int]:
     """Path → number of rows of the entries' base files, if the active timeline has it. Opens no
     base file."""
-    instants = {instant.requested: instant for instant in table.completed_instants()}
+    instants = table.timeline().by_requested
     rows: dict[str, int] = {}
     for requested in {entry.base_file.instant for entry in entries} & instants.keys():
         rows.update(table.rows_written(instants[requested]))

@@ -64,7 +64,7 @@ def selector(
     """
     if strategy is Strategy.ALL:
         return lambda definition, base_file: True
-    instants = {instant.requested: instant for instant in table.completed_instants()}
+    instants = table.timeline().by_requested
 
     @cache
     def counts(requested: str) -> bool:

@@ -172,11 +172,11 @@ class TableUpkeep:
         """Sets the keys of a write that is about to begin. They apply from that write on, unless a
         commit has keys."""
         try:
-            instants = self.table.hudi_table.completed_instants()
+            latest = self.table.hudi_table.latest_instant()
         except IndexServiceError as error:  # most likely not written yet
             log.debug("%s: %s", self.uri, error)
-            instants = ()
-        since = _next_instant(instants[-1].requested) if instants else _EVERYTHING
+            latest = ""
+        since = _next_instant(latest) if latest else _EVERYTHING
         self._suggested = _WriteRequest(index_options(options), since)
 
     def version(self) -> str:
@@ -352,9 +352,8 @@ class TableUpkeep:
 
     def _remember(self, request: _WriteRequest | None, found: _Found) -> None:
         before = found.before
-        instants = self.table.hudi_table.completed_instants()
         self._memory.store(
-            KnownTable.of(instants[-1].requested if instants else "", found.live),
+            KnownTable.of(self.table.hudi_table.latest_instant(), found.live),
             keys=dict(request.options) if request is not None else before.keys if before else {},
             committed=dict(self._committed),
         )

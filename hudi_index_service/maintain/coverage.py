@@ -82,7 +82,7 @@ class _Coverage:
         self._selects = selector(Strategy.INCREMENTAL, table, settings.build.on)
         self._retained = retained_instants(table, settings)
         self._now = time()
-        self._instants = {each.requested: each for each in table.completed_instants()}
+        self._instants = table.timeline().by_requested
         self._rows: dict[str, Mapping[str, int]] = {}
         self.lacking: set[tuple[str, str]] = set()
         """Path and index type of the entries that do not meet a requirement checked so far."""

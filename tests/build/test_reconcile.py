@@ -13,6 +13,7 @@ from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.hudi.snapshot import BaseFile, Instant, ServiceKind
 from hudi_index_service.hudi.table import HudiTable
+from hudi_index_service.hudi.timeline import Timeline, parse_timeline
 from hudi_index_service.index.metadata.definitions import Column, IndexDefinition, SeenTimeline
 from tests.golden.table import Golden
 
@@ -113,8 +114,8 @@ class TimelineOf:
 
     kinds: Mapping[str, ServiceKind | None]
 
-    def completed_instants(self) -> tuple[Instant, ...]:
-        return tuple(Instant(requested, "commit") for requested in self.kinds)
+    def timeline(self) -> Timeline:
+        return parse_timeline(f"{requested}.commit" for requested in self.kinds)
 
     def service_kind(self, instant: Instant) -> ServiceKind:
         kind = self.kinds[instant.requested]

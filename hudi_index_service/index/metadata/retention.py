@@ -73,7 +73,7 @@ def retained_instants(table: HudiTable, settings: Settings) -> frozenset[str] | 
     there is no such limit. Entries that are not kept are not built either (design, rule 6)."""
     if settings.clean.retention == "file-slice":
         return None
-    return frozenset(instant.requested for instant in table.completed_instants())
+    return frozenset(table.timeline().by_requested)
 
 
 def stored_index_types(storage: Storage) -> list[str]:
