@@ -107,8 +107,8 @@ class Estimate:
 
     files: int
     bytes: int
-    seconds: float | None
-    index_bytes: int | None
+    seconds: float | None = None
+    index_bytes: int | None = None
     builds: tuple[str, ...] = ()
     sampled_rows: int = 0
     seconds_error: float | None = None
@@ -176,7 +176,6 @@ def estimate(
     plan = Estimate(
         len(due),
         sum(entry.base_file.size for entry in due),
-        *(None, None),
         tasks=executor.parallelism,
         table_bytes=sum(files.values()),
     )

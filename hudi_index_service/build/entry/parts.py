@@ -180,9 +180,8 @@ class Staging:
         self._storage.delete(sorted(self._files(), key=lambda path: not path.endswith(_SUFFIX)))
 
     def _files(self) -> list[str]:
-        files = self._storage.files_in(self._folder)
-        names = ((file.path, file.path.rsplit("/", 1)[1]) for file in files)
-        return [path for path, name in names if name.startswith(self._prefix)]
+        paths = (file.path for file in self._storage.files_in(self._folder))
+        return [path for path in paths if path.startswith(f"{self._folder}/{self._prefix}")]
 
 
 def bounds_of(extremes: Mapping[str, Extremes], columns: Sequence[ColumnSpec]) -> str:
