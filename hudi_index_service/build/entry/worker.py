@@ -124,4 +124,5 @@ class Scratch(ExitStack[None]):
         """The folder. First removes those that this user's killed processes left there. Raises
         OSError if it cannot be created."""
         remove_abandoned()
+        # It swallows no error, which its type does not say.
         return self.enter_context(temporary_folder(BUILDING))  # type: ignore[arg-type]
