@@ -7,7 +7,7 @@ that a name has one meaning: `` `a.b` `` is a column of the table, even if it ha
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -205,15 +205,7 @@ def without_millis(field: pa.Field) -> pa.Field:
     """The field without such marks, for values that have been read already."""
     if not has_millis(field):
         return field
-    inner = [without_millis(each) for each in _inner_fields(field.type)]
-    type = field.type
-    if pa.types.is_struct(type):
-        type = pa.struct(inner)
-    elif pa.types.is_map(type):
-        type = pa.map_(*inner)
-    elif pa.types.is_list(type):
-        type = pa.list_(*inner)
-    return pa.field(field.name, type, field.nullable)
+    return pa.field(field.name, with_inner(field.type, without_millis), field.nullable)
 
 
 def common_times(stored: pa.Field, target: pa.Field) -> Iterator[tuple[pa.Field, pa.Field]]:
@@ -229,6 +221,19 @@ def common_times(stored: pa.Field, target: pa.Field) -> Iterator[tuple[pa.Field,
     else:
         for pair in zip(_inner_fields(own), _inner_fields(kind), strict=False):
             yield from common_times(*pair)
+
+
+def with_inner(type: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    """The type with the fields in a struct, map or list changed; any other type as it is."""
+    inner = [change(each) for each in _inner_fields(type)]
+    if pa.types.is_struct(type):
+        return pa.struct(inner)
+    if pa.types.is_map(type):
+        key, item = inner
+        return pa.map_(key.with_nullable(False), item)
+    if pa.types.is_list(type):
+        return pa.list_(*inner)
+    return pa.large_list(*inner) if pa.types.is_large_list(type) else type
 
 
 def _inner_fields(type: pa.DataType) -> list[pa.Field]:

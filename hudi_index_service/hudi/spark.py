@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_index_service.arrow import rows_without_columns
+from hudi_index_service.columns import with_inner
 from hudi_index_service.errors import StorageFailed
 
 HUDI_SETTINGS = {
@@ -206,13 +207,7 @@ def _field(field: pa.Field) -> pa.Field:
 def _type_in_utc(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp("us", tz="UTC")
-    if pa.types.is_list(kind):
-        return pa.list_(_field(kind.value_field))
-    if pa.types.is_struct(kind):
-        return pa.struct([_field(field) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_type_in_utc(kind.key_type), _type_in_utc(kind.item_type))
-    return kind
+    return with_inner(kind, _field)
 
 
 def _read_error(uri: str, error: Exception) -> StorageFailed:

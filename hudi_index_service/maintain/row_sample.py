@@ -11,7 +11,7 @@ from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, numbers_array
-from hudi_index_service.columns import column_type, column_values, root_column
+from hudi_index_service.columns import column_type, column_values, root_column, with_inner
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.base_file import align, read_columns
 from hudi_index_service.hudi.files.parquet_file import is_broken_text, open_parquet, row_source
@@ -197,18 +197,9 @@ def _plain(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _plain_type(type: pa.DataType) -> pa.DataType:
-    t = pa.types
-    if t.is_temporal(type):
+    if pa.types.is_temporal(type):
         return pa.int32() if type.bit_width == 32 else pa.int64()
-    if t.is_struct(type):
-        return pa.struct([(field.name, _plain_type(field.type)) for field in type])
-    if t.is_map(type):
-        return pa.map_(_plain_type(type.key_type), _plain_type(type.item_type))
-    if t.is_list(type):
-        return pa.list_(_plain_type(type.value_type))
-    if t.is_large_list(type):
-        return pa.large_list(_plain_type(type.value_type))
-    return type
+    return with_inner(type, lambda field: field.with_type(_plain_type(field.type)))
 
 
 def _leaves(column: StoredColumn, rows: pa.RecordBatch) -> Iterator[Predicate]:
