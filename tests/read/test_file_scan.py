@@ -113,6 +113,12 @@ def test_bounds_are_compared_only_if_a_page_has_to_be_read(local, recorded):
     forget_pages()
 
 
+def test_a_predicate_that_is_never_true_may_name_a_column_that_the_file_lacks(local):
+    columns = pa.schema([("number", pa.int64()), ("late", pa.int64())])
+    where = parse_predicate("late NOT IN (1, NULL)", columns, time_zone="UTC")
+    assert list(scan_of(local, columns).candidates(negation_normal_form(where))) == []
+
+
 def test_a_full_scan_keeps_the_order_and_rereads_few_pages(local):
     columns = ["text", "number"]
     file_scan = scan(local, columns)

@@ -52,6 +52,7 @@ from hudi_index_service.read.base_file.row_reader import (
     positions,
     row_positions,
 )
+from hudi_index_service.read.base_file.value_bounds import stored_type
 from hudi_index_service.read.row_ids import matching_rows
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
@@ -160,8 +161,9 @@ class FileScan:
         pages that are kept, which takes less time than to compare the bounds of these."""
         native = native_condition(predicate, footer.schema)
         if native is not None and native.is_whole:
-            columns = sorted(predicate.columns())
-            sizes = kept.column_bytes(self.storage, self.base_file, footer, columns)
+            # A condition that is never TRUE may name others.
+            known = [each for each in predicate.columns() if stored_type(footer.schema, [each])]
+            sizes = kept.column_bytes(self.storage, self.base_file, footer, known)
             if sizes is not None and not any(to_read for to_read, _ in sizes):
                 return rows
         source = row_source(self.storage, self.base_file.path)
