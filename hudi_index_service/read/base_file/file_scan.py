@@ -36,8 +36,7 @@ from hudi_index_service.hudi.files.parquet_file import (
 from hudi_index_service.hudi.snapshot import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.base_file import kept_pages as kept
-from hudi_index_service.read.base_file.kept_pages import kept_pages
+from hudi_index_service.read.base_file.kept_pages import column_sizes, kept_pages
 from hudi_index_service.read.base_file.native_condition import native_condition
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
@@ -163,7 +162,7 @@ class FileScan:
         if native is not None and native.is_whole:
             # A condition that is never TRUE may name others.
             known = [each for each in predicate.columns() if stored_type(footer.schema, [each])]
-            sizes = kept.column_bytes(self.storage, self.base_file, footer, known)
+            sizes = column_sizes(self.storage, self.base_file, footer, known)
             if sizes is not None and not any(to_read for to_read, _ in sizes):
                 return rows
         source = row_source(self.storage, self.base_file.path)

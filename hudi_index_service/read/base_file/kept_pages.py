@@ -29,7 +29,7 @@ def kept_pages() -> PageCache | None:
     return PageCache(size) if size else None
 
 
-def column_bytes(
+def column_sizes(
     storage: Storage, base_file: BaseFile, footer: Footer, columns: Sequence[str]
 ) -> list[tuple[int, int]] | None:
     """For each column the bytes of its pages that are not kept, and of all its pages before

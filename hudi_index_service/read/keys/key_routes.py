@@ -40,7 +40,10 @@ _LONG_NUMBER = "^-?[1-9][0-9]{18}$"
 """A number that may have more than 64 bits."""
 
 VALUES_SAMPLED = 65_536
+"""So many values are sampled before they are sorted: sorting 500,000 texts took 0.15 s."""
+
 _VALUES_A_SAMPLE = 512
+"""One value of so many is in the sample."""
 
 Mask = npt.NDArray[np.bool_]
 

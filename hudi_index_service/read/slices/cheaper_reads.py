@@ -25,7 +25,7 @@ from hudi_index_service.optimizer.grouping import grouped
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Or
 from hudi_index_service.predicate.fold import conjuncts
-from hudi_index_service.read.base_file.kept_pages import column_bytes
+from hudi_index_service.read.base_file.kept_pages import column_sizes
 from hudi_index_service.read.slices.base_rows import tests_all
 from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.slices.index_estimates import row_estimate
@@ -139,7 +139,7 @@ class CheaperReads:
         if not tests_all(predicate, footer.schema):
             return ReadingSteps.unknown(constants)
         columns = sorted(predicate.columns())
-        sizes = column_bytes(self.storage, plan.file_slice.base_file, footer, columns)
+        sizes = column_sizes(self.storage, plan.file_slice.base_file, footer, columns)
         if sizes is None:
             return ReadingSteps.unknown(constants)
         by_column = dict(zip(columns, sizes, strict=True))
